@@ -1,0 +1,253 @@
+//! Every kind of id in one list, and the owner that every key begins with.
+//!
+//! An id is a UUIDv7 behind a prefix (`agt_0192f…`): it sorts by the time it was made, and a foreign kind never parses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// Why a text is not the id it should be. Phrased to follow "failed to read the id: …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected `{prefix}` followed by 32 lower-case hexadecimal digits")]
+pub struct InvalidId {
+    pub prefix: &'static str,
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            #[must_use]
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            #[must_use]
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0.simple())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                parse_uuid(text, $prefix).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .pattern(Some(concat!("^", $prefix, "[0-9a-f]{32}$")))
+                    .examples([concat!($prefix, "01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")])
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+ids! {
+    /// An agent: goal, instructions, and all that it delivers.
+    AgentId = "agt_";
+    /// An action: work that an agent does later.
+    ActionId = "act_";
+    /// An asset: a finished deliverable.
+    AssetId = "ast_";
+    /// A conversation.
+    ChatId = "cht_";
+    /// One message of a conversation.
+    MessageId = "msg_";
+    /// One turn of a model, or one occurrence of an action.
+    RunId = "run_";
+    /// A deliverable that waits for a person's yes.
+    ProposalId = "prp_";
+    /// An API key (not its secret).
+    ApiKeyId = "key_";
+}
+
+fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
+    let digits = text.strip_prefix(prefix).ok_or(InvalidId { prefix })?;
+    let canonical = digits.len() == 32 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if !canonical {
+        return Err(InvalidId { prefix });
+    }
+    Uuid::try_parse(digits).map_err(|_| InvalidId { prefix })
+}
+
+impl RunId {
+    /// The id of the occurrence of `action` that is due at `due`: the same for ever, so that two sweeps that meet
+    /// make one occurrence. The first 48 bits are the due time in milliseconds, as in a UUIDv7; the rest is a hash.
+    #[must_use]
+    pub fn for_occurrence(action: ActionId, due: Timestamp) -> Self {
+        let millis = due.as_millisecond().max(0) as u64;
+        let hash = Sha256::new()
+            .chain_update(b"occurrence\0")
+            .chain_update(action.uuid().as_bytes())
+            .chain_update(millis.to_be_bytes())
+            .finalize();
+        let mut bytes = [0u8; 16];
+        bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+        bytes[6..].copy_from_slice(&hash[..10]);
+        // Version 8 (vendor-defined) and the RFC 9562 variant: these bits are not random, and say so.
+        bytes[6] = (bytes[6] & 0x0f) | 0x80;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The instant in the id's first 48 bits: for an occurrence its due time, to the millisecond.
+    #[must_use]
+    pub fn instant(self) -> Timestamp {
+        let mut millis = [0u8; 8];
+        millis[2..].copy_from_slice(&self.0.as_bytes()[..6]);
+        Timestamp::from_millisecond(i64::from_be_bytes(millis)).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// Whose data it is. Every key in the table and in the bucket begins with it, and only through it can one be built.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Owner(String);
+
+/// Why a text cannot name an owner.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an owner is 1 to 128 of the characters A-Z a-z 0-9 . _ | : @ + = , ~ - with a letter or digit among them")]
+pub struct InvalidOwner;
+
+impl Owner {
+    /// # Errors
+    /// [`InvalidOwner`] when a character could be mistaken for a separator in a key or a path.
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidOwner> {
+        let text = text.into();
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._|:@+=,~-".contains(&b);
+        let valid = (1..=128).contains(&text.len())
+            && text.bytes().all(allowed)
+            && text.bytes().any(|b| b.is_ascii_alphanumeric());
+        if valid { Ok(Self(text)) } else { Err(InvalidOwner) }
+    }
+
+    /// The owner for a subject of any form: itself where it can name an owner, else its hash.
+    #[must_use]
+    pub fn from_subject(subject: &str) -> Self {
+        Self::new(subject).unwrap_or_else(|_| {
+            let hash = Sha256::digest(subject.as_bytes());
+            let hex: String = hash.iter().map(|b| format!("{b:02x}")).collect();
+            Self(format!("sha256:{hex}"))
+        })
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({})", self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Owner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ids_parse_only_their_own_canonical_form() {
+        let id = AgentId::from_uuid(Uuid::from_u128(0x0193_8f2a_7c5e_7d3a_9b1f_4c6d_8e0a_2b4c));
+        assert_eq!(id.to_string(), "agt_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for wrong in [
+            "",
+            "agt_",
+            "act_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c",
+            "agt_01938F2A7C5E7D3A9B1F4C6D8E0A2B4C",
+            "agt_01938f2a-7c5e-7d3a-9b1f-4c6d8e0a2b4c",
+            "agt_01938f2a7c5e7d3a9b1f4c6d8e0a2b4",
+            "agt_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c0",
+            "agt_{01938f2a7c5e7d3a9b1f4c6d8e0a2b}",
+        ] {
+            assert_eq!(wrong.parse::<AgentId>(), Err(InvalidId { prefix: "agt_" }), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_owner_never_holds_a_separator() {
+        for good in ["local", "auth0|65f0", "a@b.example", "sha256:00"] {
+            assert!(Owner::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "..", "a#b", "a/b", "a b", "a\\b", "a%b", "é", "a\nb", &"a".repeat(129)] {
+            assert_eq!(Owner::new(bad), Err(InvalidOwner), "{bad:?}");
+        }
+        assert!(Owner::from_subject("system/a#b").as_str().starts_with("sha256:"));
+        assert_eq!(Owner::from_subject("me").as_str(), "me");
+    }
+
+    proptest! {
+        #[test]
+        fn an_occurrence_id_holds_its_due_time(uuid: u128, millis in 0i64..253_402_207_200_000) {
+            let due = Timestamp::from_millisecond(millis).unwrap();
+            let action = ActionId::from_uuid(Uuid::from_u128(uuid));
+            let run = RunId::for_occurrence(action, due);
+            prop_assert_eq!(run.instant(), due);
+            prop_assert_eq!(run, RunId::for_occurrence(action, due));
+            prop_assert_eq!(run.to_string().parse::<RunId>().unwrap(), run);
+        }
+
+        #[test]
+        fn ids_sort_as_their_text(a: u128, b: u128) {
+            let (a, b) = (RunId::from_uuid(Uuid::from_u128(a)), RunId::from_uuid(Uuid::from_u128(b)));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+    }
+}

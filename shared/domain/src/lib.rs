@@ -1,0 +1,23 @@
+//! The rules of the business.
+//!
+//! Everything here is a pure function or a plain type: no I/O, no clock, no environment, no async. Time, ids and
+//! randomness are arguments, so every rule can be tested with a table or a property. A newcomer reads here *what*
+//! Lamplighter is; the `shared` crate is where it touches the world.
+//!
+//! - [`ids`]: the kinds of id, and the owner that every key begins with
+//! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person has, and what may become of them
+//! - [`schedule`]: when an action is due, in any time zone, across clock changes
+//! - [`tools`]: what a model may call, with schemas, effects and the grants they need
+//! - [`models`]: requests, replies, usage and prices, in no provider's dialect
+//! - [`accounts`]: API keys and spending ceilings
+
+pub mod accounts;
+pub mod actions;
+pub mod agents;
+pub mod assets;
+pub mod chats;
+pub mod ids;
+pub mod models;
+pub mod schedule;
+pub mod tools;
+pub mod validate;
