@@ -147,7 +147,9 @@ pub struct Owner(String);
 
 /// Why a text cannot name an owner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an owner is 1 to 128 of the characters A-Z a-z 0-9 . _ | : @ + = , ~ - with a letter or digit among them")]
+#[error(
+    "an owner is 1 to 128 of the characters A-Z a-z 0-9 . _ | : @ + = , ~ - with a letter or digit among them"
+)]
 pub struct InvalidOwner;
 
 impl Owner {

@@ -1,0 +1,93 @@
+//! Tokens before the call. A tokenizer would cost megabytes and most of a second; a reservation only has to be large
+//! enough, so bytes are counted and a fifth is added.
+
+use super::prices;
+use super::request::{Block, Message, ModelId, ModelRequest};
+
+/// For a model that is not in the price table: that of the newest tokenizers, which make the most tokens.
+const UNKNOWN_BYTES_PER_TOKEN: u64 = 3;
+/// What a provider adds around each message, block and tool.
+const FRAME_BYTES: usize = 24;
+
+/// How many tokens `bytes` of text are at most likely to be.
+#[must_use]
+pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
+    let per_token = prices::price(model).map_or(UNKNOWN_BYTES_PER_TOKEN, |price| price.bytes_per_token);
+    // bytes / per_token * 1.2, rounded up.
+    (bytes as u64 * 6).div_ceil(per_token * 5)
+}
+
+/// How many tokens of input `request` is at most likely to be.
+#[must_use]
+pub fn request_tokens(request: &ModelRequest) -> u64 {
+    let system: usize = request.system.iter().map(|block| block.text.len() + FRAME_BYTES).sum();
+    let tools: usize = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + json_bytes(&tool.input_schema) + FRAME_BYTES)
+        .sum();
+    let messages: usize = request.messages.iter().map(message_bytes).sum();
+    tokens(&request.model, system + tools + messages)
+}
+
+/// The size of one message for [`tokens`]: what trims a long conversation counts with it.
+#[must_use]
+pub fn message_bytes(message: &Message) -> usize {
+    let content = message.content.iter().map(|block| match block {
+        Block::Text { text } => text.len(),
+        Block::ToolUse { name, input, .. } => name.len() + json_bytes(input),
+        Block::ToolResult { content, .. } => content.len(),
+        Block::Native { block, .. } => json_bytes(block),
+    });
+    content.map(|bytes| bytes + FRAME_BYTES).sum::<usize>() + FRAME_BYTES
+}
+
+fn json_bytes(value: &serde_json::Value) -> usize {
+    value.to_string().len()
+}
+
+pub(super) fn within(tokens: u128, limit: u32) -> u32 {
+    u32::try_from(tokens).map_or(limit, |tokens| tokens.min(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::request::tests::request;
+
+    #[test]
+    fn bytes_become_tokens_with_headroom() {
+        for (model, bytes, expected) in [
+            ("gpt-5.1", 0, 0),
+            ("gpt-5.1", 1, 1),
+            ("gpt-5.1", 4_000, 1_200),
+            ("claude-haiku-4-5", 4_000, 1_200),
+            ("claude-opus-4-6", 4_000, 1_200),
+            ("claude-opus-4-7", 3_000, 1_200),
+            ("claude-sonnet-5-5", 3_000, 1_200),
+            ("qwen3-max", 3_000, 1_200),
+        ] {
+            assert_eq!(tokens(&ModelId::new(model), bytes), expected, "{model} {bytes}");
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_request_counts() {
+        let whole = request_tokens(&request());
+        let check = |what: &str, change: fn(&mut ModelRequest)| {
+            let mut smaller = request();
+            change(&mut smaller);
+            assert!(request_tokens(&smaller) < whole, "{what}");
+        };
+        check("system", |r| r.system.clear());
+        check("tools", |r| r.tools.clear());
+        for index in 0..3 {
+            let mut smaller = request();
+            smaller.messages.remove(index);
+            assert!(request_tokens(&smaller) < whole, "message {index}");
+        }
+        check("a provider's own block", |r| {
+            r.messages[1].content.remove(0);
+        });
+    }
+}

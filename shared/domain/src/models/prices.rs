@@ -1,0 +1,259 @@
+//! What tokens cost. The table is data (`prices.json`), dated, in pico-dollars per token so that every published price is a
+//! whole number; amounts are micro-dollars, rounded up.
+//!
+//! The model `demo` costs nothing, yet carries the prices of a small model, so that budgets can be tried without a key.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::estimate::within;
+use super::request::{ModelId, Provider};
+use super::usage::Usage;
+
+const PICO_PER_MICRO: u128 = 1_000_000;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("prices.json")).expect("the price table is checked by a test")
+});
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    as_of: jiff::civil::Date,
+    #[serde(rename = "unit")]
+    _unit: String,
+    models: BTreeMap<String, ModelPrice>,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    #[serde(deserialize_with = "provider")]
+    pub provider: Provider,
+    /// The largest input, in tokens.
+    pub max_input: u64,
+    /// The largest reply, in tokens.
+    pub max_output: u32,
+    /// A conservative figure for plain text.
+    pub bytes_per_token: u64,
+    pub rates: Rates,
+    /// What the *whole* call costs once its input is larger than `tokens`.
+    #[serde(default)]
+    pub above: Option<Tier>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    pub tokens: u64,
+    pub rates: Rates,
+}
+
+/// Pico-dollars per token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    pub input: u64,
+    pub cache_read: u64,
+    pub cache_write_5m: u64,
+    pub cache_write_1h: u64,
+    pub output: u64,
+}
+
+fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "anthropic" => Ok(Provider::Anthropic),
+        "openai" => Ok(Provider::OpenAi),
+        other => Err(serde::de::Error::custom(format!("no such provider: {other}"))),
+    }
+}
+
+impl ModelPrice {
+    fn rates_for(&self, input_tokens: u64) -> &Rates {
+        match &self.above {
+            Some(tier) if input_tokens > tier.tokens => &tier.rates,
+            _ => &self.rates,
+        }
+    }
+}
+
+impl Rates {
+    /// The most that one token of input can cost: it may be written to a cache.
+    fn dearest_input(&self) -> u64 {
+        self.input.max(self.cache_write_5m).max(self.cache_write_1h)
+    }
+}
+
+/// The day on which the prices were read.
+#[must_use]
+pub fn as_of() -> jiff::civil::Date {
+    TABLE.as_of
+}
+
+/// The row of `model`. A dated snapshot (`-20260205`, `-2026-02-05`) without a row of its own has that of its family.
+#[must_use]
+pub fn price(model: &ModelId) -> Option<&'static ModelPrice> {
+    let id = model.as_str();
+    TABLE.models.get(id).or_else(|| TABLE.models.get(undated(id)?))
+}
+
+/// `id` without the date at its end.
+fn undated(id: &str) -> Option<&str> {
+    ["-9999-99-99", "-99999999"].iter().find_map(|pattern| {
+        let begin = id.len().checked_sub(pattern.len())?;
+        let (family, date) = id.split_at_checked(begin)?;
+        let digit_or_dash =
+            |(byte, wanted): (u8, u8)| if wanted == b'-' { byte == b'-' } else { byte.is_ascii_digit() };
+        date.bytes().zip(pattern.bytes()).all(digit_or_dash).then_some(family)
+    })
+}
+
+/// What a call cost, in micro-dollars, rounded up. `None` for a model without a price: the caller decides what that means.
+#[must_use]
+pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
+    let rates = price(model)?.rates_for(usage.total_input());
+    let pico = [
+        (usage.input_tokens, rates.input),
+        (usage.cache_read_tokens, rates.cache_read),
+        (usage.cache_write_5m_tokens, rates.cache_write_5m),
+        (usage.cache_write_1h_tokens, rates.cache_write_1h),
+        (usage.output_tokens, rates.output),
+    ]
+    .into_iter()
+    .map(|(tokens, rate)| u128::from(tokens) * u128::from(rate))
+    .sum();
+    Some(micros(pico))
+}
+
+/// The most that a call can cost, in micro-dollars: every input token is written to a cache, and the reply is as long as it
+/// may be. This is what to reserve.
+#[must_use]
+pub fn estimate_micros(model: &ModelId, input_tokens: u64, max_output_tokens: u32) -> Option<i64> {
+    let rates = price(model)?.rates_for(input_tokens);
+    Some(micros(
+        u128::from(input_tokens) * u128::from(rates.dearest_input())
+            + u128::from(max_output_tokens) * u128::from(rates.output),
+    ))
+}
+
+/// The longest reply, in tokens, that `budget_micros` is sure to pay for after `input_tokens`; never more than the model
+/// can give, and 0 where the input alone is too dear.
+#[must_use]
+pub fn max_output_affordable(model: &ModelId, input_tokens: u64, budget_micros: i64) -> Option<u32> {
+    let price = price(model)?;
+    let rates = price.rates_for(input_tokens);
+    let budget = u128::from(budget_micros.max(0).unsigned_abs()) * PICO_PER_MICRO;
+    let left = budget.saturating_sub(u128::from(input_tokens) * u128::from(rates.dearest_input()));
+    let tokens = left / u128::from(rates.output.max(1));
+    Some(within(tokens, price.max_output))
+}
+
+fn micros(pico: u128) -> i64 {
+    i64::try_from(pico.div_ceil(PICO_PER_MICRO)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(id: &str) -> ModelId {
+        ModelId::new(id)
+    }
+
+    #[test]
+    fn the_table_is_whole() {
+        assert_eq!(as_of().to_string(), "2026-11-21");
+        assert!(TABLE.models.len() > 40);
+        for (model, price) in &TABLE.models {
+            let tiers = std::iter::once(&price.rates).chain(price.above.as_ref().map(|tier| &tier.rates));
+            for rates in tiers {
+                assert!(rates.input > 0 && rates.output >= rates.input, "{model}");
+                assert!(rates.cache_read <= rates.input, "{model}");
+                assert!(rates.cache_write_1h >= rates.cache_write_5m, "{model}");
+                assert!(rates.cache_write_5m >= rates.input, "{model}");
+            }
+            assert!(price.max_output > 0 && matches!(price.bytes_per_token, 3 | 4), "{model}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_price() {
+        let check = |model: &str, usage: Usage, micros: Option<i64>| {
+            assert_eq!(cost_micros(&id(model), &usage), micros, "{model} {usage:?}");
+        };
+        let million = 1_000_000;
+        let sonnet = "claude-sonnet-4-5";
+        check(sonnet, Usage::default(), Some(0));
+        check(sonnet, Usage { input_tokens: million, ..Usage::default() }, Some(3_000_000));
+        check(sonnet, Usage { cache_read_tokens: million, ..Usage::default() }, Some(300_000));
+        check(sonnet, Usage { cache_write_5m_tokens: million, ..Usage::default() }, Some(3_750_000));
+        check(sonnet, Usage { cache_write_1h_tokens: million, ..Usage::default() }, Some(6_000_000));
+        check(sonnet, Usage { output_tokens: million, ..Usage::default() }, Some(15_000_000));
+        // Reasoning is part of the output and is not paid for twice.
+        check(
+            sonnet,
+            Usage { output_tokens: million, reasoning_tokens: million, ..Usage::default() },
+            Some(15_000_000),
+        );
+        // 0.3 micro-dollars are one.
+        check(sonnet, Usage { cache_read_tokens: 1, ..Usage::default() }, Some(1));
+        // Past a tier's limit, by cached input too, the whole call is dearer.
+        check("claude-haiku-5-5", Usage { input_tokens: 100_000, ..Usage::default() }, Some(10_000));
+        check(
+            "claude-haiku-5-5",
+            Usage { input_tokens: 100_000, cache_read_tokens: 1, output_tokens: 1_000, ..Usage::default() },
+            Some(50_000 + 1 + 2_500),
+        );
+        check("demo", Usage { output_tokens: million, ..Usage::default() }, Some(5_000_000));
+        check("llama3.2", Usage { output_tokens: million, ..Usage::default() }, None);
+    }
+
+    #[test]
+    fn a_dated_snapshot_costs_what_its_family_costs() {
+        for (dated, family) in [
+            ("claude-haiku-4-5-20251001", Some("claude-haiku-4-5")),
+            ("claude-sonnet-5-5-20261001", Some("claude-sonnet-5-5")),
+            ("gpt-5.1-2025-11-13", Some("gpt-5.1")),
+            ("gpt-5-2025-08-07", Some("gpt-5")),
+            ("claude-haiku-4-5-2025100", None),
+            ("claude-haiku-4-5-x", None),
+            ("-20251001", None),
+            ("20251001", None),
+            ("é-20251001", None),
+            ("", None),
+        ] {
+            assert_eq!(price(&id(dated)), family.map(|f| &TABLE.models[f]), "{dated}");
+        }
+    }
+
+    proptest! {
+        /// The two sides of a ceiling: what may be generated within a budget never costs more than that budget.
+        #[test]
+        fn an_affordable_reply_is_within_the_budget(
+            model in prop::sample::select(TABLE.models.keys().collect::<Vec<_>>()),
+            input in 0u64..2_000_000,
+            budget in -10i64..50_000_000,
+            share in 0.0f64..=1.0,
+        ) {
+            let model = id(model);
+            let output = max_output_affordable(&model, input, budget).unwrap();
+            let reserved = estimate_micros(&model, input, output).unwrap();
+            if output > 0 {
+                prop_assert!(reserved <= budget);
+            }
+            let written = (input as f64 * share) as u64;
+            let usage = Usage {
+                input_tokens: input - written,
+                cache_write_1h_tokens: written,
+                output_tokens: u64::from(output),
+                ..Usage::default()
+            };
+            prop_assert!(cost_micros(&model, &usage).unwrap() <= reserved);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What is asked of a model.
+//!
+//! A request begins with what changes least (tools, then system blocks) and ends with the conversation, because providers
+//! cache by prefix. [`ModelRequest::prefix_hash`] names that prefix: where it drifts between two turns, money is lost.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The name by which a provider knows a model. It reaches the wire unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ModelId(String);
+
+impl ModelId {
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ModelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How much model an agent asks for; configuration says which one that is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelTier {
+    Fast,
+    #[default]
+    Standard,
+    Deep,
+}
+
+impl ModelTier {
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Standard, Self::Deep];
+}
+
+/// Whose wire format is spoken. Servers that are compatible with `OpenAi` count as it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    Anthropic,
+    OpenAi,
+}
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelRequest {
+    pub model: ModelId,
+    /// Stable first. A block with `cache` closes a cached prefix; at most four such marks go out, the last turn's among
+    /// them, and a provider that caches by itself ignores them.
+    pub system: Vec<SystemBlock>,
+    pub tools: Vec<ToolSpec>,
+    #[serde(default)]
+    pub tool_choice: ToolChoice,
+    pub messages: Vec<Message>,
+    /// A ceiling on the reply, in tokens. Budgets rest on it.
+    pub max_output_tokens: u32,
+    /// Also cache the conversation up to its last message, for the next call of a tool loop or the next turn.
+    #[serde(default)]
+    pub cache_last_turn: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemBlock {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheTtl>,
+}
+
+impl SystemBlock {
+    /// A block that is the same in every call of an agent.
+    pub fn cached(text: impl Into<String>, ttl: CacheTtl) -> Self {
+        Self { text: text.into(), cache: Some(ttl) }
+    }
+
+    /// A block that changes from call to call.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), cache: None }
+    }
+}
+
+/// How long a provider is asked to keep a prefix. The longer must come before the shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheTtl {
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    #[serde(rename = "1h")]
+    OneHour,
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// 1 to 64 of `A-Z a-z 0-9 _ -`.
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of an object.
+    pub input_schema: Value,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    /// Some tool must be called.
+    Any,
+    /// This tool must be called.
+    Tool(String),
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: Role,
+    pub content: Vec<Block>,
+}
+
+impl Message {
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { role: Role::User, content: vec![Block::Text { text: text.into() }] }
+    }
+
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, content: vec![Block::Text { text: text.into() }] }
+    }
+
+    /// The message's text blocks, joined.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(Block::as_text).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    User,
+    Assistant,
+}
+
+/// A piece of a message. Stored with the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    Text {
+        text: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: Value,
+    },
+    /// Answers the `ToolUse` of the same id in the message before.
+    ToolResult {
+        tool_use_id: String,
+        content: String,
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// A provider's own block, for example signed thinking: replayed as it is to that provider, left out for another.
+    Native {
+        provider: Provider,
+        block: Value,
+    },
+}
+
+impl Block {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::ToolUse { .. } | Self::ToolResult { .. } | Self::Native { .. } => None,
+        }
+    }
+}
+
+impl ModelRequest {
+    /// Names the part that should stay the same from turn to turn: the model, the tools, and the system blocks up to the
+    /// last that is cached. 64 hexadecimal digits of SHA-256.
+    #[must_use]
+    pub fn prefix_hash(&self) -> String {
+        let cached = self.system.iter().rposition(|block| block.cache.is_some()).map_or(0, |last| last + 1);
+        let prefix = serde_json::to_vec(&(&self.model, &self.tools, &self.system[..cached]))
+            .expect("strings and JSON values always serialize");
+        Sha256::digest(prefix).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    pub(crate) fn request() -> ModelRequest {
+        ModelRequest {
+            model: ModelId::new("claude-sonnet-5-5"),
+            system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
+            tools: vec![ToolSpec {
+                name: "query_actions".into(),
+                description: "Lists actions.".into(),
+                input_schema: json!({"type": "object", "properties": {}}),
+            }],
+            tool_choice: ToolChoice::Auto,
+            messages: vec![
+                Message::user("What is due?"),
+                Message {
+                    role: Role::Assistant,
+                    content: vec![
+                        Block::Native {
+                            provider: Provider::Anthropic,
+                            block: json!({"type": "thinking", "thinking": "..", "signature": "Eq"}),
+                        },
+                        Block::text("Let me look."),
+                        Block::ToolUse {
+                            id: "toolu_1".into(),
+                            name: "query_actions".into(),
+                            input: json!({}),
+                        },
+                    ],
+                },
+                Message {
+                    role: Role::User,
+                    content: vec![Block::ToolResult {
+                        tool_use_id: "toolu_1".into(),
+                        content: "[]".into(),
+                        is_error: false,
+                    }],
+                },
+            ],
+            max_output_tokens: 1_000,
+            cache_last_turn: true,
+        }
+    }
+
+    #[test]
+    fn a_request_is_stored_and_read_back_whole() {
+        let json = serde_json::to_value(request()).unwrap();
+        assert_eq!(json["messages"][1]["content"][0]["provider"], "anthropic");
+        assert_eq!(json["messages"][2]["content"][0]["type"], "tool_result");
+        assert_eq!(serde_json::from_value::<ModelRequest>(json).unwrap(), request());
+        for choice in [ToolChoice::Auto, ToolChoice::Any, ToolChoice::None, ToolChoice::Tool("a".into())] {
+            let json = serde_json::to_string(&choice).unwrap();
+            assert_eq!(serde_json::from_str::<ToolChoice>(&json).unwrap(), choice);
+        }
+    }
+
+    #[test]
+    fn the_prefix_is_what_should_not_change() {
+        let base = request().prefix_hash();
+        assert_eq!(base.len(), 64);
+        let check = |same: bool, what: &str, change: fn(&mut ModelRequest)| {
+            let mut changed = request();
+            change(&mut changed);
+            assert_eq!(changed.prefix_hash() == base, same, "{what}");
+        };
+        check(true, "the conversation", |r| r.messages.clear());
+        check(true, "what follows the last cached block", |r| r.system[1].text = "now: one".into());
+        check(true, "the length of the reply", |r| r.max_output_tokens = 1);
+        check(false, "the model", |r| r.model = ModelId::new("other"));
+        check(false, "a cached block", |r| r.system[0].text.push('!'));
+        check(false, "how long it is cached", |r| r.system[0].cache = Some(CacheTtl::FiveMinutes));
+        check(false, "a tool's schema", |r| r.tools[0].input_schema = json!({"type": "object"}));
+        check(false, "the order of tools", |r| {
+            r.tools.insert(0, ToolSpec { name: "a".into(), ..r.tools[0].clone() });
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! The tokens of a call, in one shape for all providers. Every token is counted in exactly one field, except the reasoning
+//! tokens, which are also part of the output.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct Usage {
+    /// Input that was neither read from nor written to a cache.
+    pub input_tokens: u64,
+    pub cache_read_tokens: u64,
+    /// Written to be kept for minutes (5 at Anthropic, 30 at OpenAI).
+    pub cache_write_5m_tokens: u64,
+    /// Written to be kept for an hour or more.
+    pub cache_write_1h_tokens: u64,
+    /// All that was generated and is billed, with the reasoning.
+    pub output_tokens: u64,
+    /// The part of `output_tokens` that was reasoning.
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// What the model read, from wherever.
+    #[must_use]
+    pub const fn total_input(&self) -> u64 {
+        self.input_tokens + self.cache_read_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens + other.input_tokens,
+            cache_read_tokens: self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_5m_tokens: self.cache_write_5m_tokens + other.cache_write_5m_tokens,
+            cache_write_1h_tokens: self.cache_write_1h_tokens + other.cache_write_1h_tokens,
+            output_tokens: self.output_tokens + other.output_tokens,
+            reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(calls: I) -> Self {
+        calls.fold(Self::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_add_up() {
+        let a = Usage {
+            input_tokens: 1,
+            cache_read_tokens: 20,
+            cache_write_5m_tokens: 300,
+            cache_write_1h_tokens: 4_000,
+            output_tokens: 50_000,
+            reasoning_tokens: 600_000,
+        };
+        assert_eq!(a.total_input(), 4_321);
+        let doubled = Usage {
+            input_tokens: 2,
+            cache_read_tokens: 40,
+            cache_write_5m_tokens: 600,
+            cache_write_1h_tokens: 8_000,
+            output_tokens: 100_000,
+            reasoning_tokens: 1_200_000,
+        };
+        assert_eq!([a, a].into_iter().sum::<Usage>(), doubled);
+        let json = serde_json::to_string(&doubled).unwrap();
+        assert_eq!(serde_json::from_str::<Usage>(&json).unwrap(), doubled);
+    }
+}
