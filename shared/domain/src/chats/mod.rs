@@ -1,1 +1,3 @@
-//! (in preparation)
+//! Conversations.
+
+pub mod signals;

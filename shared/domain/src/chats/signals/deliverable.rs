@@ -1,0 +1,282 @@
+//! What a reply delivers, and how it is read from JSON or from key–value lines.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One deliverable, in the order of the reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Deliverable {
+    /// The setup conversation has all it needs.
+    ReadyToCreate(AgentDraft),
+    /// Finished content, now.
+    Asset(AssetDraft),
+    /// Work for later; at least one.
+    Actions { actions: Vec<ActionDraft> },
+    /// A call of a tool of the registry.
+    UseTool { name: String, input: Value },
+    /// A signal whose payload can't be read. People see the reason; the model may get one chance to repair it.
+    Invalid { signal: SignalKind, reason: String, raw_len: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    ReadyToCreate,
+    GenerateAsset,
+    GenerateActions,
+    UseTool,
+}
+
+impl SignalKind {
+    pub const ALL: [Self; 4] =
+        [Self::ReadyToCreate, Self::GenerateAsset, Self::GenerateActions, Self::UseTool];
+
+    /// The word at the start of the line.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::ReadyToCreate => "READY_TO_CREATE",
+            Self::GenerateAsset => "GENERATE_ASSET",
+            Self::GenerateActions => "GENERATE_ACTIONS",
+            Self::UseTool => "USE_TOOL",
+        }
+    }
+}
+
+/// An agent that a person may say yes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AgentDraft {
+    pub title: String,
+    /// "A \[type\] agent that \[does what\]".
+    pub goal: String,
+    pub success_criteria: String,
+    /// A date, a range or "Ongoing".
+    pub timeline: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+/// An asset that a person may save.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AssetDraft {
+    pub title: String,
+    pub description: String,
+    pub asset_type: AssetType,
+    pub content: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetType {
+    #[default]
+    Document,
+    Code,
+    Prompt,
+    Email,
+}
+
+/// An action that a person may approve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ActionDraft {
+    pub title: String,
+    pub description: String,
+    pub priority: Priority,
+    pub task_config: TaskConfig,
+    /// As the model wrote it; the schedule's own rules check it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub schedule: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    High,
+    #[default]
+    Medium,
+    Low,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TaskConfig {
+    pub instructions: String,
+    pub expected_output: String,
+}
+
+impl Deliverable {
+    /// What the call of a native tool delivers. `None`: the tool is not one of those, but of the registry.
+    #[must_use]
+    pub fn from_tool_call(name: &str, input: &Value) -> Option<Self> {
+        let signal = match name {
+            "ready_to_create" => SignalKind::ReadyToCreate,
+            "generate_asset" => SignalKind::GenerateAsset,
+            "generate_actions" => SignalKind::GenerateActions,
+            _ => return None,
+        };
+        Some(Self::from_json(signal, input).unwrap_or_else(|reason| Self::Invalid {
+            signal,
+            reason,
+            raw_len: input.to_string().len(),
+        }))
+    }
+
+    /// The payload of `signal`, which is not [`SignalKind::UseTool`]. The error is a reason for people.
+    pub(super) fn from_json(signal: SignalKind, payload: &Value) -> Result<Self, String> {
+        match signal {
+            SignalKind::ReadyToCreate => agent(&Fields::of(payload, "")?).map(Self::ReadyToCreate),
+            SignalKind::GenerateAsset => asset(&Fields::of(payload, "")?).map(Self::Asset),
+            SignalKind::GenerateActions => actions(payload).map(|actions| Self::Actions { actions }),
+            SignalKind::UseTool => Err("a tool call names its tool".into()),
+        }
+    }
+
+    /// The payload of `READY_TO_CREATE`: upper-case keys at line starts, values up to the next key.
+    pub(super) fn from_key_values(payload: &str) -> Result<Self, String> {
+        const KEYS: [&str; 5] = ["TITLE", "GOAL", "SUCCESS_CRITERIA", "TIMELINE", "INSTRUCTIONS"];
+        let mut values: [Option<String>; KEYS.len()] = Default::default();
+        let mut current = None;
+        for line in payload.lines() {
+            let key = line.trim_start_matches(['*', '#', ' ']).split_once(':').and_then(|(key, value)| {
+                let key = key.trim_end_matches(['*', ' ']);
+                let index = KEYS.iter().position(|known| *known == key)?;
+                // A key that was there before is a line of the value it stands in.
+                values[index].is_none().then_some((index, value.trim_start_matches('*')))
+            });
+            if let Some((index, value)) = key {
+                current = Some(index);
+                values[index] = Some(value.to_owned());
+            } else if let Some(value) = current.and_then(|index| values[index].as_mut()) {
+                value.push('\n');
+                value.push_str(line);
+            }
+        }
+        let [title, goal, success_criteria, timeline, instructions] =
+            values.map(|value| value.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()));
+        let needed = |value: Option<String>, key: &str| value.ok_or_else(|| format!("it has no {key}"));
+        Ok(Self::ReadyToCreate(AgentDraft {
+            title: needed(title, "TITLE")?,
+            goal: needed(goal, "GOAL")?,
+            success_criteria: needed(success_criteria, "SUCCESS_CRITERIA")?,
+            timeline: needed(timeline, "TIMELINE")?,
+            instructions,
+        }))
+    }
+}
+
+fn agent(fields: &Fields<'_>) -> Result<AgentDraft, String> {
+    Ok(AgentDraft {
+        title: fields.needed(&["title", "name"])?,
+        goal: fields.needed(&["goal"])?,
+        success_criteria: fields.needed(&["success_criteria", "successCriteria"])?,
+        timeline: fields.needed(&["timeline"])?,
+        instructions: fields.text(&["instructions"])?,
+    })
+}
+
+fn asset(fields: &Fields<'_>) -> Result<AssetDraft, String> {
+    Ok(AssetDraft {
+        title: fields.needed(&["title"])?,
+        description: fields.text(&["description"])?.unwrap_or_default(),
+        asset_type: fields.choice(&["asset_type", "assetType", "type"], "document, code, prompt or email")?,
+        content: fields.verbatim(&["content"])?.ok_or_else(|| fields.missing("content"))?.to_owned(),
+    })
+}
+
+fn actions(payload: &Value) -> Result<Vec<ActionDraft>, String> {
+    // A native tool's input is always an object, so the list may be one level down.
+    let (list, path) = match payload.get("actions") {
+        Some(list) => (list, "actions"),
+        None => (payload, ""),
+    };
+    let Value::Array(items) = list else { return Ok(vec![action(&Fields::of(list, path)?)?]) };
+    if items.is_empty() {
+        return Err("it has no action".into());
+    }
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| action(&Fields::of(item, &format!("actions[{index}]"))?))
+        .collect()
+}
+
+fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
+    let description = fields.text(&["description"])?.unwrap_or_default();
+    // Some models leave the nesting out.
+    let task = fields.nested(&["task_config", "taskConfig"])?;
+    let task = task.as_ref().unwrap_or(fields);
+    let instructions = task.text(&["instructions"])?.unwrap_or_else(|| description.clone());
+    if instructions.is_empty() {
+        return Err(task.missing("instructions"));
+    }
+    Ok(ActionDraft {
+        title: fields.needed(&["title"])?,
+        description,
+        priority: fields.choice(&["priority"], "high, medium or low")?,
+        task_config: TaskConfig {
+            instructions,
+            expected_output: task.text(&["expected_output", "expectedOutput"])?.unwrap_or_default(),
+        },
+        schedule: fields.get(&["schedule"]).map(|(_, value)| value.clone()),
+    })
+}
+
+/// An object, and where it stands in the payload.
+struct Fields<'a> {
+    object: &'a Map<String, Value>,
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Value, path: &str) -> Result<Self, String> {
+        match value {
+            Value::Object(object) => Ok(Self { object, path: path.to_owned() }),
+            _ if path.is_empty() => Err("it is not a JSON object".into()),
+            _ => Err(format!("`{path}` is not an object")),
+        }
+    }
+
+    fn path(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The first of `names` that has a value. `null` is none.
+    fn get(&self, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
+        names.iter().find_map(|&name| Some((name, self.object.get(name).filter(|v| !v.is_null())?)))
+    }
+
+    /// As it stands, to the last blank; `None` where there is nothing else.
+    fn verbatim(&self, names: &[&'static str]) -> Result<Option<&'a str>, String> {
+        match self.get(names) {
+            None => Ok(None),
+            Some((_, Value::String(text))) => Ok(Some(text.as_str()).filter(|text| !text.trim().is_empty())),
+            Some((name, _)) => Err(format!("`{}` is not a text", self.path(name))),
+        }
+    }
+
+    fn text(&self, names: &[&'static str]) -> Result<Option<String>, String> {
+        Ok(self.verbatim(names)?.map(|text| text.trim().to_owned()))
+    }
+
+    fn needed(&self, names: &[&'static str]) -> Result<String, String> {
+        self.text(names)?.ok_or_else(|| self.missing(names[0]))
+    }
+
+    fn missing(&self, name: &str) -> String {
+        format!("`{}` is missing", self.path(name))
+    }
+
+    fn nested(&self, names: &[&'static str]) -> Result<Option<Self>, String> {
+        self.get(names).map(|(name, value)| Self::of(value, &self.path(name))).transpose()
+    }
+
+    fn choice<T: Default + for<'de> Deserialize<'de>>(
+        &self,
+        names: &[&'static str],
+        choices: &str,
+    ) -> Result<T, String> {
+        let Some(text) = self.text(names)? else { return Ok(T::default()) };
+        serde_json::from_value(Value::String(text.to_lowercase()))
+            .map_err(|_| format!("`{}` is not one of {choices}", self.path(names[0])))
+    }
+}

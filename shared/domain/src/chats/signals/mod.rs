@@ -1,0 +1,26 @@
+//! Deliverables in a model's reply.
+//!
+//! A model without native tools says what it delivers by a *signal*: a keyword at the start of a line, a line `---`, and a
+//! payload. The text around a signal is chat; the payload never is.
+//!
+//! | signal | payload |
+//! |---|---|
+//! | `READY_TO_CREATE`, as the very first characters of the reply | `KEY: value` lines, values over several lines |
+//! | `GENERATE_ASSET` | a JSON object |
+//! | `GENERATE_ACTIONS` | a JSON object, or an array of them |
+//! | `USE_TOOL: name`, without the `---` | perhaps a JSON object on the following lines |
+//!
+//! [`SignalReader`] reads a reply as it streams. A model with native tools calls `generate_asset` and its like instead;
+//! [`Deliverable::from_tool_call`] makes the same of that.
+
+mod deliverable;
+mod payload;
+mod reader;
+
+pub use deliverable::{
+    ActionDraft, AgentDraft, AssetDraft, AssetType, Deliverable, Priority, SignalKind, TaskConfig,
+};
+pub use reader::{Reply, SignalReader};
+
+#[cfg(test)]
+mod tests;
