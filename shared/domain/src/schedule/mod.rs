@@ -1,1 +1,197 @@
-//! (in preparation)
+//! When an action is due.
+//!
+//! A [`Schedule`] is exactly one of
+//! - `at`: once, at an instant (`2026-12-01T09:00:00+01:00`) or at a wall time in `timezone` (`2026-12-01T09:00`);
+//! - `every`: again and again after a length of elapsed time (`15m`, `1h 30m`, `PT15M`), counted from an anchor: `start_at`
+//!   where it is given, else the instant at which the action became due. A day is 24 hours; for a wall time write a cron;
+//! - `cron`: five fields read in `timezone`; [`cron`] says what they mean.
+//!
+//! # Clock changes
+//! A cron that names its hours, and every wall time, happens once on both days a year when the clock changes:
+//! - in a gap (02:30 does not exist) it fires at the first valid instant after the gap, and however many of its times
+//!   fall into one gap, they are one fire;
+//! - in an overlap (02:30 exists twice) it fires at the first occurrence only.
+//!
+//! A cron that runs in all 24 hours (`*/15 * * * *`) is an interval: it fires whenever the clocks show a time of its, so
+//! that it neither fires additionally after a gap nor falls silent for the hour that is repeated.
+//!
+//! Everything here is a function of its arguments; the fire times of a schedule are the same for ever, as long as the
+//! time-zone rules are.
+
+pub mod cron;
+mod describe;
+mod length;
+mod moment;
+mod next;
+#[cfg(test)]
+mod next_tests;
+mod wire;
+#[cfg(test)]
+mod wire_tests;
+mod zone;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::ids::ActionId;
+
+pub use cron::Cron;
+pub use length::Length;
+pub use moment::Moment;
+pub use wire::ScheduleInput;
+
+/// When an action is due, valid by construction: it comes out of [`ScheduleInput::validate`] or of its own JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ScheduleInput", into = "ScheduleInput")]
+pub struct Schedule {
+    timing: Timing,
+    zone: TimeZone,
+    overlap: Overlap,
+    catch_up: CatchUp,
+    max_age: Option<Length>,
+    start_at: Option<Moment>,
+    end_at: Option<Moment>,
+    jitter: Option<Length>,
+}
+
+/// The part of a schedule of which there is exactly one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Timing {
+    At(Moment),
+    Every(Length),
+    Cron(Cron),
+}
+
+/// What becomes of a fire time while an earlier run is live.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// It is skipped.
+    #[default]
+    Skip,
+    /// It runs after the earlier one, in order.
+    Queue,
+    /// The earlier one is cancelled.
+    Replace,
+}
+
+/// What becomes of fire times that are found late, after an outage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchUp {
+    /// All are missed.
+    None,
+    /// The newest runs unless it is older than `max_age` (one day if not given); the others are missed.
+    #[default]
+    Latest,
+    /// All that are not older than `max_age` (seven days if not given) run one after another, whatever `overlap` says.
+    All,
+}
+
+impl Schedule {
+    #[must_use]
+    pub const fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    #[must_use]
+    pub const fn time_zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    /// The IANA name of the time zone.
+    #[must_use]
+    pub fn timezone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
+    #[must_use]
+    pub const fn overlap(&self) -> Overlap {
+        self.overlap
+    }
+
+    #[must_use]
+    pub const fn catch_up(&self) -> CatchUp {
+        self.catch_up
+    }
+
+    /// How late a fire time may still be caught up. Always stated unless `catch_up` is `none`.
+    #[must_use]
+    pub const fn max_age(&self) -> Option<&Length> {
+        self.max_age.as_ref()
+    }
+
+    /// The first instant that can be a fire time.
+    #[must_use]
+    pub fn starts(&self) -> Option<Timestamp> {
+        self.start_at.as_ref().and_then(|moment| moment.instant(&self.zone))
+    }
+
+    /// The last instant that can be a fire time.
+    #[must_use]
+    pub fn ends(&self) -> Option<Timestamp> {
+        self.end_at.as_ref().and_then(|moment| moment.instant(&self.zone))
+    }
+
+    /// Whether it can be due more than once.
+    #[must_use]
+    pub const fn is_recurring(&self) -> bool {
+        !matches!(self.timing, Timing::At(_))
+    }
+
+    /// The first fire time strictly after `after`. `anchor` is what `every` counts from; the others ignore it.
+    #[must_use]
+    pub fn next_after(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
+        let start = self.starts();
+        // A fire time at `start_at` itself counts.
+        let after = start.map_or(after, |start| after.max(start - SignedDuration::from_nanos(1)));
+        let next = match &self.timing {
+            Timing::At(moment) => moment.instant(&self.zone).filter(|at| *at > after),
+            Timing::Every(length) => match start {
+                Some(start) => next::multiple_after(start, 0, length.duration(), after),
+                None => next::multiple_after(anchor, 1, length.duration(), after),
+            },
+            Timing::Cron(cron) => next::cron_after(cron, &self.zone, after),
+        };
+        next.filter(|next| self.ends().is_none_or(|end| *next <= end))
+    }
+
+    /// The first `count` fire times strictly after `from`; fewer where the schedule ends.
+    #[must_use]
+    pub fn fire_times(&self, anchor: Timestamp, from: Timestamp, count: usize) -> Vec<Timestamp> {
+        let first = self.next_after(anchor, from);
+        std::iter::successors(first, |last| self.next_after(anchor, *last)).take(count).collect()
+    }
+
+    /// When the fire time `nominal` of `action` is acted upon: after its jitter, which is the same for ever, is at most
+    /// `jitter` long and always ends before the next fire time.
+    #[must_use]
+    pub fn wake_at(&self, action: ActionId, nominal: Timestamp) -> Timestamp {
+        let Some(jitter) = &self.jitter else { return nominal };
+        let to_next = match &self.timing {
+            Timing::At(_) => None,
+            Timing::Every(length) => Some(length.seconds()),
+            Timing::Cron(cron) => {
+                next::cron_after(cron, &self.zone, nominal).map(|next| next.duration_since(nominal).as_secs())
+            }
+        };
+        let longest = to_next.map_or(jitter.seconds(), |gap| jitter.seconds().min(gap - 1)).max(0);
+        let hash = Sha256::new()
+            .chain_update(b"jitter\0")
+            .chain_update(action.uuid().as_bytes())
+            .chain_update(nominal.as_millisecond().to_be_bytes())
+            .finalize();
+        let mut eight = [0u8; 8];
+        eight.copy_from_slice(&hash[..8]);
+        let seconds = u64::from_be_bytes(eight) % (longest.unsigned_abs() + 1);
+        nominal.checked_add(SignedDuration::from_secs(seconds.cast_signed())).unwrap_or(nominal)
+    }
+
+    /// A short English sentence, such as "At 09:00 on weekdays (Europe/Berlin)."
+    #[must_use]
+    pub fn describe(&self) -> String {
+        describe::sentence(self)
+    }
+}

@@ -1,0 +1,178 @@
+//! A schedule in words.
+
+use jiff::civil::DateTime;
+
+use super::{Cron, Schedule, Timing};
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+pub(super) fn sentence(schedule: &Schedule) -> String {
+    let local = |instant: jiff::Timestamp| wall(schedule.time_zone().to_datetime(instant));
+    let mut text = match schedule.timing() {
+        Timing::At(moment) => {
+            let when = moment.instant(schedule.time_zone()).map_or_else(|| moment.to_string(), local);
+            format!("Once, on {when}")
+        }
+        Timing::Every(length) => format!("Every {}", without_one(&length.words())),
+        Timing::Cron(cron) => cron_words(cron),
+    };
+    if let Some(start) = schedule.starts() {
+        text.push_str(&format!(", from {}", local(start)));
+    }
+    if let Some(end) = schedule.ends() {
+        text.push_str(&format!(", until {}", local(end)));
+    }
+    text.push_str(&format!(" ({}).", schedule.timezone()));
+    text
+}
+
+fn wall(at: DateTime) -> String {
+    let seconds = if at.second() == 0 { String::new() } else { format!(":{:02}", at.second()) };
+    format!(
+        "{} {} {} at {:02}:{:02}{seconds}",
+        at.day(),
+        MONTHS[usize::try_from(at.month() - 1).unwrap_or_default()],
+        at.year(),
+        at.hour(),
+        at.minute()
+    )
+}
+
+/// "1 hour" is "every hour"; "1 hour 30 minutes" stays.
+fn without_one(words: &str) -> String {
+    match words.strip_prefix("1 ") {
+        Some(unit) if !unit.contains(' ') => unit.to_owned(),
+        _ => words.to_owned(),
+    }
+}
+
+fn cron_words(cron: &Cron) -> String {
+    let mut text = clock(cron);
+    if let Some(days) = days(cron) {
+        text.push(' ');
+        text.push_str(&days);
+    }
+    let months = cron.months();
+    if months.len() < 12 {
+        let names = spans(&months, |month| MONTHS[usize::from(month) - 1].to_owned());
+        text.push_str(&format!(" in {names}"));
+    }
+    text
+}
+
+fn clock(cron: &Cron) -> String {
+    let (minutes, hours) = (cron.minutes(), cron.hours());
+    let padded = |minute: &u8| format!(":{minute:02}");
+    let every_minutes = step(&minutes, 60);
+    match (minutes.as_slice(), hours.as_slice()) {
+        (_, hours) if hours.len() == 24 => match (every_minutes, minutes.as_slice()) {
+            (Some(1), _) => "Every minute".to_owned(),
+            (_, [0]) => "Every hour".to_owned(),
+            (Some(step), _) if minutes.len() > 1 => format!("Every {step} minutes"),
+            (_, minutes) => {
+                format!("Every hour at {}", list(&minutes.iter().map(padded).collect::<Vec<_>>()))
+            }
+        },
+        ([0], hours) if hours.len() > 3 && step(hours, 24).is_some() => {
+            format!("Every {} hours from midnight", step(hours, 24).unwrap_or(1))
+        }
+        (minutes, hours) if minutes.len() * hours.len() <= 6 => {
+            let times: Vec<String> = hours
+                .iter()
+                .flat_map(|hour| minutes.iter().map(move |minute| format!("{hour:02}:{minute:02}")))
+                .collect();
+            format!("At {}", list(&times))
+        }
+        (minutes, hours) => {
+            let hours = spans(hours, |hour| hour.to_string());
+            match every_minutes {
+                Some(1) => format!("Every minute of the hours {hours}"),
+                Some(step) => format!("Every {step} minutes in the hours {hours}"),
+                None => {
+                    format!(
+                        "At {} in the hours {hours}",
+                        list(&minutes.iter().map(padded).collect::<Vec<_>>())
+                    )
+                }
+            }
+        }
+    }
+}
+
+fn days(cron: &Cron) -> Option<String> {
+    let (days, weekdays) = (cron.days(), cron.weekdays());
+    let mut of_month = (!days.is_empty()).then(|| {
+        format!(
+            "day{} {} of the month",
+            if days.len() == 1 { "" } else { "s" },
+            spans(&days, |day| day.to_string())
+        )
+    });
+    if cron.last_day() {
+        let last = "the last day of the month".to_owned();
+        of_month = Some(of_month.map_or_else(|| last.clone(), |days| format!("{days} and {last}")));
+    }
+    let of_week = match weekdays.as_slice() {
+        [1, 2, 3, 4, 5] => "weekdays".to_owned(),
+        [0, 6] => "weekends".to_owned(),
+        // A week is read from Monday on.
+        weekdays => {
+            let from_monday: Vec<u8> = weekdays.iter().map(|day| (day + 6) % 7).collect();
+            let mut sorted = from_monday;
+            sorted.sort_unstable();
+            spans(&sorted, |day| WEEKDAYS[usize::from((day + 1) % 7)].to_owned())
+        }
+    };
+    let all_days = days.len() == 31;
+    match (all_days, weekdays.len() == 7, of_month) {
+        (true, true, _) => None,
+        (true, false, _) if cron.both_days() => Some(format!("on {of_week}")),
+        (_, true, Some(of_month)) if cron.both_days() => Some(format!("on {of_month}")),
+        (_, _, Some(of_month)) if cron.both_days() => Some(format!("on {of_week}, if it is {of_month}")),
+        (_, _, Some(of_month)) => Some(format!("on {of_month} and on {of_week}")),
+        (_, _, None) => Some(format!("on {of_week}")),
+    }
+}
+
+/// The distance of values that run evenly from 0 through the whole range.
+fn step(values: &[u8], range: u8) -> Option<u8> {
+    let [0, second, ..] = values else { return None };
+    let even = range.is_multiple_of(*second)
+        && values.len() == usize::from(range / second)
+        && values.windows(2).all(|pair| pair[1] - pair[0] == *second);
+    even.then_some(*second)
+}
+
+/// "Monday to Wednesday and Friday": neighbours of three and more are joined.
+fn spans(values: &[u8], name: impl Fn(u8) -> String) -> String {
+    let mut parts = Vec::new();
+    for run in values.chunk_by(|a, b| a + 1 == *b) {
+        match run {
+            [first, _, .., last] => parts.push(format!("{} to {}", name(*first), name(*last))),
+            few => parts.extend(few.iter().map(|value| name(*value))),
+        }
+    }
+    list(&parts)
+}
+
+fn list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

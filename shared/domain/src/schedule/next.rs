@@ -1,0 +1,68 @@
+//! From wall times to fire times, across clock changes.
+
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{SignedDuration, Timestamp, ToSpan};
+
+use super::Cron;
+
+/// When the clocks of `zone` show `wall` for the first time; where they never do (a gap), the first instant after the gap.
+pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
+    match zone.to_ambiguous_timestamp(wall).offset() {
+        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
+            offset.to_timestamp(wall).ok()
+        }
+        AmbiguousOffset::Gap { after, .. } => {
+            // Read with the later offset, a time in the gap is an instant less than the gap's length before the change.
+            let before_change = after.to_timestamp(wall).ok()?;
+            zone.following(before_change).next().map(|change| change.timestamp())
+        }
+    }
+}
+
+/// The first of `origin + k × step` for `k ≥ least` that is strictly after `after`.
+pub(super) fn multiple_after(
+    origin: Timestamp,
+    least: i64,
+    step: SignedDuration,
+    after: Timestamp,
+) -> Option<Timestamp> {
+    let elapsed = after.duration_since(origin).as_nanos();
+    let passed = i64::try_from(elapsed.div_euclid(step.as_nanos())).ok()?;
+    let k = passed.checked_add(1)?.max(least);
+    let offset = step.as_secs().checked_mul(k)?;
+    origin.checked_add(SignedDuration::from_secs(offset)).ok()
+}
+
+/// The first fire time of `cron` in `zone` strictly after `after`.
+pub(super) fn cron_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
+    if cron.is_interval() { interval_after(cron, zone, after) } else { appointment_after(cron, zone, after) }
+}
+
+/// For crons that name their hours: every nominal wall time has one instant, and these do not decrease, so the answer is
+/// the first nominal time whose instant is late enough. In the second pass of an overlap the nominal times up to its
+/// end have passed already, which is what the loop steps over.
+fn appointment_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
+    let mut wall = cron.at_or_after(zone.to_datetime(after))?;
+    loop {
+        let instant = first_instant(zone, wall)?;
+        if instant > after {
+            return Some(instant);
+        }
+        wall = cron.at_or_after(wall.checked_add(1.minute()).ok()?)?;
+    }
+}
+
+/// For crons that run in all hours: a match of the wall clock, looked for between one clock change and the next.
+fn interval_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
+    let mut from = after.checked_add(SignedDuration::from_nanos(1)).ok()?;
+    loop {
+        let offset = zone.to_offset(from);
+        let instant =
+            cron.at_or_after(offset.to_datetime(from)).and_then(|wall| offset.to_timestamp(wall).ok());
+        match (instant, zone.following(from).next().map(|change| change.timestamp())) {
+            (Some(instant), Some(change)) if change <= instant => from = change,
+            (instant, _) => return instant,
+        }
+    }
+}
