@@ -1,1 +1,235 @@
-//! (in preparation)
+//! An agent: what a person set up by talking, and what it has delivered since.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::AgentId;
+use crate::models::ModelTier;
+use crate::validate::FieldErrors;
+
+/// Longest name, in characters.
+pub const MAX_NAME: usize = 200;
+/// Longest goal, success criteria or timeline, in characters.
+pub const MAX_GOAL: usize = 2_000;
+/// Longest instructions, in characters.
+pub const MAX_INSTRUCTIONS: usize = 20_000;
+/// Largest ceiling that can be asked for: $1,000.
+pub const MAX_BUDGET_MICROS: i64 = 1_000_000_000;
+
+/// An agent as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub agent_id: AgentId,
+    pub name: String,
+    pub goal: String,
+    pub success_criteria: String,
+    pub timeline: String,
+    pub instructions: String,
+    pub status: AgentStatus,
+    pub model_tier: ModelTier,
+    pub budget: AgentBudget,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Whether an agent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStatus {
+    #[default]
+    Active,
+    /// Answers in chats; its actions do not fire.
+    Paused,
+    /// Kept for reading; takes no turns and fires nothing.
+    Archived,
+}
+
+/// Ceilings of an agent's runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentBudget {
+    /// The most that one run or turn may cost, in micro-dollars. Without it the installation's ceiling holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 250_000)]
+    pub per_run_micros: Option<i64>,
+}
+
+/// What an agent has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AgentMetrics {
+    pub assets: i64,
+    pub actions_completed: i64,
+    pub actions_failed: i64,
+    /// What its turns and runs have cost, in micro-dollars.
+    pub cost_micros: i64,
+}
+
+/// What it takes to make an agent.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Market watch",
+    "goal": "A research agent that reports every Monday on three competitors",
+    "success_criteria": "A one-page report that names every price change",
+    "timeline": "Ongoing",
+    "instructions": "Write briefly. Name your sources."
+}))]
+pub struct NewAgent {
+    /// 1 to 200 characters.
+    #[serde(default)]
+    pub name: String,
+    /// 1 to 2,000 characters; at its best "A [type] agent that [does what]".
+    #[serde(default)]
+    pub goal: String,
+    #[serde(default)]
+    pub success_criteria: String,
+    /// A date, a range or "Ongoing" (the default).
+    #[serde(default)]
+    pub timeline: String,
+    /// How it should work, up to 20,000 characters.
+    #[serde(default)]
+    pub instructions: String,
+    #[serde(default)]
+    pub model_tier: ModelTier,
+    #[serde(default)]
+    pub budget: AgentBudget,
+}
+
+/// A change of an agent: what is left out stays.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct AgentPatch {
+    pub name: Option<String>,
+    pub goal: Option<String>,
+    pub success_criteria: Option<String>,
+    pub timeline: Option<String>,
+    pub instructions: Option<String>,
+    pub status: Option<AgentStatus>,
+    pub model_tier: Option<ModelTier>,
+    pub budget: Option<AgentBudget>,
+}
+
+impl NewAgent {
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn into_agent(self, agent_id: AgentId, now: Timestamp) -> Result<Agent, FieldErrors> {
+        let timeline = self.timeline.trim();
+        let timeline = match timeline {
+            "" => "Ongoing",
+            text if text.eq_ignore_ascii_case("ongoing") => "Ongoing",
+            text => text,
+        };
+        let agent = Agent {
+            agent_id,
+            name: self.name.trim().to_owned(),
+            goal: self.goal.trim().to_owned(),
+            success_criteria: self.success_criteria.trim().to_owned(),
+            timeline: timeline.to_owned(),
+            instructions: self.instructions,
+            status: AgentStatus::Active,
+            model_tier: self.model_tier,
+            budget: self.budget,
+            created_at: now,
+            updated_at: now,
+        };
+        agent.validated()
+    }
+}
+
+impl Agent {
+    /// The agent with `patch` applied.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn patched(self, patch: AgentPatch, now: Timestamp) -> Result<Self, FieldErrors> {
+        let trimmed = |new: Option<String>, old: String| new.map_or(old, |text| text.trim().to_owned());
+        Self {
+            name: trimmed(patch.name, self.name),
+            goal: trimmed(patch.goal, self.goal),
+            success_criteria: trimmed(patch.success_criteria, self.success_criteria),
+            timeline: trimmed(patch.timeline, self.timeline),
+            instructions: patch.instructions.unwrap_or(self.instructions),
+            status: patch.status.unwrap_or(self.status),
+            model_tier: patch.model_tier.unwrap_or(self.model_tier),
+            budget: patch.budget.unwrap_or(self.budget),
+            updated_at: now,
+            ..self
+        }
+        .validated()
+    }
+
+    fn validated(self) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("name", &self.name, 1, MAX_NAME);
+        errors.length("goal", &self.goal, 1, MAX_GOAL);
+        errors.length("success_criteria", &self.success_criteria, 0, MAX_GOAL);
+        errors.length("timeline", &self.timeline, 1, MAX_GOAL);
+        errors.length("instructions", &self.instructions, 0, MAX_INSTRUCTIONS);
+        if let Some(micros) = self.budget.per_run_micros
+            && !(1..=MAX_BUDGET_MICROS).contains(&micros)
+        {
+            errors.add("budget.per_run_micros", format!("must be 1 to {MAX_BUDGET_MICROS}, is {micros}"));
+        }
+        errors.into_result(self)
+    }
+}
+
+/// What the setup conversation arrived at: the fields of [`NewAgent`] as the model gave them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentDraft {
+    pub name: String,
+    pub goal: String,
+    pub success_criteria: String,
+    pub timeline: String,
+    pub instructions: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(name: &str, goal: &str) -> NewAgent {
+        NewAgent { name: name.into(), goal: goal.into(), ..NewAgent::default() }
+    }
+
+    fn id() -> AgentId {
+        AgentId::from_uuid(uuid::Uuid::nil())
+    }
+
+    #[test]
+    fn a_new_agent_is_active_and_ongoing() {
+        let agent =
+            new(" Watch ", "A research agent that watches").into_agent(id(), Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(
+            (agent.name.as_str(), agent.timeline.as_str(), agent.status),
+            ("Watch", "Ongoing", AgentStatus::Active)
+        );
+    }
+
+    #[test]
+    fn every_broken_limit_is_named_at_once() {
+        let mut input = new("  ", &"g".repeat(MAX_GOAL + 1));
+        input.budget.per_run_micros = Some(0);
+        let FieldErrors(errors) = input.into_agent(id(), Timestamp::UNIX_EPOCH).unwrap_err();
+        let lines: Vec<String> = errors.iter().map(|e| format!("{}: {}", e.field, e.message)).collect();
+        assert_eq!(
+            lines,
+            [
+                "name: must be 1 to 200 characters, is 0",
+                "goal: must be 1 to 2000 characters, is 2001",
+                "budget.per_run_micros: must be 1 to 1000000000, is 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_patch_changes_what_it_names() {
+        let agent = new("a", "b").into_agent(id(), Timestamp::UNIX_EPOCH).unwrap();
+        let now = Timestamp::from_second(5).unwrap();
+        let patch = AgentPatch { status: Some(AgentStatus::Paused), ..AgentPatch::default() };
+        let patched = agent.clone().patched(patch, now).unwrap();
+        assert_eq!(patched, Agent { status: AgentStatus::Paused, updated_at: now, ..agent.clone() });
+        assert!(
+            agent.patched(AgentPatch { name: Some(String::new()), ..AgentPatch::default() }, now).is_err()
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! A run: one turn of a model for a person, or one occurrence of an action; and the events by which it is followed.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::agents::AgentDraft;
+use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
+use crate::models::Usage;
+
+/// A run as it is stored. Only the process that executes it writes it, until its lease has run out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub run_id: RunId,
+    pub kind: RunKind,
+    pub state: RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<ChatId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<ActionId>,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// Until when its executor promised to say something. A run that is past it was left by a dead process.
+    pub lease_until: Timestamp,
+    /// The reply, once it is finished.
+    #[serde(default)]
+    pub message: String,
+    #[serde(default)]
+    pub proposals: Vec<ProposalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_draft: Option<AgentDraft>,
+    #[serde(default)]
+    pub usage: Usage,
+    #[serde(default)]
+    pub cost_micros: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// Hash of the stable part of the first request: where it differs between turns of one agent, a cache was missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix_hash: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    Setup,
+    Chat,
+    Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    /// It needs a person.
+    Waiting,
+}
+
+impl RunState {
+    pub const ALL: [Self; 5] = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::Waiting];
+
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Self::Running)
+    }
+
+    /// The event that ends a run in this state.
+    #[must_use]
+    pub const fn event(self) -> Option<EventKind> {
+        match self {
+            Self::Running => None,
+            Self::Completed => Some(EventKind::RunCompleted),
+            Self::Failed => Some(EventKind::RunFailed),
+            Self::Cancelled => Some(EventKind::RunCancelled),
+            Self::Waiting => Some(EventKind::RunWaiting),
+        }
+    }
+}
+
+/// Why a run failed: a stable code and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunError {
+    #[schema(example = "overloaded")]
+    pub code: String,
+    pub detail: String,
+    pub retryable: bool,
+}
+
+/// The kinds of event. A stream is `run.started`, any of the others, and one of the four that end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum EventKind {
+    #[serde(rename = "run.started")]
+    RunStarted,
+    #[serde(rename = "message.delta")]
+    MessageDelta,
+    #[serde(rename = "message.completed")]
+    MessageCompleted,
+    #[serde(rename = "tool.requested")]
+    ToolRequested,
+    #[serde(rename = "tool.result")]
+    ToolResult,
+    #[serde(rename = "asset.proposed")]
+    AssetProposed,
+    #[serde(rename = "action.proposed")]
+    ActionProposed,
+    #[serde(rename = "agent.proposed")]
+    AgentProposed,
+    #[serde(rename = "deliverable.invalid")]
+    DeliverableInvalid,
+    #[serde(rename = "usage.updated")]
+    UsageUpdated,
+    #[serde(rename = "run.completed")]
+    RunCompleted,
+    #[serde(rename = "run.failed")]
+    RunFailed,
+    #[serde(rename = "run.cancelled")]
+    RunCancelled,
+    #[serde(rename = "run.waiting")]
+    RunWaiting,
+}
+
+impl EventKind {
+    pub const ALL: [Self; 14] = [
+        Self::RunStarted,
+        Self::MessageDelta,
+        Self::MessageCompleted,
+        Self::ToolRequested,
+        Self::ToolResult,
+        Self::AssetProposed,
+        Self::ActionProposed,
+        Self::AgentProposed,
+        Self::DeliverableInvalid,
+        Self::UsageUpdated,
+        Self::RunCompleted,
+        Self::RunFailed,
+        Self::RunCancelled,
+        Self::RunWaiting,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RunStarted => "run.started",
+            Self::MessageDelta => "message.delta",
+            Self::MessageCompleted => "message.completed",
+            Self::ToolRequested => "tool.requested",
+            Self::ToolResult => "tool.result",
+            Self::AssetProposed => "asset.proposed",
+            Self::ActionProposed => "action.proposed",
+            Self::AgentProposed => "agent.proposed",
+            Self::DeliverableInvalid => "deliverable.invalid",
+            Self::UsageUpdated => "usage.updated",
+            Self::RunCompleted => "run.completed",
+            Self::RunFailed => "run.failed",
+            Self::RunCancelled => "run.cancelled",
+            Self::RunWaiting => "run.waiting",
+        }
+    }
+
+    #[must_use]
+    pub const fn ends_the_run(self) -> bool {
+        matches!(self, Self::RunCompleted | Self::RunFailed | Self::RunCancelled | Self::RunWaiting)
+    }
+}
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunEvent {
+    /// From 1, without gaps.
+    pub id: u64,
+    pub event: EventKind,
+    #[schema(value_type = Object)]
+    pub data: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_names_are_their_json() {
+        for kind in EventKind::ALL {
+            let json = serde_json::to_value(kind).unwrap();
+            assert_eq!(json, kind.name());
+            assert_eq!(serde_json::from_value::<EventKind>(json).unwrap(), kind);
+        }
+    }
+
+    #[test]
+    fn every_final_state_has_its_event() {
+        for state in RunState::ALL {
+            assert_eq!(state.is_final(), state.event().is_some_and(EventKind::ends_the_run), "{state:?}");
+            let json = serde_json::to_value(state).unwrap();
+            assert_eq!(serde_json::from_value::<RunState>(json).unwrap(), state);
+        }
+    }
+}
