@@ -1,0 +1,139 @@
+//! The folder in which the engines keep their data, held by one process at a time.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+const LOCK_FILE: &str = "lamplighter.lock";
+
+/// A data folder that this process alone may use, until the value is dropped.
+///
+/// The lock belongs to the open file and not to its name: the system lets go of it when the process
+/// ends, however it ends, so a lock file that a killed process left behind means nothing.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why a data folder can't be used. Each message is one line and follows "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    #[error(
+        "use the data folder {path}: {} holds it; stop that process, or choose another folder",
+        Holder(*pid),
+        path = path.display()
+    )]
+    Held { path: PathBuf, pid: Option<u32> },
+    #[error("use the data folder {}: it is not a folder", path.display())]
+    NotAFolder { path: PathBuf },
+    #[error("use the data folder {}: it can't be {action}: {source}", path.display())]
+    Inaccessible { path: PathBuf, action: &'static str, source: io::Error },
+}
+
+struct Holder(Option<u32>);
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(pid) => write!(f, "process {pid}"),
+            None => f.write_str("another process"),
+        }
+    }
+}
+
+impl DataDir {
+    /// Opens the folder, creating it (and the folders above it) where it is absent, and locks it.
+    pub fn open(path: &Path) -> Result<Self, DataDirError> {
+        let inaccessible =
+            |action| move |source| DataDirError::Inaccessible { path: path.to_owned(), action, source };
+        match fs::metadata(path) {
+            Ok(found) if !found.is_dir() => return Err(DataDirError::NotAFolder { path: path.to_owned() }),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(path).map_err(inaccessible("created"))?;
+            }
+            Err(error) => return Err(inaccessible("read")(error)),
+        }
+        fs::read_dir(path).map_err(inaccessible("read"))?;
+
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join(LOCK_FILE))
+            .map_err(inaccessible("written"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // The holder's number is a courtesy: without it the refusal stands all the same.
+                let pid = lock.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                return Err(DataDirError::Held { path: path.to_owned(), pid });
+            }
+            Err(TryLockError::Error(source)) => return Err(inaccessible("locked")(source)),
+        }
+        write_pid(&mut lock).map_err(inaccessible("written"))?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn write_pid(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    writeln!(lock, "{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_refused_and_told_who_holds_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("deep/data");
+        let first = DataDir::open(&path).unwrap();
+        assert_eq!(first.path(), path);
+        let refusal = DataDir::open(&path).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            format!(
+                "use the data folder {}: process {} holds it; stop that process, or choose another folder",
+                path.display(),
+                std::process::id()
+            )
+        );
+        drop(first);
+        DataDir::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_left_behind_is_no_obstacle() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(LOCK_FILE), "999999999999 is longer than any process id\n").unwrap();
+        let held = DataDir::open(folder.path()).unwrap();
+        let pid = fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap();
+        assert_eq!(pid, format!("{}\n", std::process::id()));
+        drop(held);
+    }
+
+    #[test]
+    fn what_is_not_a_folder_is_refused_in_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let not_a_folder = DataDir::open(&file).unwrap_err();
+        assert_eq!(
+            not_a_folder.to_string(),
+            format!("use the data folder {}: it is not a folder", file.display())
+        );
+        let under_a_file = DataDir::open(&file.join("below")).unwrap_err();
+        assert!(matches!(under_a_file, DataDirError::Inaccessible { action: "read", .. }), "{under_a_file}");
+        assert_eq!(under_a_file.to_string().lines().count(), 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! DynamoDB: dynoxide (SQLite underneath) on a thread of its own, on an ephemeral loopback port.
+//!
+//! What differs from AWS and matters here: signatures are not verified, indexes are consistent at once,
+//! and nothing is ever throttled or in conflict, which [`super::faults`] makes up for.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use dynoxide::errors::DynoxideError;
+use dynoxide::{Database, server};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+/// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// How long requests under way may go on after the stop, before their connections are cut.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Why the table engine did not start. Messages follow "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum DynamoError {
+    #[error("open the table's file {path}: {source}")]
+    Open { path: String, source: DynoxideError },
+    #[error("prepare the table {table}: {source}")]
+    Table { table: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("delete expired items: {0}")]
+    Sweep(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("serve the table on a loopback port: {0}")]
+    Serve(#[from] std::io::Error),
+}
+
+/// A running table engine. Dropping it stops it.
+pub struct Dynamo {
+    address: SocketAddr,
+    /// `None` once stopped: the file is closed when the last handle is gone.
+    db: Option<Database>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Dynamo {
+    /// Opens the file (`None`: memory), creates the table if it is absent, and serves it.
+    pub fn start(file: Option<&Path>, table: &str) -> Result<Self, DynamoError> {
+        let db = match file {
+            Some(file) => Database::new(&file.to_string_lossy()),
+            None => Database::memory(),
+        }
+        .map_err(|source| DynamoError::Open {
+            path: file.map_or_else(|| "in memory".to_owned(), |file| file.display().to_string()),
+            source,
+        })?;
+        prepare(&db, table).map_err(|source| DynamoError::Table { table: table.to_owned(), source })?;
+
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        // SQLite runs on the worker that serves the request, so it gets a runtime that nothing else waits for.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let served = db.clone();
+        let thread = thread::Builder::new().name("dynamo".into()).spawn(move || {
+            runtime.block_on(serve(listener, served, stopped));
+            // Cuts the connections that are left, and with them the last handles of the database.
+            runtime.shutdown_timeout(STOP_GRACE);
+        })?;
+        Ok(Self { address, db: Some(db), stop: Some(stop), thread: Some(thread) })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
+        match &self.db {
+            Some(db) => sweep_expired(db.clone()).await,
+            None => Ok(0),
+        }
+    }
+
+    /// Stops serving and closes the file; returns when that is done. Blocks for at most a few seconds.
+    pub fn stop(&mut self) {
+        drop(self.stop.take());
+        self.db = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the table engine's thread had panicked");
+        }
+    }
+}
+
+impl std::fmt::Debug for Dynamo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dynamo").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Dynamo {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, db: Database, stopped: oneshot::Receiver<()>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "failed to serve the table"),
+    };
+    let sweeper = tokio::spawn(sweep_regularly(db.clone()));
+    let (drain, draining) = oneshot::channel::<()>();
+    let server = server::serve_with_shutdown(listener, db, async {
+        let _ = draining.await;
+    });
+    tokio::pin!(server);
+    let ended = tokio::select! {
+        ended = &mut server => Some(ended),
+        _ = stopped => {
+            drop(drain);
+            tokio::time::timeout(STOP_GRACE, server).await.ok()
+        }
+    };
+    if let Some(Err(error)) = ended {
+        tracing::error!(%error, "the table engine stopped serving");
+    }
+    sweeper.abort();
+}
+
+async fn sweep_regularly(db: Database) {
+    let mut timer = tokio::time::interval(SWEEP_EVERY);
+    loop {
+        timer.tick().await;
+        match sweep_expired(db.clone()).await {
+            Ok(0) => {}
+            Ok(deleted) => tracing::debug!(deleted, "deleted expired items"),
+            Err(error) => tracing::warn!(%error, "failed to sweep"),
+        }
+    }
+}
+
+async fn sweep_expired(db: Database) -> Result<usize, DynamoError> {
+    // Off the serving thread: between its pages the sweep waits for requests to have their turn.
+    match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
+        Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),
+        Err(panicked) => Err(DynamoError::Sweep(panicked.into())),
+    }
+}
+
+/// The same table as in the deployed template: `pk`, `sk`, the sparse index `due`, and `ttl`.
+fn prepare(db: &Database, table: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    if db.get_table_metadata(table)?.is_some() {
+        return Ok(());
+    }
+    let string = |name| json!({"AttributeName": name, "AttributeType": "S"});
+    let key = |hash, range| {
+        json!([
+            {"AttributeName": hash, "KeyType": "HASH"},
+            {"AttributeName": range, "KeyType": "RANGE"},
+        ])
+    };
+    db.create_table(serde_json::from_value(json!({
+        "TableName": table,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [string("pk"), string("sk"), string("shard"), string("due_at")],
+        "KeySchema": key("pk", "sk"),
+        "GlobalSecondaryIndexes": [{
+            "IndexName": "due",
+            "KeySchema": key("shard", "due_at"),
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }],
+    }))?)?;
+    db.update_time_to_live(serde_json::from_value(json!({
+        "TableName": table,
+        "TimeToLiveSpecification": {"AttributeName": "ttl", "Enabled": true},
+    }))?)?;
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! What stands in for AWS on one machine: a table, a bucket, a bus and queues, on loopback ports.
+//!
+//! The platform talks to them through the AWS SDKs, as it talks to AWS; nothing in it knows of this module.
+
+pub mod data_dir;
+mod digest;
+mod dynamo;
+mod events;
+pub mod queue;
+mod s3;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use data_dir::{DataDir, DataDirError};
+use dynamo::Dynamo;
+use queue::{DeadLetterError, Queue, QueueConfig};
+
+pub use dynamo::DynamoError;
+pub use s3::{ObjectCreated, Upload, Uploads};
+
+pub const REGION: &str = "us-east-1";
+pub const ACCOUNT: &str = "000000000000";
+/// The engines listen on loopback only, so the pair guards against mistakes and not against people.
+pub const ACCESS_KEY: &str = "lamplighter";
+pub const SECRET_KEY: &str = "lamplighter-local-secret";
+
+/// Where the data lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataLocation {
+    /// Survives the end of the process, however it ends.
+    Folder(PathBuf),
+    /// Gone with the engines: the table is in memory, the bucket in a temporary folder.
+    Memory,
+}
+
+/// Which events go into which queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleConfig {
+    /// `None` matches every source.
+    pub source: Option<String>,
+    /// An empty list matches every detail type.
+    pub detail_types: Vec<String>,
+    /// The name of one of the queues.
+    pub queue: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct EnginesConfig {
+    pub data: DataLocation,
+    pub table: String,
+    pub bucket: String,
+    pub bus: String,
+    pub queues: Vec<QueueConfig>,
+    pub rules: Vec<RuleConfig>,
+}
+
+/// Why the engines did not start. Messages are one line and follow "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    #[error("open the bucket {bucket}: {source}")]
+    Bucket { bucket: String, source: io::Error },
+    #[error(transparent)]
+    DeadLetters(#[from] DeadLetterError),
+    #[error("start the engines: a rule names the queue {0}, which is not configured")]
+    UnknownQueue(String),
+    #[error("serve the {engine} on a loopback port: {source}")]
+    Serve { engine: &'static str, source: io::Error },
+    #[error("make a temporary folder: {0}")]
+    Temporary(io::Error),
+}
+
+/// The running engines. [`Engines::shutdown`] stops them; so does dropping them, less gently.
+#[derive(Debug)]
+pub struct Engines {
+    dynamo: Dynamo,
+    bucket: s3::Bucket,
+    s3: Served,
+    events: Served,
+    queues: HashMap<String, Queue>,
+    /// Declared last: the folder is let go when nothing uses it any more.
+    _place: Place,
+}
+
+/// Keeps the folder ours.
+#[derive(Debug)]
+enum Place {
+    Kept(DataDir),
+    Temporary(tempfile::TempDir),
+}
+
+impl Place {
+    fn open(location: &DataLocation) -> Result<Self, EngineError> {
+        match location {
+            DataLocation::Folder(path) => Ok(Self::Kept(DataDir::open(path)?)),
+            DataLocation::Memory => tempfile::Builder::new()
+                .prefix("lamplighter-")
+                .tempdir()
+                .map(Self::Temporary)
+                .map_err(EngineError::Temporary),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(folder) => folder.path(),
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
+}
+
+impl Engines {
+    /// Starts everything; when this returns, every engine answers.
+    pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
+        let place = Place::open(&config.data)?;
+        let kept = matches!(place, Place::Kept(_));
+
+        let table_file = place.path().join("table.sqlite");
+        let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
+
+        let bucket = s3::Bucket::open(&place.path().join("bucket"), &config.bucket, kept)
+            .map_err(|source| EngineError::Bucket { bucket: config.bucket.clone(), source })?;
+        let s3 = Served::start("bucket", bucket.router(ACCESS_KEY, SECRET_KEY)).await?;
+
+        let dead_letters = place.path().join("dead-letters");
+        std::fs::create_dir_all(&dead_letters)
+            .map_err(|source| DeadLetterError::File { path: dead_letters.clone(), source })?;
+        let mut queues = HashMap::new();
+        for queue in config.queues {
+            queues.insert(queue.name.clone(), Queue::open(queue, &dead_letters)?);
+        }
+
+        let mut rules = Vec::new();
+        for RuleConfig { source, detail_types, queue } in config.rules {
+            let queue = queues.get(&queue).ok_or(EngineError::UnknownQueue(queue))?.clone();
+            rules.push(events::Rule { source, detail_types, queue });
+        }
+        let events = Served::start("bus", events::router(config.bus, rules)).await?;
+
+        Ok(Self { dynamo, bucket, s3, events, queues, _place: place })
+    }
+
+    /// For `AWS_ENDPOINT_URL_DYNAMODB`.
+    pub fn dynamo_url(&self) -> String {
+        url(self.dynamo.address())
+    }
+
+    /// For `AWS_ENDPOINT_URL_S3`; clients must address the bucket by path.
+    pub fn s3_url(&self) -> String {
+        url(self.s3.address)
+    }
+
+    /// For `AWS_ENDPOINT_URL_EVENTBRIDGE`.
+    pub fn events_url(&self) -> String {
+        url(self.events.address)
+    }
+
+    /// One of the configured queues.
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queues.get(name)
+    }
+
+    /// The events of uploads, beginning with those that were never acknowledged. One subscriber at a time.
+    pub fn uploads(&self) -> io::Result<Uploads> {
+        self.bucket.subscribe()
+    }
+
+    /// Deletes the items whose `ttl` has passed now, instead of within the minute; answers how many.
+    pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
+        self.dynamo.sweep_expired().await
+    }
+
+    /// Stops serving, closes the files and lets the data folder go.
+    pub async fn shutdown(self) {
+        let Self { mut dynamo, s3, events, _place: place, .. } = self;
+        s3.stop().await;
+        events.stop().await;
+        let stopped = tokio::task::spawn_blocking(move || {
+            dynamo.stop();
+            drop(place);
+        });
+        if let Err(error) = stopped.await {
+            tracing::error!(%error, "failed to stop the table engine");
+        }
+    }
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+/// A router on a loopback port; dropping it stops accepting.
+#[derive(Debug)]
+struct Served {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Served {
+    async fn start(engine: &'static str, router: axum::Router) -> Result<Self, EngineError> {
+        let serve = |source| EngineError::Serve { engine, source };
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(serve)?;
+        let address = listener.local_addr().map_err(serve)?;
+        let task = tokio::spawn(async move {
+            if let Err(error) = axum::serve(listener, router).await {
+                tracing::error!(engine, %error, "an engine stopped serving");
+            }
+        });
+        Ok(Self { address, task })
+    }
+
+    async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

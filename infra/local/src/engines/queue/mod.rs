@@ -1,0 +1,320 @@
+//! SQS: an in-process queue with delays, visibility timeouts, redelivery and a dead-letter queue.
+//!
+//! Delivery is at least once, as in SQS. A crash empties it: whoever sends must be able to send again
+//! (the sweep does, when an occurrence's lease runs out). Dead letters are kept on disk.
+
+mod dead_letters;
+mod poller;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+pub use dead_letters::{DeadLetter, DeadLetterError};
+pub use poller::{HandlerError, PollOptions, Poller};
+
+use dead_letters::DeadLetters;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueConfig {
+    /// Also the name of the dead letters' file.
+    pub name: String,
+    /// How long a received message stays hidden from other receivers.
+    pub visibility_timeout: Duration,
+    /// After so many receives without a delete a message goes to the dead letters.
+    pub max_receives: u32,
+}
+
+/// What the queue does on purpose to find receivers that rely on more than SQS promises.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct QueueFaults {
+    /// Share of the received messages that are delivered once more, 0.0 to 1.0.
+    pub duplicates: f64,
+    /// Hands out visible messages in random order instead of oldest first.
+    pub reorder: bool,
+    /// The same seed and calls give the same faults.
+    pub seed: u64,
+}
+
+/// One delivery of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    pub id: Uuid,
+    pub receipt: Receipt,
+    pub body: Arc<str>,
+    /// 1 for the first delivery.
+    pub receives: u32,
+    pub sent_at: Timestamp,
+    pub first_received_at: Timestamp,
+}
+
+/// Names one delivery; the next delivery of the same message makes it stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    slot: u64,
+    token: Uuid,
+}
+
+impl std::fmt::Display for Receipt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}.{}", self.slot, self.token.simple())
+    }
+}
+
+/// The message was delivered again since, or is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("use the receipt {0}: it is stale")]
+pub struct StaleReceipt(pub Receipt);
+
+/// How many messages are where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueDepth {
+    /// Ready to be received.
+    pub visible: usize,
+    /// Sent with a delay that has not passed.
+    pub delayed: usize,
+    /// Received, and neither deleted nor visible again.
+    pub in_flight: usize,
+    /// In the dead-letter queue, from this run and earlier ones.
+    pub dead: usize,
+}
+
+/// A handle of a queue; clones are the same queue.
+#[derive(Debug, Clone)]
+pub struct Queue(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: QueueConfig,
+    dead_letters: DeadLetters,
+    state: Mutex<State>,
+    /// Told whenever a message may have become visible earlier than a receiver expects.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    messages: HashMap<u64, Stored>,
+    /// Every message by the instant at which it is visible, then by age.
+    order: BTreeSet<(Instant, u64)>,
+    next_slot: u64,
+    faults: QueueFaults,
+    rng: StdRng,
+}
+
+#[derive(Debug, Clone)]
+struct Stored {
+    id: Uuid,
+    body: Arc<str>,
+    visible_at: Instant,
+    sent_at: Timestamp,
+    first_received_at: Option<Timestamp>,
+    receives: u32,
+    /// The latest delivery's.
+    token: Option<Uuid>,
+}
+
+impl Queue {
+    /// An empty queue, whose dead letters are in `folder/NAME.jsonl` (read if it exists).
+    pub fn open(config: QueueConfig, folder: &Path) -> Result<Self, DeadLetterError> {
+        let dead_letters = DeadLetters::open(folder.join(format!("{}.jsonl", config.name)))?;
+        let state = State {
+            messages: HashMap::new(),
+            order: BTreeSet::new(),
+            next_slot: 0,
+            faults: QueueFaults::default(),
+            rng: StdRng::seed_from_u64(0),
+        };
+        let (state, changed) = (Mutex::new(state), Notify::new());
+        Ok(Self(Arc::new(Inner { config, dead_letters, state, changed })))
+    }
+
+    pub fn config(&self) -> &QueueConfig {
+        &self.0.config
+    }
+
+    pub fn arn(&self) -> String {
+        format!("arn:aws:sqs:{}:{}:{}", super::REGION, super::ACCOUNT, self.0.config.name)
+    }
+
+    pub fn set_faults(&self, faults: QueueFaults) {
+        let mut state = self.state();
+        state.faults = faults;
+        state.rng = StdRng::seed_from_u64(faults.seed);
+    }
+
+    /// Adds a message that becomes visible after `delay`, and answers its id.
+    pub fn send(&self, body: impl Into<Arc<str>>, delay: Duration) -> Uuid {
+        let id = Uuid::now_v7();
+        self.state().insert(Stored {
+            id,
+            body: body.into(),
+            visible_at: Instant::now() + delay,
+            sent_at: Timestamp::now(),
+            first_received_at: None,
+            receives: 0,
+            token: None,
+        });
+        self.0.changed.notify_waiters();
+        id
+    }
+
+    /// Takes up to `max` visible messages, waiting up to `wait` for the first one.
+    pub async fn receive(&self, max: usize, wait: Duration) -> Vec<Message> {
+        let until = Instant::now() + wait;
+        loop {
+            // Registered before looking, so that no send falls between the look and the wait.
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            let batch = self.take(max);
+            if !batch.is_empty() || Instant::now() >= until {
+                return batch;
+            }
+            let next_visible = self.state().order.first().map_or(until, |(at, _)| *at);
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep_until(next_visible.min(until)) => {}
+            }
+        }
+    }
+
+    /// Takes the message of this delivery out of the queue for good.
+    pub fn delete(&self, receipt: Receipt) -> Result<(), StaleReceipt> {
+        let mut state = self.state();
+        state.check(receipt)?;
+        state.remove(receipt.slot);
+        Ok(())
+    }
+
+    /// Hides the message of this delivery for `timeout` from now; zero makes it visible at once.
+    pub fn change_visibility(&self, receipt: Receipt, timeout: Duration) -> Result<(), StaleReceipt> {
+        let mut state = self.state();
+        state.check(receipt)?;
+        state.reschedule(receipt.slot, Instant::now() + timeout);
+        drop(state);
+        self.0.changed.notify_waiters();
+        Ok(())
+    }
+
+    pub fn depth(&self) -> QueueDepth {
+        let now = Instant::now();
+        let mut depth = QueueDepth { dead: self.0.dead_letters.count(), ..QueueDepth::default() };
+        for message in self.state().messages.values() {
+            match (message.visible_at <= now, message.token) {
+                (true, _) => depth.visible += 1,
+                (false, None) => depth.delayed += 1,
+                (false, Some(_)) => depth.in_flight += 1,
+            }
+        }
+        depth
+    }
+
+    /// Every dead letter, oldest first.
+    pub fn dead_letters(&self) -> Result<Vec<DeadLetter>, DeadLetterError> {
+        self.0.dead_letters.read()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect("no code panics while it holds the queue")
+    }
+
+    fn take(&self, max: usize) -> Vec<Message> {
+        let Inner { config, dead_letters, .. } = &*self.0;
+        let now = Instant::now();
+        let mut state = self.state();
+        let mut visible: Vec<u64> =
+            state.order.iter().take_while(|(at, _)| *at <= now).map(|(_, slot)| *slot).collect();
+        if state.faults.reorder {
+            visible.shuffle(&mut state.rng);
+        }
+        let mut batch = Vec::new();
+        for slot in visible {
+            if batch.len() == max {
+                break;
+            }
+            state.reschedule(slot, now + config.visibility_timeout);
+            if state.messages[&slot].receives >= config.max_receives {
+                match dead_letters.append(&state.messages[&slot].dead_letter()) {
+                    Ok(()) => state.remove(slot),
+                    // It stays in the queue, and is tried again after the visibility timeout.
+                    Err(error) => tracing::error!(queue = config.name, %error, "failed to bury a message"),
+                }
+                continue;
+            }
+            batch.push(state.deliver(slot));
+            let duplicates = state.faults.duplicates;
+            if state.rng.random_bool(duplicates) {
+                let copy = Stored { visible_at: now, token: None, ..state.messages[&slot].clone() };
+                state.insert(copy);
+                self.0.changed.notify_waiters();
+            }
+        }
+        batch
+    }
+}
+
+impl State {
+    fn insert(&mut self, message: Stored) {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.order.insert((message.visible_at, slot));
+        self.messages.insert(slot, message);
+    }
+
+    fn remove(&mut self, slot: u64) {
+        if let Some(message) = self.messages.remove(&slot) {
+            self.order.remove(&(message.visible_at, slot));
+        }
+    }
+
+    fn reschedule(&mut self, slot: u64, visible_at: Instant) {
+        if let Some(message) = self.messages.get_mut(&slot) {
+            self.order.remove(&(message.visible_at, slot));
+            self.order.insert((visible_at, slot));
+            message.visible_at = visible_at;
+        }
+    }
+
+    fn deliver(&mut self, slot: u64) -> Message {
+        let message = self.messages.get_mut(&slot).expect("every slot in the order has its message");
+        let token = Uuid::new_v4();
+        message.token = Some(token);
+        message.receives += 1;
+        Message {
+            id: message.id,
+            receipt: Receipt { slot, token },
+            body: Arc::clone(&message.body),
+            receives: message.receives,
+            sent_at: message.sent_at,
+            first_received_at: *message.first_received_at.get_or_insert_with(Timestamp::now),
+        }
+    }
+
+    fn check(&self, receipt: Receipt) -> Result<(), StaleReceipt> {
+        match self.messages.get(&receipt.slot) {
+            Some(message) if message.token == Some(receipt.token) => Ok(()),
+            _ => Err(StaleReceipt(receipt)),
+        }
+    }
+}
+
+impl Stored {
+    fn dead_letter(&self) -> DeadLetter {
+        DeadLetter {
+            message_id: self.id,
+            body: self.body.to_string(),
+            receives: self.receives,
+            sent_at: self.sent_at,
+            buried_at: Timestamp::now(),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! S3: one bucket in a folder, served by s3s, which brings the protocol and checks signatures.
+
+mod listing;
+mod object;
+mod operations;
+mod receive;
+mod store;
+mod uploads;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
+
+use operations::Operations;
+use store::Store;
+
+pub use uploads::{ObjectCreated, Upload, Uploads};
+
+/// The bucket's files, and the way to the events of its uploads.
+#[derive(Debug, Clone)]
+pub(super) struct Bucket(Arc<Store>);
+
+impl Bucket {
+    /// `durable`: an acknowledged write also survives a power cut, and not only the end of the process.
+    pub(super) fn open(folder: &Path, name: &str, durable: bool) -> io::Result<Self> {
+        Store::open(folder, name, durable).map(|store| Self(Arc::new(store)))
+    }
+
+    pub(super) fn subscribe(&self) -> io::Result<Uploads> {
+        Uploads::subscribe(&self.0)
+    }
+
+    /// Serves the bucket to whoever signs with this pair of keys.
+    pub(super) fn router(&self, access_key: &str, secret_key: &str) -> Router {
+        let mut builder = S3ServiceBuilder::new(Operations::new(Arc::clone(&self.0)));
+        builder.set_auth(SimpleAuth::from_single(access_key, secret_key));
+        let service = builder.build();
+        Router::new().fallback(move |request: Request| {
+            let service = service.clone();
+            async move {
+                match service.call(request.map(s3s::Body::http_body_unsync)).await {
+                    Ok(response) => response.map(Body::new).into_response(),
+                    Err(error) => {
+                        tracing::error!(?error, "failed to answer an object request");
+                        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+                    }
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! An object's file: the body, then what is known about it as JSON, then where that JSON begins.
+//!
+//! One file makes one object, so that a rename replaces body and metadata together: whoever opens the name sees
+//! the old object whole or the new one whole. The metadata comes last because most of it (length, ETag,
+//! checksums) is known only when the body is through.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The file's last bytes; another layout gets another number.
+const MAGIC: &[u8; 8] = b"lampobj1";
+/// The metadata's length (little-endian) and the magic.
+const FOOTER: u64 = 4 + MAGIC.len() as u64;
+
+/// What is known about an object besides its body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Metadata {
+    pub key: String,
+    /// Bytes of the body.
+    pub size: u64,
+    /// Without quotes: MD5 in hexadecimal, or `MD5-of-MD5s-N` for N parts.
+    pub etag: String,
+    pub modified: Timestamp,
+    /// Grows with every commit to the bucket.
+    pub sequencer: u64,
+    pub headers: Headers,
+    pub checksums: Checksums,
+}
+
+/// What the uploader said about the object and gets back on reading.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Headers {
+    pub content_type: Option<String>,
+    pub cache_control: Option<String>,
+    pub content_disposition: Option<String>,
+    pub content_encoding: Option<String>,
+    pub content_language: Option<String>,
+    /// `x-amz-meta-*`, without that prefix.
+    pub user: BTreeMap<String, String>,
+}
+
+/// Base64 of each digest that was asked for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Checksums {
+    pub crc32: Option<String>,
+    pub crc32c: Option<String>,
+    pub crc64nvme: Option<String>,
+    pub sha1: Option<String>,
+    pub sha256: Option<String>,
+}
+
+impl Checksums {
+    /// Each by the name of the header, or trailer, that carries it.
+    pub(super) fn by_header(&mut self) -> [(&'static str, &mut Option<String>); 5] {
+        [
+            ("x-amz-checksum-crc32", &mut self.crc32),
+            ("x-amz-checksum-crc32c", &mut self.crc32c),
+            ("x-amz-checksum-crc64nvme", &mut self.crc64nvme),
+            ("x-amz-checksum-sha1", &mut self.sha1),
+            ("x-amz-checksum-sha256", &mut self.sha256),
+        ]
+    }
+}
+
+impl Metadata {
+    /// Completes a file that holds the body and nothing else.
+    pub(super) fn append_to(&self, file: &mut File) -> io::Result<()> {
+        let mut tail = serde_json::to_vec(self)?;
+        let length = u32::try_from(tail.len()).map_err(io::Error::other)?;
+        tail.extend_from_slice(&length.to_le_bytes());
+        tail.extend_from_slice(MAGIC);
+        file.seek(SeekFrom::Start(self.size))?;
+        file.write_all(&tail)
+    }
+
+    /// Opens an object's file, with the metadata that belongs to exactly this body.
+    pub(super) fn open(path: &Path) -> io::Result<(File, Self)> {
+        let damaged =
+            |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
+        let mut file = File::open(path)?;
+        let end = file.metadata()?.len();
+        let footer_at = end.checked_sub(FOOTER).ok_or_else(|| damaged("too short for an object"))?;
+        file.seek(SeekFrom::Start(footer_at))?;
+        let mut footer = [0; FOOTER as usize];
+        file.read_exact(&mut footer)?;
+        let (length, magic) = footer.split_at(4);
+        if magic != MAGIC {
+            return Err(damaged("not an object"));
+        }
+        let length = u32::from_le_bytes(length.try_into().expect("four bytes were split off"));
+        let size = footer_at
+            .checked_sub(u64::from(length))
+            .ok_or_else(|| damaged("its metadata begins before the file"))?;
+        file.seek(SeekFrom::Start(size))?;
+        let mut json = vec![0; length as usize];
+        file.read_exact(&mut json)?;
+        let metadata: Self = serde_json::from_slice(&json)?;
+        if metadata.size != size {
+            return Err(damaged("its body is not as long as its metadata says"));
+        }
+        Ok((file, metadata))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn metadata(size: u64) -> Metadata {
+        Metadata {
+            key: "a/../b\n☃".into(),
+            size,
+            etag: "5d41402abc4b2a76b9719d911017c592".into(),
+            modified: "2026-11-21T10:00:00.5Z".parse().unwrap(),
+            sequencer: u64::MAX,
+            headers: Headers {
+                content_type: Some("text/plain".into()),
+                user: BTreeMap::from([("by".into(), "me".into())]),
+                ..Headers::default()
+            },
+            checksums: Checksums { crc32: Some("NhCmhg==".into()), ..Checksums::default() },
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_anything_less_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("object");
+        fs::write(&path, "hello").unwrap();
+        let mut file = File::options().write(true).open(&path).unwrap();
+        metadata(5).append_to(&mut file).unwrap();
+
+        let (mut file, read) = Metadata::open(&path).unwrap();
+        assert_eq!(read, metadata(5));
+        let mut body = [0; 5];
+        file.rewind().unwrap();
+        file.read_exact(&mut body).unwrap();
+        assert_eq!(&body, b"hello");
+
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(Metadata::open(&path).is_err(), "the first {length} bytes passed for an object");
+        }
+        // A body that is longer than its metadata says.
+        fs::write(&path, [b"x", &whole[..]].concat()).unwrap();
+        assert_eq!(Metadata::open(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,162 @@
+//! Receiving a body into a staged file while computing, and then checking, everything claimed about it.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use futures::StreamExt;
+use http::HeaderMap;
+use s3s::checksum::ChecksumHasher;
+use s3s::crypto::{Checksum, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
+use s3s::dto::StreamingBlob;
+use s3s::{S3Request, S3Result, TrailingHeaders, s3_error};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+
+use super::object::Checksums;
+use super::store::{Staged, Store};
+use crate::engines::digest::hex;
+
+/// What the sender says of the body.
+pub(super) struct Claims {
+    length: Option<u64>,
+    md5: Option<String>,
+    checksums: Checksums,
+    /// Checksums that are to follow the body, by header name.
+    announced: Vec<String>,
+    trailers: Option<TrailingHeaders>,
+    /// `x-amz-sdk-checksum-algorithm`, in lower case.
+    algorithm: Option<String>,
+}
+
+impl Claims {
+    pub(super) fn of<T>(request: &S3Request<T>, md5: Option<String>) -> Self {
+        let text = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
+        let mut checksums = Checksums::default();
+        for (name, checksum) in checksums.by_header() {
+            *checksum = text(name).map(str::to_owned);
+        }
+        Self {
+            length: text("x-amz-decoded-content-length")
+                .or_else(|| text("content-length"))
+                .and_then(|length| length.parse().ok()),
+            md5,
+            checksums,
+            announced: text("x-amz-trailer")
+                .map(|names| names.split(',').map(|name| name.trim().to_ascii_lowercase()).collect())
+                .unwrap_or_default(),
+            trailers: request.trailing_headers.clone(),
+            algorithm: text("x-amz-sdk-checksum-algorithm").map(str::to_ascii_lowercase),
+        }
+    }
+
+    /// Nothing is claimed: what the bucket itself puts together.
+    pub(super) fn none() -> Self {
+        Self {
+            length: None,
+            md5: None,
+            checksums: Checksums::default(),
+            announced: Vec::new(),
+            trailers: None,
+            algorithm: None,
+        }
+    }
+
+    /// Computes what was claimed, announced or asked for; as S3 does, CRC64NVME where that is nothing.
+    fn hasher(&self) -> ChecksumHasher {
+        let mut claimed = self.checksums.clone();
+        let mut wanted = claimed.by_header().map(|(name, checksum)| {
+            let algorithm = name.trim_start_matches("x-amz-checksum-");
+            checksum.is_some()
+                || self.announced.iter().any(|announced| announced == name)
+                || self.algorithm.as_deref() == Some(algorithm)
+        });
+        if !wanted.contains(&true) {
+            wanted[2] = true;
+        }
+        let [crc32, crc32c, crc64nvme, sha1, sha256] = wanted;
+        ChecksumHasher {
+            crc32: crc32.then(Crc32::new),
+            crc32c: crc32c.then(Crc32c::new),
+            crc64nvme: crc64nvme.then(Crc64Nvme::new),
+            sha1: sha1.then(Sha1::new),
+            sha256: sha256.then(Sha256::new),
+        }
+    }
+
+    /// Compares with what the body turned out to be.
+    fn check(mut self, size: u64, md5: &[u8], computed: &Checksums) -> S3Result<()> {
+        if self.length.is_some_and(|length| length != size) {
+            return Err(s3_error!(IncompleteBody, "The body has {size} bytes and not as many as announced."));
+        }
+        if let Some(claimed) = &self.md5 {
+            let claimed = BASE64_STANDARD.decode(claimed).unwrap_or_default();
+            if claimed.len() != md5.len() {
+                return Err(s3_error!(InvalidDigest, "The Content-MD5 you specified is not valid."));
+            }
+            if claimed != md5 {
+                return Err(s3_error!(BadDigest, "The Content-MD5 you specified did not match the body."));
+            }
+        }
+        let trailers: HeaderMap = self.trailers.as_ref().and_then(TrailingHeaders::take).unwrap_or_default();
+        let mut computed = computed.clone();
+        for ((name, claimed), (_, computed)) in
+            self.checksums.by_header().into_iter().zip(computed.by_header())
+        {
+            if self.announced.iter().any(|announced| announced == name) {
+                let Some(value) = trailers.get(name).and_then(|value| value.to_str().ok()) else {
+                    return Err(s3_error!(InvalidRequest, "The announced trailer {name} did not follow."));
+                };
+                *claimed = Some(value.to_owned());
+            }
+            if claimed.is_some() && claimed != computed {
+                return Err(s3_error!(BadDigest, "The {name} you specified did not match the body."));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Writes the body to a staged file and checks it against the claims.
+    pub(super) async fn receive(&self, body: Option<StreamingBlob>, claims: Claims) -> S3Result<Staged> {
+        let path = self.staging_path();
+        let file = File::create_new(&path).await.map_err(s3s::S3Error::internal_error)?;
+        // Owned by `Staged` from here on, so that a body that breaks off leaves no file.
+        let mut staged = Staged {
+            path,
+            file: file.into_std().await,
+            size: 0,
+            etag: String::new(),
+            checksums: Checksums::default(),
+        };
+        let duplicate = staged.file.try_clone().map_err(s3s::S3Error::internal_error)?;
+        let mut file = File::from_std(duplicate);
+
+        let mut md5 = Md5::new();
+        let mut hasher = claims.hasher();
+        if let Some(mut body) = body {
+            while let Some(chunk) = body.next().await {
+                // A broken connection, a chunk with a wrong signature, or a body with another SHA-256.
+                let chunk =
+                    chunk.map_err(|error| s3_error!(InvalidRequest, "The body can't be read: {error}"))?;
+                md5.update(&chunk);
+                hasher.update(&chunk);
+                staged.size += chunk.len() as u64;
+                file.write_all(&chunk).await.map_err(s3s::S3Error::internal_error)?;
+            }
+        }
+        file.flush().await.map_err(s3s::S3Error::internal_error)?;
+
+        let md5 = md5.finalize();
+        let computed = hasher.finalize();
+        staged.etag = hex(&md5);
+        staged.checksums = Checksums {
+            crc32: computed.checksum_crc32,
+            crc32c: computed.checksum_crc32c,
+            crc64nvme: computed.checksum_crc64nvme,
+            sha1: computed.checksum_sha1,
+            sha256: computed.checksum_sha256,
+        };
+        claims.check(staged.size, &md5, &staged.checksums)?;
+        Ok(staged)
+    }
+}

@@ -1,0 +1,239 @@
+//! One bucket in a folder: staged uploads become objects by a rename, under one lock, after an fsync.
+//!
+//! ```text
+//! objects/SHA256-OF-KEY     an object (see `object`); keys of any shape fit, and `x` does not block `x/y`
+//! staging/                  bodies being received; emptied at start
+//! uploads/UPLOAD-ID/        the parts of a multipart upload (see `multipart`)
+//! acknowledged              the sequencer up to which upload events have been handled (see `uploads`)
+//! ```
+//!
+//! The keys in order are kept in memory, read from the files at start.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::object::{Checksums, Headers, Metadata};
+use super::uploads::Watch;
+use crate::engines::digest::hex;
+
+/// Larger bodies reach the disk before the bucket is locked for the commit, so that it is locked briefly.
+const FLUSH_BEFORE_COMMIT: u64 = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) bucket: String,
+    pub(super) folder: PathBuf,
+    /// False in tests that need no power cut survived.
+    durable: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) objects: BTreeMap<String, Summary>,
+    pub(super) last_sequencer: u64,
+    pub(super) watch: Option<Watch>,
+}
+
+/// What listings tell of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Summary {
+    pub size: u64,
+    pub etag: String,
+    pub modified: Timestamp,
+    pub sequencer: u64,
+}
+
+/// What must hold at the moment of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Condition {
+    Always,
+    /// `If-None-Match: *`
+    Absent,
+    /// `If-Match`, an ETag without quotes.
+    Matches(String),
+    /// `If-Match: *`
+    Present,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoreError {
+    #[error("write the object: a precondition does not hold")]
+    Precondition,
+    #[error("find the object")]
+    NoSuchKey,
+    #[error("reach the bucket's files: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A body that has been received whole but is not an object yet; dropped, its file goes away.
+#[derive(Debug)]
+pub(super) struct Staged {
+    pub path: PathBuf,
+    pub file: File,
+    pub size: u64,
+    pub etag: String,
+    pub checksums: Checksums,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // After a commit there is no file of this name; what else remains is removed at the next start.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Store {
+    /// Opens the folder, creating it where absent, and clears away what a crash left unfinished.
+    pub(super) fn open(folder: &Path, bucket: &str, durable: bool) -> io::Result<Self> {
+        let staging = folder.join("staging");
+        if staging.exists() {
+            fs::remove_dir_all(&staging)?;
+        }
+        for name in ["staging", "objects", "uploads"] {
+            fs::create_dir_all(folder.join(name))?;
+        }
+        let store = Self {
+            bucket: bucket.to_owned(),
+            folder: folder.to_owned(),
+            durable,
+            state: Mutex::new(State {
+                objects: BTreeMap::new(),
+                last_sequencer: super::uploads::acknowledged(folder)?,
+                watch: None,
+            }),
+        };
+        store.sync_folder(folder)?;
+        store.read_objects()?;
+        Ok(store)
+    }
+
+    fn read_objects(&self) -> io::Result<()> {
+        let mut state = self.state();
+        for entry in fs::read_dir(self.folder.join("objects"))? {
+            match Metadata::open(&entry?.path()) {
+                Ok((_, metadata)) => {
+                    state.last_sequencer = state.last_sequencer.max(metadata.sequencer);
+                    let summary = Summary::from(&metadata);
+                    state.objects.insert(metadata.key, summary);
+                }
+                // Only a damaged disk makes one: the others are still worth serving.
+                Err(error) => tracing::error!(%error, "an object can't be read and is left out"),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no code panics while it holds the bucket")
+    }
+
+    /// A new name for a body to be received under.
+    pub(super) fn staging_path(&self) -> PathBuf {
+        self.folder.join("staging").join(Uuid::new_v4().simple().to_string())
+    }
+
+    fn object_path(&self, key: &str) -> PathBuf {
+        self.folder.join("objects").join(hex(&Sha256::digest(key)))
+    }
+
+    /// Makes the staged body the object `key`, if the condition holds, and tells whoever watches uploads.
+    pub(super) fn commit(
+        &self,
+        mut staged: Staged,
+        key: &str,
+        headers: Headers,
+        condition: &Condition,
+    ) -> Result<Metadata, StoreError> {
+        if self.durable && staged.size >= FLUSH_BEFORE_COMMIT {
+            staged.file.sync_data()?;
+        }
+        let mut state = self.state();
+        state.check(key, condition)?;
+        let now = Timestamp::now();
+        // The clock keeps it growing also when the newest objects were deleted before a restart.
+        let sequencer = (state.last_sequencer + 1).max(now.as_microsecond().unsigned_abs());
+        let metadata = Metadata {
+            key: key.to_owned(),
+            size: staged.size,
+            etag: staged.etag.clone(),
+            modified: now,
+            sequencer,
+            headers,
+            checksums: staged.checksums.clone(),
+        };
+        metadata.append_to(&mut staged.file)?;
+        self.place(&staged, &self.object_path(key))?;
+        state.last_sequencer = sequencer;
+        state.objects.insert(key.to_owned(), Summary::from(&metadata));
+        state.publish(&self.bucket, &metadata);
+        Ok(metadata)
+    }
+
+    /// Moves a complete file to its place; when this returns, a power cut no longer undoes it.
+    pub(super) fn place(&self, staged: &Staged, path: &Path) -> io::Result<()> {
+        if self.durable {
+            staged.file.sync_all()?;
+        }
+        fs::rename(&staged.path, path)?;
+        self.sync_folder(path.parent().expect("objects and parts are in folders"))
+    }
+
+    /// Makes the creations, renames and removals in a folder last.
+    pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        if self.durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    }
+
+    /// The object as it is now: what is read from the file stays whole whatever is written meanwhile.
+    pub(super) fn open_object(&self, key: &str) -> Result<(File, Metadata), StoreError> {
+        Metadata::open(&self.object_path(key)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::NoSuchKey,
+            _ => StoreError::Io(error),
+        })
+    }
+
+    /// Deletes the keys; those that do not exist count as deleted.
+    pub(super) fn delete(&self, keys: &[String], condition: &Condition) -> Result<(), StoreError> {
+        let mut state = self.state();
+        for key in keys {
+            state.check(key, condition)?;
+        }
+        for key in keys {
+            match fs::remove_file(self.object_path(key)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => state.objects.remove(key),
+            };
+        }
+        self.sync_folder(&self.folder.join("objects"))?;
+        Ok(())
+    }
+}
+
+impl State {
+    fn check(&self, key: &str, condition: &Condition) -> Result<(), StoreError> {
+        match (condition, self.objects.get(key)) {
+            (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => Ok(()),
+            (Condition::Matches(etag), Some(found)) if found.etag == *etag => Ok(()),
+            (Condition::Matches(_) | Condition::Present, None) => Err(StoreError::NoSuchKey),
+            (Condition::Absent | Condition::Matches(_), Some(_)) => Err(StoreError::Precondition),
+        }
+    }
+}
+
+impl From<&Metadata> for Summary {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            size: metadata.size,
+            etag: metadata.etag.clone(),
+            modified: metadata.modified,
+            sequencer: metadata.sequencer,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Events of uploads: each committed object is announced until its event has been acknowledged.
+//!
+//! There is no outbox to write on every upload. The objects carry growing sequencers, and the bucket remembers up
+//! to which of them every event has been handled; whoever subscribes gets the current objects beyond that mark
+//! first. So an event comes at least once, in order per key, and an object that was overwritten or deleted in the
+//! meantime may be announced only in its newest version, or not at all.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::object::Metadata;
+use super::store::{State, Store, Summary};
+
+const MARK_FILE: &str = "acknowledged";
+
+/// An object was committed, as S3 tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectCreated {
+    pub bucket: String,
+    pub key: String,
+    /// Bytes.
+    pub size: u64,
+    /// Without quotes.
+    pub etag: String,
+    /// Sixteen hexadecimal digits; of two events of a key, the one with the greater text is newer.
+    pub sequencer: String,
+}
+
+/// The events of a bucket, in the order of the commits.
+#[derive(Debug)]
+pub struct Uploads {
+    store: Arc<Store>,
+    receiver: mpsc::UnboundedReceiver<(u64, ObjectCreated)>,
+}
+
+/// An event that comes again after a restart unless it is acknowledged.
+#[derive(Debug)]
+pub struct Upload {
+    pub event: ObjectCreated,
+    sequencer: u64,
+    store: Arc<Store>,
+}
+
+/// What the bucket knows of its subscriber.
+#[derive(Debug)]
+pub(super) struct Watch {
+    sender: mpsc::UnboundedSender<(u64, ObjectCreated)>,
+    outstanding: BTreeSet<u64>,
+}
+
+impl Uploads {
+    /// Begins with the objects whose events were never acknowledged. A later subscription takes the place of
+    /// an earlier one.
+    pub(super) fn subscribe(store: &Arc<Store>) -> io::Result<Self> {
+        let mark = acknowledged(&store.folder)?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut state = store.state();
+        let mut missed: Vec<(u64, ObjectCreated)> = (state.objects.iter())
+            .filter(|(_, object)| object.sequencer > mark)
+            .map(|(key, object)| (object.sequencer, event(&store.bucket, key, object)))
+            .collect();
+        missed.sort_by_key(|(sequencer, _)| *sequencer);
+        let mut watch = Watch { sender, outstanding: BTreeSet::new() };
+        for (sequencer, event) in missed {
+            watch.announce(sequencer, event);
+        }
+        state.watch = Some(watch);
+        drop(state);
+        Ok(Self { store: Arc::clone(store), receiver })
+    }
+
+    /// The next event; `None` once another subscription has taken this one's place.
+    pub async fn next(&mut self) -> Option<Upload> {
+        let (sequencer, event) = self.receiver.recv().await?;
+        Some(Upload { event, sequencer, store: Arc::clone(&self.store) })
+    }
+}
+
+impl Upload {
+    /// Says that the event's effect is durable. If this fails the event merely comes again.
+    pub fn acknowledge(self) -> io::Result<()> {
+        let mut state = self.store.state();
+        let State { watch: Some(watch), last_sequencer, .. } = &mut *state else { return Ok(()) };
+        let before = watch.outstanding.first().copied();
+        watch.outstanding.remove(&self.sequencer);
+        let after = watch.outstanding.first().copied();
+        if before == after {
+            return Ok(());
+        }
+        // Not synced: a mark lost in a power cut means events that come again, never lost ones.
+        let mark = after.map_or(*last_sequencer, |oldest| oldest - 1);
+        let staged = self.store.staging_path();
+        fs::write(&staged, mark.to_string())?;
+        fs::rename(staged, self.store.folder.join(MARK_FILE))
+    }
+}
+
+impl Watch {
+    /// False when nobody listens any more.
+    fn announce(&mut self, sequencer: u64, event: ObjectCreated) -> bool {
+        self.outstanding.insert(sequencer);
+        self.sender.send((sequencer, event)).is_ok()
+    }
+}
+
+impl State {
+    /// Tells the subscriber, if there is one, of an object that was committed.
+    pub(super) fn publish(&mut self, bucket: &str, metadata: &Metadata) {
+        if let Some(watch) = &mut self.watch {
+            let event = event(bucket, &metadata.key, &Summary::from(metadata));
+            if !watch.announce(metadata.sequencer, event) {
+                // The mark stays where it is, so the next subscriber begins there.
+                self.watch = None;
+            }
+        }
+    }
+}
+
+fn event(bucket: &str, key: &str, object: &Summary) -> ObjectCreated {
+    ObjectCreated {
+        bucket: bucket.to_owned(),
+        key: key.to_owned(),
+        size: object.size,
+        etag: object.etag.clone(),
+        sequencer: format!("{:016x}", object.sequencer),
+    }
+}
+
+/// The sequencer up to which every event has been acknowledged.
+pub(super) fn acknowledged(folder: &Path) -> io::Result<u64> {
+    match fs::read_to_string(folder.join(MARK_FILE)) {
+        // An unreadable mark costs repeated events only.
+        Ok(text) => Ok(text.trim().parse().unwrap_or(0)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,3 @@
+//! The platform on one machine: the engines that stand in for AWS, and what runs the functions on them.
+
+pub mod engines;

@@ -1,0 +1,197 @@
+use aws_sdk_s3::error::ProvideErrorMetadata;
+use aws_sdk_s3::primitives::ByteStream;
+use lamplighter_local::engines::{DataLocation, Engines};
+
+use crate::harness::{BUCKET, config, engines, s3};
+
+async fn put(client: &aws_sdk_s3::Client, key: &str, body: &'static [u8]) {
+    client.put_object().bucket(BUCKET).key(key).body(ByteStream::from_static(body)).send().await.unwrap();
+}
+
+async fn get(client: &aws_sdk_s3::Client, key: &str) -> Vec<u8> {
+    let answer = client.get_object().bucket(BUCKET).key(key).send().await.unwrap();
+    answer.body.collect().await.unwrap().to_vec()
+}
+
+#[tokio::test]
+async fn an_object_comes_back_as_it_was_put_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = DataLocation::Folder(folder.path().to_owned());
+    let first = Engines::start(config(at.clone())).await.unwrap();
+    let client = s3(&first);
+    let written = client
+        .put_object()
+        .bucket(BUCKET)
+        .key("owner/a.txt")
+        .body(ByteStream::from_static(b"hello"))
+        .content_type("text/plain; charset=utf-8")
+        .cache_control("no-store")
+        .content_disposition("attachment; filename=\"a.txt\"")
+        .content_language("en")
+        .metadata("by", "me")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(written.e_tag(), Some("\"5d41402abc4b2a76b9719d911017c592\""));
+    assert_eq!(written.checksum_crc32(), Some("NhCmhg=="));
+    first.shutdown().await;
+
+    let second = Engines::start(config(at)).await.unwrap();
+    let client = s3(&second);
+    let head = client.head_object().bucket(BUCKET).key("owner/a.txt").send().await.unwrap();
+    let read = client.get_object().bucket(BUCKET).key("owner/a.txt").send().await.unwrap();
+    assert_eq!(head.content_length(), Some(5));
+    assert_eq!(head.last_modified(), read.last_modified());
+    for (of_head, of_get, expected) in [
+        (head.e_tag(), read.e_tag(), "\"5d41402abc4b2a76b9719d911017c592\""),
+        (head.content_type(), read.content_type(), "text/plain; charset=utf-8"),
+        (head.cache_control(), read.cache_control(), "no-store"),
+        (head.content_disposition(), read.content_disposition(), "attachment; filename=\"a.txt\""),
+        (head.content_language(), read.content_language(), "en"),
+    ] {
+        assert_eq!((of_head, of_get), (Some(expected), Some(expected)));
+    }
+    assert_eq!(head.content_encoding(), None);
+    assert_eq!(read.metadata(), head.metadata());
+    assert_eq!(read.metadata().unwrap()["by"], "me");
+    assert_eq!(read.body.collect().await.unwrap().to_vec(), b"hello");
+    second.shutdown().await;
+}
+
+#[tokio::test]
+async fn sixteen_writers_of_an_absent_object_make_one() {
+    let engines = engines().await;
+    let client = s3(&engines);
+    let writers: Vec<_> = (0..16)
+        .map(|n: u8| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let body = ByteStream::from(vec![n; 1000]);
+                let put = client.put_object().bucket(BUCKET).key("manifest").body(body);
+                (n, put.if_none_match("*").send().await)
+            })
+        })
+        .collect();
+    let mut winners = Vec::new();
+    for writer in writers {
+        match writer.await.unwrap() {
+            (n, Ok(_)) => winners.push(n),
+            (_, Err(error)) => assert_eq!(error.code(), Some("PreconditionFailed")),
+        }
+    }
+    assert_eq!(winners.len(), 1);
+    assert_eq!(get(&client, "manifest").await, vec![winners[0]; 1000]);
+
+    // And of those who replace what they read, again one.
+    let etag = client.head_object().bucket(BUCKET).key("manifest").send().await.unwrap().e_tag.unwrap();
+    let writers: Vec<_> = (0..16)
+        .map(|_| {
+            let (client, etag) = (client.clone(), etag.clone());
+            tokio::spawn(async move {
+                let body = ByteStream::from_static(b"next");
+                client.put_object().bucket(BUCKET).key("manifest").body(body).if_match(etag).send().await
+            })
+        })
+        .collect();
+    let mut won = 0;
+    for writer in writers {
+        match writer.await.unwrap() {
+            Ok(_) => won += 1,
+            Err(error) => assert_eq!(error.code(), Some("PreconditionFailed")),
+        }
+    }
+    assert_eq!(won, 1);
+    let absent = client.put_object().bucket(BUCKET).key("absent").if_match(etag).send().await.unwrap_err();
+    assert_eq!(absent.code(), Some("NoSuchKey"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn keys_of_any_shape_are_objects_of_their_own() {
+    let long = "k".repeat(1024);
+    let keys = [
+        "x",
+        "x/y",
+        "x/y/z",
+        "x/",
+        "a/../../etc/passwd",
+        "..",
+        "../..",
+        "./x",
+        "a//b",
+        "/a",
+        "%2e%2e/x",
+        "a b+c&d=e?f#g",
+        "ä/☃/😀",
+        "quote'\"<>",
+        "back\\slash",
+        "star*",
+        "~",
+        "a%20b",
+        long.as_str(),
+    ];
+    let engines = engines().await;
+    let client = s3(&engines);
+    for key in keys {
+        let body = ByteStream::from(key.as_bytes().to_vec());
+        client
+            .put_object()
+            .bucket(BUCKET)
+            .key(key)
+            .body(body)
+            .send()
+            .await
+            .unwrap_or_else(|e| panic!("{key}: {e:?}"));
+    }
+    for key in keys {
+        assert_eq!(get(&client, key).await, key.as_bytes(), "{key}");
+    }
+    let listed = client.list_objects_v2().bucket(BUCKET).send().await.unwrap();
+    let mut expected = keys.to_vec();
+    expected.sort_unstable();
+    let found: Vec<_> = listed.contents().iter().map(|object| object.key().unwrap()).collect();
+    assert_eq!(found, expected);
+
+    client.delete_object().bucket(BUCKET).key("x").send().await.unwrap();
+    assert_eq!(get(&client, "x/y").await, b"x/y");
+    let gone = client.get_object().bucket(BUCKET).key("x").send().await.unwrap_err();
+    assert_eq!(gone.code(), Some("NoSuchKey"));
+    let too_long = client.put_object().bucket(BUCKET).key("k".repeat(1025)).send().await.unwrap_err();
+    assert_eq!(too_long.code(), Some("KeyTooLongError"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn ranges_and_preconditions_of_reads() {
+    let engines = engines().await;
+    let client = s3(&engines);
+    put(&client, "digits", b"0123456789").await;
+    let cases = [
+        ("bytes=0-0", Ok(("0", "bytes 0-0/10"))),
+        ("bytes=2-4", Ok(("234", "bytes 2-4/10"))),
+        ("bytes=7-", Ok(("789", "bytes 7-9/10"))),
+        ("bytes=-3", Ok(("789", "bytes 7-9/10"))),
+        ("bytes=8-99", Ok(("89", "bytes 8-9/10"))),
+        ("bytes=10-", Err("InvalidRange")),
+    ];
+    for (range, expected) in cases {
+        match client.get_object().bucket(BUCKET).key("digits").range(range).send().await {
+            Ok(answer) => {
+                let content_range = answer.content_range().unwrap().to_owned();
+                let body = answer.body.collect().await.unwrap().to_vec();
+                let body = String::from_utf8(body).unwrap();
+                assert_eq!(Ok((body.as_str(), content_range.as_str())), expected, "{range}");
+            }
+            Err(error) => assert_eq!(Err(error.code().unwrap()), expected, "{range}"),
+        }
+    }
+    let etag = client.head_object().bucket(BUCKET).key("digits").send().await.unwrap().e_tag.unwrap();
+    let read = || client.get_object().bucket(BUCKET).key("digits");
+    assert!(read().if_match(&etag).send().await.is_ok());
+    assert!(read().if_none_match("\"another\"").send().await.is_ok());
+    let unchanged = read().if_none_match(&etag).send().await.unwrap_err();
+    assert_eq!(unchanged.raw_response().unwrap().status().as_u16(), 304);
+    let changed = read().if_match("\"another\"").send().await.unwrap_err();
+    assert_eq!(changed.code(), Some("PreconditionFailed"));
+    engines.shutdown().await;
+}
