@@ -1,0 +1,178 @@
+//! What becomes of the fire times that have come: one decision each, at one wake-up.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::action::{Action, ActionState};
+use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
+use super::reason::{Reason, ReasonCode};
+use crate::ids::{ActionId, RunId};
+use crate::schedule::{CatchUp, Overlap, Schedule};
+
+/// A fire time found less than this late is on time, and nothing that must be caught up.
+pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);
+
+/// What was decided, to be written in one transaction: the occurrences if absent, and the action through
+/// [`Command::Planned`](super::Command::Planned).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DuePlan {
+    pub decided: Vec<Decided>,
+    /// The first fire time about which nothing is decided yet.
+    pub next_due: Option<Timestamp>,
+    /// When to plan again: `next_due` with its jitter.
+    pub wake_at: Option<Timestamp>,
+    /// Whether the limit was reached, and more fire times have come already.
+    pub more: bool,
+}
+
+/// The decision about one fire time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    pub due_at: Timestamp,
+    pub decision: Decision,
+}
+
+impl Decided {
+    /// The id of its occurrence.
+    #[must_use]
+    pub fn run_id(&self, action: ActionId) -> RunId {
+        RunId::for_occurrence(action, self.due_at)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It runs; where `cancels` names a run, that one is cancelled first.
+    Run {
+        kind: OccurrenceKind,
+        cancels: Option<RunId>,
+    },
+    Missed(Reason),
+    Skipped(Reason),
+    Held(Reason),
+}
+
+/// Decides about the fire times of `action` from `next_due` on whose wake time (with jitter) is not after `now`, at most
+/// `limit` of them (at least one). `live` is the occurrence `action.live_run`; without it a live run is taken to be live.
+///
+/// Deciding in several steps, each written down before the next, is the same as deciding at once.
+#[must_use]
+pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limit: usize) -> DuePlan {
+    let (Some(schedule), Some(anchor), Some(first)) = (&action.schedule, action.anchor, action.next_due)
+    else {
+        return DuePlan::default();
+    };
+    let mut planner = Planner::new(action, schedule, now, live);
+    let mut decided = Vec::new();
+    let wake = |due_at| schedule.wake_at(action.id, due_at);
+    let mut cursor = Some((first, wake(first)));
+    while let Some((due_at, wake_at)) = cursor {
+        let more = wake_at <= now;
+        if !more || decided.len() >= limit.max(1) {
+            return DuePlan { decided, next_due: Some(due_at), wake_at: Some(wake_at), more };
+        }
+        cursor = schedule.next_after(anchor, due_at).map(|next| (next, wake(next)));
+        let newest = cursor.is_none_or(|(_, wake_at)| wake_at > now);
+        decided.push(Decided { due_at, decision: planner.decide(due_at, wake_at, newest) });
+    }
+    DuePlan { decided, next_due: None, wake_at: None, more: false }
+}
+
+struct Planner<'a> {
+    action: &'a Action,
+    schedule: &'a Schedule,
+    now: Timestamp,
+    /// Whether a run is live or queued, and which is live.
+    busy: bool,
+    live: Option<RunId>,
+    held: Option<Reason>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(action: &'a Action, schedule: &'a Schedule, now: Timestamp, live: Option<&Occurrence>) -> Self {
+        let live_run = match live {
+            Some(occurrence) => (!occurrence.state.is_final()).then_some(occurrence.run_id),
+            None => action.live_run,
+        };
+        let waits = live.is_some_and(|occurrence| occurrence.state == OccurrenceState::Waiting);
+        let held = if action.state == ActionState::NeedsApproval || waits {
+            let text = match live_run {
+                Some(run) => format!("the run {run} waits for a person's answer"),
+                None => "the action waits for a person's answer".to_owned(),
+            };
+            Some(Reason::new(ReasonCode::NeedsApproval, text))
+        } else {
+            None
+        };
+        Self { action, schedule, now, busy: live_run.is_some() || action.queued > 0, live: live_run, held }
+    }
+
+    fn decide(&mut self, due_at: Timestamp, wake_at: Timestamp, newest: bool) -> Decision {
+        if let Some(reason) = &self.held {
+            return Decision::Held(reason.clone());
+        }
+        if self.action.state == ActionState::Paused {
+            return Decision::Skipped(Reason::new(ReasonCode::Paused, "the action was paused"));
+        }
+        let late = self.now.duration_since(wake_at) >= ON_TIME;
+        if late && let Some(reason) = self.not_caught_up(due_at, newest) {
+            return Decision::Missed(reason);
+        }
+        let waits_its_turn =
+            self.schedule.overlap() == Overlap::Queue || late && self.schedule.catch_up() == CatchUp::All;
+        let cancels = if waits_its_turn {
+            None
+        } else {
+            match self.schedule.overlap() {
+                Overlap::Replace if !newest => {
+                    let text = "a later due time that had come already took its place";
+                    return Decision::Skipped(Reason::new(ReasonCode::Replaced, text));
+                }
+                Overlap::Replace => self.live,
+                Overlap::Skip | Overlap::Queue if self.busy => {
+                    let text = match self.live {
+                        Some(run) => format!("the earlier run {run} had not ended"),
+                        None => "earlier runs were queued".to_owned(),
+                    };
+                    return Decision::Skipped(Reason::new(ReasonCode::Overlap, text));
+                }
+                Overlap::Skip | Overlap::Queue => None,
+            }
+        };
+        if cancels.is_some() || !self.busy {
+            self.live = Some(RunId::for_occurrence(self.action.id, due_at));
+        }
+        self.busy = true;
+        let kind = if late { OccurrenceKind::CatchUp } else { OccurrenceKind::Scheduled };
+        Decision::Run { kind, cancels }
+    }
+
+    /// Why a late fire time does not run, if it does not.
+    fn not_caught_up(&self, due_at: Timestamp, newest: bool) -> Option<Reason> {
+        let found = format!("it was found {} late", approximately(self.now.duration_since(due_at)));
+        let too_old = self.schedule.max_age().filter(|age| self.now.duration_since(due_at) > age.duration());
+        match self.schedule.catch_up() {
+            CatchUp::None => Some(Reason::new(
+                ReasonCode::CatchUpOff,
+                format!("{found}, and the schedule catches nothing up"),
+            )),
+            CatchUp::Latest if !newest => Some(Reason::new(
+                ReasonCode::Superseded,
+                format!("{found}, and only the newest due time is caught up"),
+            )),
+            CatchUp::Latest | CatchUp::All => too_old.map(|age| {
+                Reason::new(ReasonCode::TooOld, format!("{found}, and nothing older than {age} is caught up"))
+            }),
+        }
+    }
+}
+
+/// "3 h 20 min": for sentences, cut to two units.
+pub(super) fn approximately(length: SignedDuration) -> String {
+    let minutes = length.as_mins();
+    match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => format!("{} s", length.as_secs()),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}

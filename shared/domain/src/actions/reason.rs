@@ -1,0 +1,68 @@
+//! Why a due time has not simply succeeded.
+
+use serde::{Deserialize, Serialize};
+
+/// A code for programs and a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+impl Reason {
+    pub fn new(code: ReasonCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// Found late, and the schedule catches nothing up.
+    CatchUpOff,
+    /// Found late, and only the newest due time is caught up.
+    Superseded,
+    /// Found later than `max_age`.
+    TooOld,
+    /// An earlier run was live.
+    Overlap,
+    /// A later due time took its place.
+    Replaced,
+    /// The action was paused.
+    Paused,
+    /// A person had been asked, and had not answered.
+    NeedsApproval,
+    /// What would have run was no longer what had been approved.
+    Drifted,
+    /// The run wanted something outside its grants.
+    OutsideGrant,
+    /// It failed, and is tried again.
+    Retrying,
+    /// It failed for good.
+    Error,
+    /// Its executor was killed too often.
+    Killed,
+    /// Whether an effect on the outside happened cannot be known.
+    EffectUnknown,
+    /// A person cancelled it, or the action was no longer due.
+    Cancelled,
+}
+
+impl ReasonCode {
+    pub const ALL: [Self; 14] = [
+        Self::CatchUpOff,
+        Self::Superseded,
+        Self::TooOld,
+        Self::Overlap,
+        Self::Replaced,
+        Self::Paused,
+        Self::NeedsApproval,
+        Self::Drifted,
+        Self::OutsideGrant,
+        Self::Retrying,
+        Self::Error,
+        Self::Killed,
+        Self::EffectUnknown,
+        Self::Cancelled,
+    ];
+}

@@ -1,0 +1,377 @@
+//! How an action changes: one pure, total function.
+//!
+//! ```text
+//!  defined ──approve + schedule──▶ scheduled ⇄ paused
+//!     ▲                              │  ▲
+//!     │ edit, cancel           start │  │ end, and due again
+//!     └──────────────────────────▶ in_progress ──▶ completed | failed
+//!                                    │  ▲
+//!                              wait  ▼  │ resume
+//!                                needs_approval          dismissed: from any state that rests
+//! ```
+//!
+//! What holds of every action: `next_due` only with schedule, approval and anchor; `scheduled`, `paused` and
+//! `needs_approval` only with an approval; `in_progress` only with a live run; a live run, queued runs and `next_due` only
+//! in these four states.
+
+use jiff::Timestamp;
+
+use super::action::{Action, ActionState, Approval, ValidPatch};
+use super::approval::{ToolSpecForHash, approval_hash};
+use super::plan::{Decision, DuePlan, ON_TIME};
+use crate::ids::RunId;
+use crate::schedule::Schedule;
+
+/// What can be done to an action. `tools` are the specifications of the tools that the action is granted, as they are now.
+#[derive(Debug, Clone, Copy)]
+pub enum Command<'a> {
+    /// A person's yes to what hashes to `hash`.
+    Approve {
+        hash: &'a str,
+        tools: &'a [ToolSpecForHash],
+    },
+    /// Sets the schedule. An approval given before there was any schedule goes on to cover it; an approval of another
+    /// schedule does not.
+    Schedule {
+        schedule: &'a Schedule,
+        tools: &'a [ToolSpecForHash],
+    },
+    /// Now, once, as the run `run`.
+    Run {
+        run: RunId,
+    },
+    Pause,
+    /// From `paused`, or after a person was asked.
+    Resume,
+    /// Cancels the live run; where nothing more is due after it, or nothing runs, takes the action off the calendar and
+    /// withdraws the approval. The caller cancels the occurrence `live_run`.
+    Cancel,
+    Dismiss,
+    /// A person's word that it is done.
+    Complete,
+    Patch {
+        patch: &'a ValidPatch,
+    },
+    /// What [`plan_due`](super::plan_due) decided is written down.
+    Planned {
+        plan: &'a DuePlan,
+    },
+    /// An executor is about to run `run`, which was decided on under the approval `approval_hash`.
+    OccurrenceStarted {
+        run: RunId,
+        approval_hash: &'a str,
+    },
+    /// The run ended or waits. Of no effect unless it is the live run, so that a message may come twice.
+    OccurrenceEnded {
+        run: RunId,
+        outcome: Outcome,
+    },
+}
+
+impl Command<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Approve { .. } => "approve",
+            Self::Schedule { .. } => "schedule",
+            Self::Run { .. } => "run",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Dismiss => "dismiss",
+            Self::Complete => "complete",
+            Self::Patch { .. } => "edit",
+            Self::Planned { .. } => "plan",
+            Self::OccurrenceStarted { .. } => "start",
+            Self::OccurrenceEnded { .. } => "end",
+        }
+    }
+}
+
+/// How a run left its executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Succeeded,
+    Failed,
+    Cancelled,
+    /// It waits for a person.
+    Waiting,
+    /// Whether an outside effect happened cannot be known: a person is asked.
+    Unknown,
+    /// What would have run is not what was approved: a person is asked.
+    Drifted,
+}
+
+/// Why a command was refused, and in which state the action is. Phrased to follow "failed to …: ".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("cannot {command} an action that is {}", state.as_str())]
+    WrongState { command: &'static str, state: ActionState },
+    #[error("the action has no approval")]
+    NotApproved { state: ActionState },
+    #[error("the approval is for {given}, but the action is now {current}")]
+    ApprovalMismatch { state: ActionState, given: String, current: String },
+    #[error("the action has the live run {run}")]
+    RunLive { state: ActionState, run: RunId },
+    #[error("the schedule has no fire time in the future")]
+    NeverDue { state: ActionState },
+}
+
+impl Refused {
+    /// The state that the action is in.
+    #[must_use]
+    pub const fn state(&self) -> ActionState {
+        match self {
+            Self::WrongState { state, .. }
+            | Self::NotApproved { state }
+            | Self::ApprovalMismatch { state, .. }
+            | Self::RunLive { state, .. }
+            | Self::NeverDue { state } => *state,
+        }
+    }
+
+    /// A stable code for clients.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::WrongState { .. } => "wrong_state",
+            Self::NotApproved { .. } => "not_approved",
+            Self::ApprovalMismatch { .. } => "approval_mismatch",
+            Self::RunLive { .. } => "run_live",
+            Self::NeverDue { .. } => "never_due",
+        }
+    }
+}
+
+/// The action after `command`. Where anything changed, `version` is one higher and `updated_at` is `now`; where nothing
+/// did (the command came twice), it is equal to what was given and need not be written.
+///
+/// # Errors
+/// [`Refused`], which is a conflict with the current state.
+pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Result<Action, Refused> {
+    use ActionState::{Completed, Defined, Dismissed, Failed, InProgress, NeedsApproval, Paused, Scheduled};
+    let mut next = action.clone();
+    let state = action.state;
+    let wrong_state = Refused::WrongState { command: command.name(), state };
+    match command {
+        Command::Approve { .. }
+        | Command::Schedule { .. }
+        | Command::Patch { .. }
+        | Command::Run { .. }
+        | Command::Complete
+            if state == Dismissed =>
+        {
+            return Err(wrong_state);
+        }
+        Command::Approve { hash, tools } => approve(&mut next, hash, tools, now)?,
+        Command::Schedule { schedule, tools } => set_schedule(&mut next, schedule, tools, now)?,
+        Command::Patch { patch } => {
+            if patch.apply(&mut next) {
+                withdraw(&mut next);
+            }
+        }
+        Command::Run { run } => {
+            match (action.live_run, &action.approval) {
+                (Some(run), _) => return Err(Refused::RunLive { state, run }),
+                (None, _) if state == NeedsApproval => return Err(wrong_state),
+                (None, None) => return Err(Refused::NotApproved { state }),
+                (None, Some(_)) => {}
+            }
+            next.live_run = Some(run);
+            next.state = if state == Paused { Paused } else { InProgress };
+        }
+        Command::Pause => match state {
+            Scheduled | Paused => next.state = Paused,
+            InProgress if is_due(action) => next.state = Paused,
+            _ => return Err(wrong_state),
+        },
+        Command::Resume => match (state, action.live_run) {
+            (Scheduled, _) => {}
+            (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
+            (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
+            _ => return Err(wrong_state),
+        },
+        Command::Cancel => match (state, action.live_run) {
+            (Scheduled, _) | (Paused, None) => {
+                next.live_run = None;
+                withdraw(&mut next);
+            }
+            (InProgress | NeedsApproval, _) | (Paused, Some(_)) => settle(&mut next, Outcome::Cancelled),
+            _ => return Err(wrong_state),
+        },
+        Command::Dismiss | Command::Complete => {
+            if let (InProgress | Paused, Some(run)) = (state, action.live_run) {
+                return Err(Refused::RunLive { state, run });
+            }
+            next.state = if matches!(command, Command::Dismiss) { Dismissed } else { Completed };
+            next.next_due = None;
+            next.live_run = None;
+            next.queued = 0;
+        }
+        Command::Planned { plan } => match state {
+            Scheduled | Paused | InProgress | NeedsApproval if action.next_due.is_some() => {
+                planned(&mut next, plan);
+            }
+            _ => return Err(wrong_state),
+        },
+        Command::OccurrenceStarted { run, approval_hash } => {
+            let Some(approval) = &action.approval else { return Err(Refused::NotApproved { state }) };
+            if approval.hash != approval_hash {
+                return Err(Refused::ApprovalMismatch {
+                    state,
+                    given: approval_hash.to_owned(),
+                    current: approval.hash.clone(),
+                });
+            }
+            match (state, action.live_run) {
+                (Defined | Completed | Failed | Dismissed | NeedsApproval, _) => return Err(wrong_state),
+                (_, Some(live)) if live == run => {}
+                (_, Some(live)) => return Err(Refused::RunLive { state, run: live }),
+                (_, None) if action.queued > 0 => next.queued -= 1,
+                (_, None) => return Err(wrong_state),
+            }
+            next.live_run = Some(run);
+            next.state = if state == Paused { Paused } else { InProgress };
+        }
+        Command::OccurrenceEnded { run, outcome } => {
+            if action.live_run == Some(run) {
+                settle(&mut next, outcome);
+            }
+        }
+    }
+    if next != *action {
+        next.version += 1;
+        next.updated_at = now;
+    }
+    Ok(next)
+}
+
+fn approve(
+    action: &mut Action,
+    hash: &str,
+    tools: &[ToolSpecForHash],
+    now: Timestamp,
+) -> Result<(), Refused> {
+    let current = approval_hash(action, tools);
+    if current != hash {
+        return Err(Refused::ApprovalMismatch { state: action.state, given: hash.to_owned(), current });
+    }
+    if action.approval.as_ref().is_none_or(|approval| approval.hash != current) {
+        action.approval = Some(Approval { hash: current, approved_at: now });
+    }
+    if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
+        // What was asked is answered. An appointment that has passed meanwhile can still be run by hand.
+        action.state = if is_due(action) { ActionState::Scheduled } else { ActionState::Defined };
+        return Ok(());
+    }
+    match action.state {
+        ActionState::Defined | ActionState::InProgress if !is_due(action) => activate(action, now),
+        _ => Ok(()),
+    }
+}
+
+fn set_schedule(
+    action: &mut Action,
+    schedule: &Schedule,
+    tools: &[ToolSpecForHash],
+    now: Timestamp,
+) -> Result<(), Refused> {
+    if first_due(schedule, now, now).is_none() {
+        return Err(Refused::NeverDue { state: action.state });
+    }
+    if action.schedule.as_ref() == Some(schedule) {
+        return if is_due(action) { Ok(()) } else { activate(action, now) };
+    }
+    let approved_without = action.schedule.is_none()
+        && action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(action, tools));
+    action.schedule = Some(schedule.clone());
+    if !approved_without {
+        withdraw(action);
+        return Ok(());
+    }
+    let hash = approval_hash(action, tools);
+    if let Some(approval) = &mut action.approval {
+        approval.hash = hash;
+    }
+    activate(action, now)
+}
+
+/// Makes an approved action with a schedule due from `now` on.
+fn activate(action: &mut Action, now: Timestamp) -> Result<(), Refused> {
+    let (Some(schedule), Some(_)) = (&action.schedule, &action.approval) else { return Ok(()) };
+    let anchor = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let due = first_due(schedule, anchor, now).ok_or(Refused::NeverDue { state: action.state })?;
+    action.anchor = Some(anchor);
+    action.next_due = Some(due);
+    // Whoever is asked something is still asked.
+    if action.live_run.is_none() && action.state != ActionState::NeedsApproval {
+        action.state = ActionState::Scheduled;
+    }
+    Ok(())
+}
+
+/// An appointment that passed less than five minutes ago is on time; all else is due in the future.
+fn first_due(schedule: &Schedule, anchor: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let after = if schedule.is_recurring() { now } else { now.checked_sub(ON_TIME).unwrap_or(now) };
+    schedule.next_after(anchor, after)
+}
+
+fn is_due(action: &Action) -> bool {
+    action.next_due.is_some() || action.queued > 0
+}
+
+/// The approval no longer holds, so nothing is due. A run that is live goes on until its executor next asks.
+fn withdraw(action: &mut Action) {
+    action.approval = None;
+    action.anchor = None;
+    action.next_due = None;
+    action.queued = 0;
+    action.state = match (action.state, action.live_run) {
+        (ActionState::InProgress | ActionState::Paused, Some(_)) => ActionState::InProgress,
+        _ => {
+            action.live_run = None;
+            ActionState::Defined
+        }
+    };
+}
+
+fn planned(action: &mut Action, plan: &DuePlan) {
+    action.next_due = plan.next_due;
+    for decided in &plan.decided {
+        match &decided.decision {
+            Decision::Run { cancels: Some(_), .. } => action.live_run = Some(decided.run_id(action.id)),
+            Decision::Run { cancels: None, .. } if action.live_run.is_none() && action.queued == 0 => {
+                action.live_run = Some(decided.run_id(action.id));
+            }
+            Decision::Run { cancels: None, .. } => action.queued += 1,
+            Decision::Missed(_) | Decision::Skipped(_) | Decision::Held(_) => {}
+        }
+    }
+    let over = !is_due(action) && action.live_run.is_none();
+    if over && matches!(action.state, ActionState::Scheduled | ActionState::Paused) {
+        // The last due time passed without a run: a series is over, a single appointment was not kept.
+        let recurring = action.schedule.as_ref().is_some_and(Schedule::is_recurring);
+        action.state = if recurring { ActionState::Completed } else { ActionState::Failed };
+    }
+}
+
+/// The live run ended.
+fn settle(action: &mut Action, outcome: Outcome) {
+    if action.approval.is_none() {
+        action.live_run = None;
+        action.state = ActionState::Defined;
+        return;
+    }
+    if outcome == Outcome::Waiting {
+        action.state = ActionState::NeedsApproval;
+        return;
+    }
+    action.live_run = None;
+    action.state = match outcome {
+        Outcome::Unknown | Outcome::Drifted => ActionState::NeedsApproval,
+        _ if is_due(action) && action.state == ActionState::Paused => ActionState::Paused,
+        _ if is_due(action) => ActionState::Scheduled,
+        Outcome::Succeeded => ActionState::Completed,
+        Outcome::Failed => ActionState::Failed,
+        Outcome::Cancelled | Outcome::Waiting => return withdraw(action),
+    };
+}

@@ -1,0 +1,301 @@
+//! The whole matrix of states and commands, the rules one by one, and what no sequence of commands can reach.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::samples::{approved, defined, in_state, noon, run, schedule, tools, ts};
+use super::{
+    Action, ActionPatch, ActionState, Command, Outcome, Refused, ToolSpecForHash, ValidPatch, approval_hash,
+    plan_due, transition,
+};
+
+fn patch(value: serde_json::Value) -> ValidPatch {
+    serde_json::from_value::<ActionPatch>(value).unwrap().validate().unwrap()
+}
+
+/// "in_progress, live run, due 2026-11-22T09:00:00Z"
+fn words(action: &Action) -> String {
+    let mut words = action.state.as_str().to_owned();
+    if action.approval.is_none() {
+        words.push_str(", not approved");
+    }
+    if let Some(run) = action.live_run {
+        words.push_str(&format!(", live {}", run.uuid().as_u128()));
+    }
+    if action.queued > 0 {
+        words.push_str(&format!(", {} queued", action.queued));
+    }
+    if let Some(due) = action.next_due {
+        words.push_str(&format!(", due {due}"));
+    }
+    words
+}
+
+#[test]
+fn every_state_answers_every_command() {
+    let (title, instructions) =
+        (patch(json!({"title": "Another"})), patch(json!({"task_config": {"instructions": "Else"}})));
+    let (daily, hourly) = (schedule(json!({"cron": "0 9 * * *"})), schedule(json!({"every": "1h"})));
+    let tools = tools();
+    let mut report = String::new();
+    for state in ActionState::ALL {
+        let action = in_state(state);
+        let hash = approval_hash(&action, &tools);
+        let approval = action.approval.as_ref().map_or("none", |approval| &approval.hash);
+        let plan = plan_due(&action, ts("2026-11-22T09:01:00Z"), None, 10);
+        let commands = [
+            ("approve", Command::Approve { hash: &hash, tools: &tools }),
+            ("approve, stale", Command::Approve { hash: "stale", tools: &tools }),
+            ("schedule, same", Command::Schedule { schedule: &daily, tools: &tools }),
+            ("schedule, other", Command::Schedule { schedule: &hourly, tools: &tools }),
+            ("run", Command::Run { run: run(2) }),
+            ("pause", Command::Pause),
+            ("resume", Command::Resume),
+            ("cancel", Command::Cancel),
+            ("dismiss", Command::Dismiss),
+            ("complete", Command::Complete),
+            ("edit title", Command::Patch { patch: &title }),
+            ("edit instructions", Command::Patch { patch: &instructions }),
+            ("planned", Command::Planned { plan: &plan }),
+            ("started, live", Command::OccurrenceStarted { run: run(1), approval_hash: approval }),
+            ("started, other", Command::OccurrenceStarted { run: run(2), approval_hash: approval }),
+            ("started, drifted", Command::OccurrenceStarted { run: run(1), approval_hash: "old" }),
+            ("succeeded", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Succeeded }),
+            ("failed", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Failed }),
+            ("cancelled", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Cancelled }),
+            ("waiting", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Waiting }),
+            ("unknown", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Unknown }),
+            ("drifted", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Drifted }),
+            ("ended, other run", Command::OccurrenceEnded { run: run(2), outcome: Outcome::Failed }),
+        ];
+        report.push_str(&format!("{}\n", words(&action)));
+        for (name, command) in commands {
+            let now = ts("2026-11-22T09:01:00Z");
+            let after = match transition(&action, command, now) {
+                Ok(next) if next == action => "unchanged".to_owned(),
+                Ok(next) => {
+                    assert_eq!((next.version, next.updated_at), (action.version + 1, now));
+                    check(&next);
+                    words(&next)
+                }
+                Err(refused) => {
+                    assert_eq!(refused.state(), state);
+                    format!("refused, {}", refused.code())
+                }
+            };
+            report.push_str(&format!("    {name:18} {after}\n"));
+        }
+    }
+    insta::assert_snapshot!(report);
+}
+
+/// What holds of every action, however it came about.
+fn check(action: &Action) {
+    use ActionState::{InProgress, NeedsApproval, Paused, Scheduled};
+    let words = words(action);
+    let alive = matches!(action.state, Scheduled | Paused | InProgress | NeedsApproval);
+    if action.next_due.is_some() {
+        assert!(
+            alive && action.schedule.is_some() && action.approval.is_some() && action.anchor.is_some(),
+            "{words}"
+        );
+    }
+    if action.queued > 0 {
+        assert!(alive && action.approval.is_some(), "{words}");
+    }
+    assert!(alive || action.live_run.is_none(), "{words}");
+    match action.state {
+        Scheduled | Paused => {
+            assert!(action.approval.is_some(), "{words}");
+            assert!(action.next_due.is_some() || action.live_run.is_some() || action.queued > 0, "{words}");
+        }
+        InProgress => assert!(action.live_run.is_some(), "{words}"),
+        NeedsApproval => assert!(action.approval.is_some(), "{words}"),
+        _ => {}
+    }
+}
+
+#[test]
+fn approval_and_schedule_make_it_due_in_either_order() {
+    let daily = json!({"cron": "0 9 * * *"});
+    let first_approved = approved(&json!(null));
+    assert_eq!(words(&first_approved), "defined");
+    let parsed = schedule(daily.clone());
+    let then_scheduled =
+        transition(&first_approved, Command::Schedule { schedule: &parsed, tools: &tools() }, noon())
+            .unwrap();
+    let first_scheduled = approved(&daily);
+    for action in [&then_scheduled, &first_scheduled] {
+        assert_eq!(words(action), "scheduled, due 2026-11-22T09:00:00Z");
+        assert_eq!(action.anchor, Some(noon()));
+        // Either way, what is approved is what is there.
+        assert_eq!(action.approval.as_ref().unwrap().hash, approval_hash(action, &tools()));
+    }
+}
+
+#[test]
+fn an_approval_covers_a_first_schedule_only_while_its_tools_are_the_same() {
+    let changed = [ToolSpecForHash { name: "save_asset".into(), schema: json!({"type": "object", "x": 1}) }];
+    let parsed = schedule(json!({"cron": "0 9 * * *"}));
+    let command = Command::Schedule { schedule: &parsed, tools: &changed };
+    let action = transition(&approved(&json!(null)), command, noon()).unwrap();
+    assert_eq!(words(&action), "defined, not approved");
+}
+
+#[test]
+fn a_stale_approval_is_refused_with_both_hashes() {
+    let action = defined(&json!({"every": "1h"}));
+    let refused =
+        transition(&action, Command::Approve { hash: "0123", tools: &tools() }, noon()).unwrap_err();
+    let current = approval_hash(&action, &tools());
+    assert_eq!(refused.to_string(), format!("the approval is for 0123, but the action is now {current}"));
+    let state = ActionState::Defined;
+    assert_eq!(refused, Refused::ApprovalMismatch { state, given: "0123".into(), current });
+}
+
+#[test]
+fn an_appointment_is_due_if_it_is_ahead_or_has_only_just_passed() {
+    for (at, expected) in [
+        ("2026-11-21T12:00:01Z", Ok("scheduled, due 2026-11-21T12:00:01Z")),
+        ("2026-11-21T12:00:00Z", Ok("scheduled, due 2026-11-21T12:00:00Z")),
+        ("2026-11-21T11:55:01Z", Ok("scheduled, due 2026-11-21T11:55:01Z")),
+        ("2026-11-21T11:55:00Z", Err("never_due")),
+    ] {
+        let action = defined(&json!({"at": at}));
+        let hash = approval_hash(&action, &tools());
+        let answer = transition(&action, Command::Approve { hash: &hash, tools: &tools() }, noon());
+        let answer = answer.as_ref().map(words).map_err(Refused::code);
+        assert_eq!(answer.as_ref().map(String::as_str).map_err(|code| *code), expected, "{at}");
+    }
+}
+
+#[test]
+fn only_edits_of_what_is_bound_drop_the_approval() {
+    let cases = [
+        (json!({"title": "New", "description": "New", "priority": "high"}), true),
+        (json!({"task_config": {"instructions": "Write the report"}, "grants": ["save_asset"]}), true),
+        (json!({"task_config": {"instructions": "New"}}), false),
+        (json!({"task_config": {"expected_output": "New"}}), false),
+        (json!({"schedule": {"every": "1h"}}), false),
+        (json!({"schedule": null}), false),
+        (json!({"grants": []}), false),
+        (json!({"model_tier": "deep"}), false),
+        (json!({"budget": {"per_run_micros": 5}}), false),
+    ];
+    for (change, stays) in cases {
+        let before = in_state(ActionState::Scheduled);
+        let after = transition(&before, Command::Patch { patch: &patch(change.clone()) }, noon()).unwrap();
+        let expected = if stays { words(&before) } else { "defined, not approved".to_owned() };
+        assert_eq!(words(&after), expected, "{change}");
+        let same_hash = approval_hash(&before, &tools()) == approval_hash(&after, &tools());
+        assert_eq!(same_hash, stays, "{change}");
+    }
+}
+
+/// A command without what it borrows.
+#[derive(Debug, Clone)]
+enum Step {
+    Approve { stale: bool },
+    Schedule(usize),
+    Run,
+    Simple(usize),
+    Patch(usize),
+    Plan,
+    Start { live: bool },
+    End { live: bool, outcome: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => prop::bool::weighted(0.2).prop_map(|stale| Step::Approve { stale }),
+        2 => (0..4usize).prop_map(Step::Schedule),
+        2 => Just(Step::Run),
+        3 => (0..5usize).prop_map(Step::Simple),
+        1 => (0..4usize).prop_map(Step::Patch),
+        4 => Just(Step::Plan),
+        3 => prop::bool::weighted(0.8).prop_map(|live| Step::Start { live }),
+        3 => (prop::bool::weighted(0.9), 0..6usize).prop_map(|(live, outcome)| Step::End { live, outcome }),
+    ]
+}
+
+fn perform(action: &Action, step: &Step, now: Timestamp) -> Result<Action, Refused> {
+    let tools = tools();
+    let hash = approval_hash(action, &tools);
+    let approval = action.approval.as_ref().map_or("none", |approval| &approval.hash);
+    let live = |live: bool| if live { action.live_run.unwrap_or(run(7)) } else { run(8) };
+    let schedules = [
+        json!({"cron": "*/20 * * * *", "overlap": "queue"}),
+        json!({"every": "30m", "overlap": "replace", "catch_up": "all"}),
+        json!({"at": now + SignedDuration::from_mins(30)}),
+        json!({"every": "20m", "end_at": now + SignedDuration::from_hours(1)}),
+    ];
+    let command = match step {
+        Step::Approve { stale: true } => Command::Approve { hash: "stale", tools: &tools },
+        Step::Approve { stale: false } => Command::Approve { hash: &hash, tools: &tools },
+        Step::Schedule(n) => {
+            let schedule = schedule(schedules[*n].clone());
+            return transition(action, Command::Schedule { schedule: &schedule, tools: &tools }, now);
+        }
+        Step::Run => Command::Run { run: run(u128::from(now.as_second().unsigned_abs())) },
+        Step::Simple(n) => {
+            [Command::Pause, Command::Resume, Command::Cancel, Command::Dismiss, Command::Complete][*n]
+        }
+        Step::Patch(n) => {
+            let changes = [
+                json!({"title": now.to_string()}),
+                json!({"task_config": {"instructions": now.to_string()}}),
+                json!({"schedule": null}),
+                json!({"schedule": {"cron": "@hourly"}}),
+            ];
+            return transition(action, Command::Patch { patch: &patch(changes[*n].clone()) }, now);
+        }
+        Step::Plan => {
+            let plan = plan_due(action, now, None, 3);
+            return transition(action, Command::Planned { plan: &plan }, now);
+        }
+        Step::Start { live: is_live } => {
+            Command::OccurrenceStarted { run: live(*is_live), approval_hash: approval }
+        }
+        Step::End { live: is_live, outcome } => {
+            use Outcome::{Cancelled, Drifted, Failed, Succeeded, Unknown, Waiting};
+            let outcome = [Succeeded, Failed, Cancelled, Waiting, Unknown, Drifted][*outcome];
+            Command::OccurrenceEnded { run: live(*is_live), outcome }
+        }
+    };
+    transition(action, command, now)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sequence_of_commands_reaches_an_impossible_action(steps in prop::collection::vec((step(), 0i64..3_000), 1..40)) {
+        let mut action = defined(&json!({"every": "1h"}));
+        let mut now = noon();
+        for (step, seconds) in steps {
+            now += SignedDuration::from_secs(seconds);
+            match perform(&action, &step, now) {
+                Ok(next) => {
+                    check(&next);
+                    let changed = Action { version: action.version, updated_at: action.updated_at, ..next.clone() } != action;
+                    prop_assert_eq!(next.version, action.version + u64::from(changed));
+                    // What survives storage is the same action.
+                    let stored: Action = serde_json::from_value(serde_json::to_value(&next).unwrap()).unwrap();
+                    prop_assert_eq!(&stored, &next);
+                    action = next;
+                }
+                Err(refused) => prop_assert_eq!(refused.state(), action.state),
+            }
+        }
+    }
+
+    #[test]
+    fn complete_and_dismiss_come_twice_without_effect(state in prop::sample::select(&ActionState::ALL[..]), dismiss: bool) {
+        let command = if dismiss { Command::Dismiss } else { Command::Complete };
+        if let Ok(once) = transition(&in_state(state), command, noon()) {
+            let twice = transition(&once, command, noon() + SignedDuration::from_secs(1)).unwrap();
+            prop_assert_eq!(twice, once);
+        }
+    }
+}

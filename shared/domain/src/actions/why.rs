@@ -1,0 +1,294 @@
+//! What became of a due time, in words and as data.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::action::{Action, ActionState};
+use super::occurrence::{Occurrence, OccurrenceState};
+use super::plan::approximately;
+use super::reason::ReasonCode;
+use crate::ids::RunId;
+use crate::schedule::Schedule;
+
+/// The answer to "why didn't it run?".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Why {
+    pub code: WhyCode,
+    /// For people, with times in the action's own time zone.
+    pub sentence: String,
+    /// The instant that was asked about.
+    pub at: Timestamp,
+    pub action_state: ActionState,
+    /// The due time that the answer is about, if `at` is one.
+    pub due_at: Option<Timestamp>,
+    pub run_id: Option<RunId>,
+    pub reason_code: Option<ReasonCode>,
+    /// The fire times next to `at`, where the action has an approved schedule.
+    pub previous_due: Option<Timestamp>,
+    pub next_due: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyCode {
+    /// It ran, and succeeded.
+    Ran,
+    Failed,
+    /// It runs now.
+    Running,
+    /// It is to begin at once, or after a wait.
+    AboutToRun,
+    Waiting,
+    Missed,
+    Skipped,
+    Held,
+    Cancelled,
+    Unknown,
+    /// It lies in the future.
+    NotYetDue,
+    /// It has come, and has not been looked at yet.
+    NotYetDecided,
+    /// The schedule does not fire then.
+    NotAFireTime,
+    /// The action was not due then: it has no schedule.
+    NoSchedule,
+    NotApproved,
+    /// The action became due only afterwards.
+    BeforeItWasDue,
+    /// The action ended before it.
+    AfterItEnded,
+    Paused,
+    Dismissed,
+}
+
+/// What became of `at`. `occurrence` is the one that is due at `at`, if there is one; `now` tells the future from the past.
+#[must_use]
+pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now: Timestamp) -> Why {
+    let (previous, next) = neighbours(action, at);
+    let mut why = Why {
+        code: WhyCode::NotAFireTime,
+        sentence: String::new(),
+        at,
+        action_state: action.state,
+        due_at: None,
+        run_id: None,
+        reason_code: None,
+        previous_due: previous,
+        next_due: next,
+    };
+    let show = |instant: Timestamp| show(action, instant);
+    (why.code, why.sentence) = match occurrence {
+        Some(occurrence) => {
+            why.due_at = Some(occurrence.due_at);
+            why.run_id = Some(occurrence.run_id);
+            why.reason_code = occurrence.reason_code;
+            of_occurrence(action, occurrence, now)
+        }
+        None => {
+            let fire_time = fire_time_at(action, at);
+            why.due_at = fire_time;
+            of_action(action, fire_time, at, now, &nearest_words(previous, next, &show))
+        }
+    };
+    why
+}
+
+fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
+    let subject = format!("The run that was due {}", show(action, occurrence.due_at));
+    let reason = occurrence.reason.as_deref().unwrap_or("no reason was noted");
+    let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", show(action, at)));
+    let attempts = match occurrence.attempts {
+        0 | 1 => String::new(),
+        attempts => format!(" at attempt {attempts}"),
+    };
+    match occurrence.state {
+        OccurrenceState::Succeeded => (WhyCode::Ran, format!("{subject} succeeded{ended}{attempts}.")),
+        OccurrenceState::Failed => (WhyCode::Failed, format!("{subject} failed{ended}{attempts}: {reason}.")),
+        OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease_until {
+            Some(lease) if lease < now => (
+                WhyCode::AboutToRun,
+                format!("{subject} lost its executor {}, and will be taken up again.", show(action, lease)),
+            ),
+            _ => {
+                let since = occurrence.started_at.map_or_else(
+                    || " has been claimed, and is about to begin".to_owned(),
+                    |at| format!(" has been running since {}", show(action, at)),
+                );
+                (WhyCode::Running, format!("{subject}{since}{attempts}."))
+            }
+        },
+        OccurrenceState::Due if occurrence.not_before > now && occurrence.attempts > 0 => (
+            WhyCode::AboutToRun,
+            format!(
+                "{subject} failed{attempts} ({reason}) and is tried again {}.",
+                show(action, occurrence.not_before)
+            ),
+        ),
+        OccurrenceState::Due if occurrence.not_before > now => (
+            WhyCode::AboutToRun,
+            format!(
+                "{subject} waits for its turn, and begins {} at the earliest.",
+                show(action, occurrence.not_before)
+            ),
+        ),
+        OccurrenceState::Due => {
+            let waits = approximately(now.duration_since(occurrence.not_before));
+            (WhyCode::AboutToRun, format!("{subject} has been waiting for an executor for {waits}."))
+        }
+        OccurrenceState::Waiting => {
+            (WhyCode::Waiting, format!("{subject} waits for a person's answer: {reason}."))
+        }
+        OccurrenceState::Missed => (WhyCode::Missed, format!("{subject} was missed: {reason}.")),
+        OccurrenceState::Skipped => (WhyCode::Skipped, format!("{subject} was skipped: {reason}.")),
+        OccurrenceState::Held => (WhyCode::Held, format!("{subject} was held: {reason}.")),
+        OccurrenceState::Cancelled => {
+            (WhyCode::Cancelled, format!("{subject} was cancelled{ended}: {reason}."))
+        }
+        OccurrenceState::Unknown => (
+            WhyCode::Unknown,
+            format!("{subject} may have done its work or not: {reason}. A person has to look."),
+        ),
+    }
+}
+
+fn of_action(
+    action: &Action,
+    fire_time: Option<Timestamp>,
+    at: Timestamp,
+    now: Timestamp,
+    nearest: &str,
+) -> (WhyCode, String) {
+    let asked = show(action, at);
+    let Some(schedule) = &action.schedule else {
+        return (WhyCode::NoSchedule, format!("Nothing was due {asked}: the action has no schedule."));
+    };
+    let Some(anchor) = action.anchor else {
+        return (
+            WhyCode::NotApproved,
+            format!(
+                "Nothing was due {asked}: the action is {}, and its schedule is not approved.",
+                spoken(action.state)
+            ),
+        );
+    };
+    let Some(due_at) = fire_time else {
+        let ended = schedule.ends().filter(|end| *end < at);
+        return match ended {
+            Some(end) => (
+                WhyCode::AfterItEnded,
+                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", show(action, end)),
+            ),
+            None => (
+                WhyCode::NotAFireTime,
+                format!("{} is not a fire time of the schedule.{nearest}", capital(&asked)),
+            ),
+        };
+    };
+    let due = show(action, due_at);
+    if due_at <= anchor && schedule.is_recurring() {
+        return (
+            WhyCode::BeforeItWasDue,
+            format!("Nothing was due {due}: the action became due only {}.", show(action, anchor)),
+        );
+    }
+    let cursor = action.next_due;
+    match (action.state, cursor) {
+        (ActionState::Dismissed, _) => {
+            (WhyCode::Dismissed, format!("Nothing ran {due}: the action is dismissed."))
+        }
+        (ActionState::Paused, Some(cursor)) if cursor <= due_at => {
+            (WhyCode::Paused, format!("Nothing runs {due}: the action is paused."))
+        }
+        (ActionState::NeedsApproval, Some(cursor)) if cursor <= due_at => {
+            (WhyCode::Held, format!("What is due {due} is held: the action waits for a person's answer."))
+        }
+        (_, Some(cursor)) if cursor <= due_at => {
+            let wake_at = schedule.wake_at(action.id, due_at);
+            if wake_at > now {
+                let jitter = if wake_at > due_at {
+                    format!(", and starts {}", show(action, wake_at))
+                } else {
+                    String::new()
+                };
+                (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."))
+            } else {
+                let late = approximately(now.duration_since(wake_at));
+                (
+                    WhyCode::NotYetDecided,
+                    format!("It was due {due}, {late} ago, and is about to be looked at."),
+                )
+            }
+        }
+        _ => (
+            WhyCode::AfterItEnded,
+            format!(
+                "Nothing was due {due}: the action was {} then, and there is no record.",
+                spoken(action.state)
+            ),
+        ),
+    }
+}
+
+/// The fire time in the minute of `at`, for people ask about minutes.
+fn fire_time_at(action: &Action, at: Timestamp) -> Option<Timestamp> {
+    let (schedule, anchor) = (action.schedule.as_ref()?, action.anchor?);
+    let minute = Timestamp::from_second(at.as_second().div_euclid(60) * 60).ok()?;
+    let just_before = minute.checked_sub(SignedDuration::from_nanos(1)).ok()?;
+    let fire = schedule.next_after(anchor, just_before)?;
+    (fire.duration_since(minute) < SignedDuration::from_mins(1)).then_some(fire)
+}
+
+/// The fire times next to `at`, on either side.
+fn neighbours(action: &Action, at: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+    let (Some(schedule), Some(anchor)) = (&action.schedule, action.anchor) else { return (None, None) };
+    (last_before(schedule, anchor, at), schedule.next_after(anchor, at))
+}
+
+/// The last fire time before `at`, looked for in windows that grow from an hour to the age of the schedule.
+fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<Timestamp> {
+    // From the end backwards, so that the first window that holds a fire time holds few.
+    let at = schedule.ends().map_or(at, |end| at.min(end + SignedDuration::from_nanos(1)));
+    let mut window = SignedDuration::from_hours(1);
+    loop {
+        let from = at.checked_sub(window).unwrap_or(Timestamp::MIN).max(Timestamp::UNIX_EPOCH);
+        let first = schedule.next_after(anchor, from).filter(|fire| *fire < at);
+        if let Some(first) = first {
+            let fires = std::iter::successors(Some(first), |last| schedule.next_after(anchor, *last));
+            return fires.take_while(|fire| *fire < at).last();
+        }
+        if from <= Timestamp::UNIX_EPOCH {
+            return None;
+        }
+        window *= 4;
+    }
+}
+
+fn nearest_words(
+    previous: Option<Timestamp>,
+    next: Option<Timestamp>,
+    show: &impl Fn(Timestamp) -> String,
+) -> String {
+    match (previous, next) {
+        (Some(previous), Some(next)) => format!(" The nearest are {} and {}.", show(previous), show(next)),
+        (Some(only), None) | (None, Some(only)) => format!(" The nearest is {}.", show(only)),
+        (None, None) => String::new(),
+    }
+}
+
+/// "on 2026-11-02 at 09:00 (Europe/Berlin)"
+fn show(action: &Action, instant: Timestamp) -> String {
+    let utc = jiff::tz::TimeZone::UTC;
+    let zone = action.schedule.as_ref().map_or(&utc, |schedule| schedule.time_zone());
+    let zoned = instant.to_zoned(zone.clone());
+    let format = if zoned.second() == 0 { "on %Y-%m-%d at %H:%M" } else { "on %Y-%m-%d at %H:%M:%S" };
+    format!("{} ({})", zoned.strftime(format), zone.iana_name().unwrap_or("UTC"))
+}
+
+fn spoken(state: ActionState) -> String {
+    state.as_str().replace('_', " ")
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
