@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::assets::AssetType;
+
 /// One deliverable, in the order of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -64,16 +66,6 @@ pub struct AssetDraft {
     pub description: String,
     pub asset_type: AssetType,
     pub content: String,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AssetType {
-    #[default]
-    Document,
-    Code,
-    Prompt,
-    Email,
 }
 
 /// An action that a person may approve.

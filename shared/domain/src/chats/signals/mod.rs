@@ -17,9 +17,7 @@ mod deliverable;
 mod payload;
 mod reader;
 
-pub use deliverable::{
-    ActionDraft, AgentDraft, AssetDraft, AssetType, Deliverable, Priority, SignalKind, TaskConfig,
-};
+pub use deliverable::{ActionDraft, AgentDraft, AssetDraft, Deliverable, Priority, SignalKind, TaskConfig};
 pub use reader::{Reply, SignalReader};
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::Deliverable::{Actions, Asset, Invalid, ReadyToCreate, UseTool};
 use super::*;
+use crate::assets::AssetType;
 
 fn asset(content: &str) -> Deliverable {
     Asset(AssetDraft {

@@ -1,0 +1,166 @@
+//! A chat and its messages, and which of them a model is shown.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{AgentId, ChatId, MessageId, RunId};
+use crate::models::{Block, Message, Role};
+use crate::validate::FieldErrors;
+
+/// Longest message of a person, in characters.
+pub const MAX_MESSAGE: usize = 32_000;
+/// Most messages in one append.
+pub const MAX_APPEND: usize = 100;
+/// Longest title of a chat, in characters.
+pub const MAX_TITLE: usize = 200;
+
+/// A conversation. Its messages are records of their own, so that an append never rewrites another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chat {
+    pub chat_id: ChatId,
+    /// `None` for the conversation that sets an agent up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default)]
+    pub title: String,
+    pub created_at: Timestamp,
+    /// Messages up to this one are from before a reset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_after: Option<MessageId>,
+}
+
+/// One message. A reply that called tools is several: the calls, their results, and what was said after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    pub message_id: MessageId,
+    pub role: Role,
+    pub content: Vec<Block>,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+impl ChatMessage {
+    /// What a person reads of it. Empty for tool calls and their results.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(Block::as_text).collect()
+    }
+}
+
+/// A message as a client appends it.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct NewMessage {
+    #[schema(value_type = String, example = "user")]
+    pub role: Role,
+    /// 1 to 32,000 characters.
+    pub content: String,
+}
+
+impl NewMessage {
+    /// # Errors
+    /// When the content is empty or too long.
+    pub fn validate(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("content", &self.content, 1, MAX_MESSAGE);
+        errors.into_result(())
+    }
+}
+
+/// The newest part of a conversation that has at most `max_bytes`, as a model takes it: it begins with a person's words
+/// (never with a tool's result whose call was cut off), and neighbours of one role are one message.
+#[must_use]
+pub fn window(messages: &[ChatMessage], max_bytes: usize) -> Vec<Message> {
+    let mut bytes = 0;
+    let mut start = messages.len();
+    for (i, message) in messages.iter().enumerate().rev() {
+        bytes += message.content.iter().map(block_bytes).sum::<usize>();
+        if bytes > max_bytes && start < messages.len() {
+            break;
+        }
+        if begins_a_turn(message) {
+            start = i;
+        }
+    }
+    let mut window: Vec<Message> = Vec::new();
+    for message in &messages[start..] {
+        match window.last_mut() {
+            Some(last) if last.role == message.role => last.content.extend(message.content.iter().cloned()),
+            _ => window.push(Message { role: message.role, content: message.content.clone() }),
+        }
+    }
+    window
+}
+
+fn begins_a_turn(message: &ChatMessage) -> bool {
+    message.role == Role::User
+        && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
+}
+
+fn block_bytes(block: &Block) -> usize {
+    match block {
+        Block::Text { text } => text.len(),
+        Block::ToolUse { name, input, .. } => name.len() + input.to_string().len(),
+        Block::ToolResult { content, .. } => content.len(),
+        Block::Native { block, .. } => block.to_string().len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(role: Role, content: Vec<Block>) -> ChatMessage {
+        ChatMessage {
+            message_id: MessageId::from_uuid(uuid::Uuid::nil()),
+            role,
+            content,
+            created_at: Timestamp::UNIX_EPOCH,
+            run_id: None,
+        }
+    }
+
+    fn conversation() -> Vec<ChatMessage> {
+        vec![
+            message(Role::User, vec![Block::text("first")]),
+            message(Role::Assistant, vec![Block::text("one")]),
+            message(Role::User, vec![Block::text("second")]),
+            message(
+                Role::Assistant,
+                vec![Block::ToolUse { id: "t".into(), name: "query_actions".into(), input: json!({}) }],
+            ),
+            message(
+                Role::User,
+                vec![Block::ToolResult { tool_use_id: "t".into(), content: "[]".into(), is_error: false }],
+            ),
+            message(Role::Assistant, vec![Block::text("two")]),
+            message(Role::User, vec![Block::text("third")]),
+        ]
+    }
+
+    #[test]
+    fn a_window_begins_with_a_persons_words() {
+        let check = |max_bytes: usize, first: &str, count: usize| {
+            let window = window(&conversation(), max_bytes);
+            assert_eq!((window[0].text().as_str(), window.len()), (first, count), "{max_bytes} bytes");
+        };
+        check(1_000, "first", 7);
+        check(35, "second", 5);
+        check(12, "third", 1);
+        // The newest words are shown whatever their size.
+        check(1, "third", 1);
+        assert_eq!(window(&[], 10), []);
+    }
+
+    #[test]
+    fn words_without_an_answer_join_the_next() {
+        let messages =
+            [message(Role::User, vec![Block::text("lost")]), message(Role::User, vec![Block::text("again")])];
+        let window = window(&messages, 100);
+        assert_eq!(window.len(), 1);
+        assert_eq!(window[0].content.len(), 2);
+    }
+}

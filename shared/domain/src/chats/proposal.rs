@@ -1,0 +1,54 @@
+//! A deliverable that waits on the server for a person's yes, so that every device sees it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::signals::ActionDraft;
+use crate::assets::AssetType;
+use crate::ids::{AgentId, ChatId, ProposalId, RunId};
+
+/// How long a proposal waits.
+pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The largest content that is kept within the record, in bytes; larger ones lie in S3.
+pub const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// A proposal as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    pub proposal_id: ProposalId,
+    pub agent_id: AgentId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<ChatId>,
+    pub run_id: RunId,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    #[serde(flatten)]
+    pub body: ProposalBody,
+}
+
+/// What is proposed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ProposalBody {
+    Asset {
+        title: String,
+        description: String,
+        asset_type: AssetType,
+        bytes: u64,
+        /// `None`: it is larger than [`MAX_INLINE_BYTES`] and lies in S3.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<String>,
+    },
+    Action(ActionDraft),
+}
+
+impl ProposalBody {
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Asset { title, .. } => title,
+            Self::Action(draft) => &draft.title,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Bodies and files in S3, under the owner's prefix.
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::error::DisplayErrorContext;
+use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{Delete, ObjectIdentifier};
+use bytes::Bytes;
+use domain::ids::{AssetId, Owner, ProposalId, RunId};
+
+/// Why a body could not be stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    #[error("S3 did not answer: {cause}")]
+    Unavailable { cause: String },
+    #[error("the object {key} is missing although it is referred to")]
+    Missing { key: String },
+    #[error("the object {key} is not text")]
+    NotText { key: String },
+}
+
+/// Where an object is. It begins with the owner, and can be made in no other way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobKey(String);
+
+impl BlobKey {
+    /// A version of an asset's content.
+    #[must_use]
+    pub fn asset(owner: &Owner, asset: AssetId, version: u64) -> Self {
+        Self(format!("{owner}/assets/{asset}/{version}"))
+    }
+
+    /// All versions of an asset.
+    #[must_use]
+    pub fn asset_prefix(owner: &Owner, asset: AssetId) -> Self {
+        Self(format!("{owner}/assets/{asset}/"))
+    }
+
+    /// The content of a proposed asset.
+    #[must_use]
+    pub fn proposal(owner: &Owner, proposal: ProposalId) -> Self {
+        Self(format!("{owner}/proposals/{proposal}"))
+    }
+
+    /// Part of a record that is too large for an item; `name` tells it from the run's others.
+    #[must_use]
+    pub fn run(owner: &Owner, run: RunId, name: &str) -> Self {
+        Self(format!("{owner}/runs/{run}/{name}"))
+    }
+
+    /// An overflow of a record: `kind` and the record's own unique `name`.
+    #[must_use]
+    pub fn overflow(owner: &Owner, kind: &str, name: &str) -> Self {
+        Self(format!("{owner}/overflow/{kind}/{name}"))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The bucket of this installation.
+#[derive(Clone, Debug)]
+pub struct Blobs {
+    client: Client,
+    bucket: String,
+}
+
+impl Blobs {
+    #[must_use]
+    pub fn new(client: Client, bucket: String) -> Self {
+        Self { client, bucket }
+    }
+
+    /// Stores a body, over what was there.
+    ///
+    /// # Errors
+    /// When S3 does not take it.
+    pub async fn put(
+        &self,
+        key: &BlobKey,
+        body: impl Into<Bytes>,
+        content_type: &str,
+    ) -> Result<(), BlobError> {
+        self.client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(&key.0)
+            .content_type(content_type)
+            .body(ByteStream::from(body.into()))
+            .send()
+            .await
+            .map_err(|error| unavailable(&error))?;
+        Ok(())
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`] when there is none.
+    pub async fn get(&self, key: &BlobKey) -> Result<Bytes, BlobError> {
+        let output =
+            self.client.get_object().bucket(&self.bucket).key(&key.0).send().await.map_err(|error| {
+                if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) {
+                    BlobError::Missing { key: key.0.clone() }
+                } else {
+                    unavailable(&error)
+                }
+            })?;
+        let body = output
+            .body
+            .collect()
+            .await
+            .map_err(|error| BlobError::Unavailable { cause: error.to_string() })?;
+        Ok(body.into_bytes())
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// As [`Blobs::get`], and when it is not UTF-8.
+    pub async fn get_text(&self, key: &BlobKey) -> Result<String, BlobError> {
+        let bytes = self.get(key).await?;
+        String::from_utf8(bytes.into()).map_err(|_| BlobError::NotText { key: key.0.clone() })
+    }
+
+    /// Deletes everything below a prefix.
+    ///
+    /// # Errors
+    /// When S3 does not answer; what was deleted until then is gone, and the call can be made again.
+    pub async fn delete_prefix(&self, prefix: &BlobKey) -> Result<(), BlobError> {
+        loop {
+            let page = self
+                .client
+                .list_objects_v2()
+                .bucket(&self.bucket)
+                .prefix(&prefix.0)
+                .max_keys(1_000)
+                .send()
+                .await
+                .map_err(|error| unavailable(&error))?;
+            let objects: Vec<ObjectIdentifier> = page
+                .contents()
+                .iter()
+                .filter_map(|object| ObjectIdentifier::builder().key(object.key()?).build().ok())
+                .collect();
+            if objects.is_empty() {
+                return Ok(());
+            }
+            let delete = Delete::builder()
+                .set_objects(Some(objects))
+                .quiet(true)
+                .build()
+                .map_err(|error| BlobError::Unavailable { cause: error.to_string() })?;
+            let output = self
+                .client
+                .delete_objects()
+                .bucket(&self.bucket)
+                .delete(delete)
+                .send()
+                .await
+                .map_err(|error| unavailable(&error))?;
+            if let Some(error) = output.errors().first() {
+                return Err(BlobError::Unavailable { cause: error.code().unwrap_or("unknown").to_owned() });
+            }
+        }
+    }
+}
+
+fn unavailable<E: std::error::Error + 'static>(error: &E) -> BlobError {
+    BlobError::Unavailable { cause: DisplayErrorContext(error).to_string() }
+}

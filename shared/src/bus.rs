@@ -1,0 +1,103 @@
+//! Publishing events on EventBridge.
+
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::error::DisplayErrorContext;
+use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use serde::{Deserialize, Serialize};
+
+use domain::ids::{ActionId, Owner};
+
+/// The `source` of every event of ours.
+pub const SOURCE: &str = "lamplighter";
+
+/// AWS takes at most this many entries in one call.
+const ENTRIES: usize = 10;
+
+/// An event of ours. The detail type is what rules match on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An action has something to do: an occurrence is due, is to be tried again, or was left by a dead executor.
+    ActionDue(ActionDue),
+}
+
+/// Which action to look at. It says nothing of what to do: that is decided from the stored state, so a duplicate
+/// or late event does no harm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionDue {
+    pub owner: Owner,
+    pub action_id: ActionId,
+}
+
+impl Event {
+    #[must_use]
+    pub const fn detail_type(&self) -> &'static str {
+        match self {
+            Self::ActionDue(_) => Self::ACTION_DUE,
+        }
+    }
+
+    pub const ACTION_DUE: &'static str = "action.due";
+}
+
+/// Why events were not published.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    #[error("EventBridge did not take the call: {0}")]
+    Unavailable(String),
+    #[error("EventBridge refused {refused} of {sent} events, the first with {first}")]
+    Refused { refused: usize, sent: usize, first: String },
+}
+
+/// The bus of this installation.
+#[derive(Clone, Debug)]
+pub struct Bus {
+    client: Client,
+    name: String,
+}
+
+impl Bus {
+    #[must_use]
+    pub fn new(client: Client, name: String) -> Self {
+        Self { client, name }
+    }
+
+    /// Publishes the events, ten a call.
+    ///
+    /// # Errors
+    /// When any was not taken; the others were.
+    pub async fn publish(&self, events: &[Event]) -> Result<(), BusError> {
+        let (mut refused, mut first) = (0, None);
+        for chunk in events.chunks(ENTRIES) {
+            let entries = chunk.iter().map(|event| self.entry(event)).collect();
+            let output = self
+                .client
+                .put_events()
+                .set_entries(Some(entries))
+                .send()
+                .await
+                .map_err(|error| BusError::Unavailable(DisplayErrorContext(&error).to_string()))?;
+            for entry in output.entries() {
+                if let Some(code) = entry.error_code() {
+                    refused += 1;
+                    first.get_or_insert_with(|| code.to_owned());
+                }
+            }
+        }
+        match first {
+            None => Ok(()),
+            Some(first) => Err(BusError::Refused { refused, sent: events.len(), first }),
+        }
+    }
+
+    fn entry(&self, event: &Event) -> PutEventsRequestEntry {
+        let detail = match event {
+            Event::ActionDue(due) => serde_json::to_string(due),
+        };
+        PutEventsRequestEntry::builder()
+            .event_bus_name(&self.name)
+            .source(SOURCE)
+            .detail_type(event.detail_type())
+            .detail(detail.expect("a struct of strings is always JSON"))
+            .build()
+    }
+}

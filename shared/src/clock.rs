@@ -1,0 +1,99 @@
+//! The clock, and the ids that are made from it. Simulations set it; everything else reads the system's.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use uuid::{ContextV7, Uuid};
+
+/// Where "now" comes from.
+#[derive(Clone, Debug, Default)]
+pub enum Clock {
+    #[default]
+    System,
+    /// Runs `factor` times as fast as the system's from `start` on.
+    Scaled { start: Timestamp, since: Instant, factor: u32 },
+    /// Stands still until it is set.
+    Manual(ManualClock),
+}
+
+/// A clock that a simulation sets, in milliseconds since the epoch.
+#[derive(Clone, Debug)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+impl ManualClock {
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self(Arc::new(AtomicI64::new(now.as_millisecond())))
+    }
+
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_millisecond(), Ordering::SeqCst);
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// One sequence for the process, so that two ids of the same millisecond still sort in the order they were made.
+static SEQUENCE: LazyLock<AssertUnwindSafe<Mutex<AssertUnwindSafe<ContextV7>>>> = LazyLock::new(|| {
+    AssertUnwindSafe(Mutex::new(AssertUnwindSafe(ContextV7::new().with_additional_precision())))
+});
+
+impl Clock {
+    /// A clock that starts at the system's time and runs `factor` times as fast.
+    #[must_use]
+    pub fn scaled(factor: u32) -> Self {
+        Self::Scaled { start: Timestamp::now(), since: Instant::now(), factor }
+    }
+
+    /// The instant, to the millisecond: what is stored and compared never has more digits than it shows.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let now = match self {
+            Self::System => Timestamp::now(),
+            Self::Scaled { start, since, factor } => {
+                *start + SignedDuration::try_from(since.elapsed() * *factor).unwrap_or(SignedDuration::ZERO)
+            }
+            Self::Manual(manual) => return manual.now(),
+        };
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    }
+
+    /// A new UUIDv7 of this clock's time.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        let now = self.now();
+        let seconds = now.as_second().max(0) as u64;
+        Uuid::new_v7(uuid::Timestamp::from_unix(&**SEQUENCE, seconds, now.subsec_nanosecond().max(0) as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_millisecond_sort_in_the_order_they_were_made() {
+        let clock = Clock::Manual(ManualClock::at("2026-11-21T09:00:00.123Z".parse().unwrap()));
+        let ids: Vec<Uuid> = (0..1_000).map(|_| clock.uuid()).collect();
+        assert!(ids.is_sorted());
+        assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 1_000);
+        let (seconds, nanos) = ids[0].get_timestamp().unwrap().to_unix();
+        assert_eq!((seconds, nanos / 1_000_000), (1_795_251_600, 123));
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_set() {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let clock = Clock::Manual(manual.clone());
+        assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
+        let later = Timestamp::from_second(60).unwrap();
+        manual.set(later);
+        assert_eq!(clock.now(), later);
+    }
+}

@@ -1,0 +1,267 @@
+//! All configuration: one struct an area, read from the environment once, here and nowhere else.
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `LAMPLIGHTER_TABLE` | DynamoDB table | `lamplighter` |
+//! | `LAMPLIGHTER_BUCKET` | S3 bucket for bodies and files | `lamplighter` |
+//! | `LAMPLIGHTER_BUS` | EventBridge bus | `lamplighter` |
+//! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
+//! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
+//! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
+//! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
+//! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
+//! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
+//! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE` | other endpoints than AWS's | none |
+//!
+//! [`ModelsConfig`] lists the variables of the model layer.
+
+use std::sync::Arc;
+
+/// Why the environment can't be used. Phrased to follow "failed to start: …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable} {problem}")]
+pub struct ConfigError {
+    pub variable: &'static str,
+    pub problem: String,
+}
+
+/// Everything a function needs to know about where it runs.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub aws: AwsConfig,
+    pub auth: AuthConfig,
+    pub models: ModelsConfig,
+    pub budget: BudgetConfig,
+}
+
+/// Which AWS resources, reached how.
+#[derive(Clone, Debug)]
+pub struct AwsConfig {
+    pub table: String,
+    pub bucket: String,
+    pub bus: String,
+    pub region: String,
+    pub credentials: AwsKeys,
+    pub dynamodb_endpoint: Option<String>,
+    pub s3_endpoint: Option<String>,
+    pub eventbridge_endpoint: Option<String>,
+}
+
+/// Credentials as Lambda hands them to a function: fixed for the life of its execution environment.
+#[derive(Clone)]
+pub struct AwsKeys {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    pub session_token: Option<String>,
+}
+
+impl std::fmt::Debug for AwsKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AwsKeys").field("access_key_id", &self.access_key_id).finish_non_exhaustive()
+    }
+}
+
+/// Who may call.
+#[derive(Clone, Debug)]
+pub enum AuthConfig {
+    /// Every call is the owner `local`. Only for a server that nobody else can reach.
+    Off,
+    On(Option<Arc<JwtConfig>>),
+}
+
+/// Whose tokens are accepted.
+#[derive(Clone, Debug)]
+pub struct JwtConfig {
+    pub issuer: String,
+    pub audience: String,
+    pub keys: JwtKeys,
+}
+
+/// What a token's signature is checked with.
+#[derive(Clone)]
+pub enum JwtKeys {
+    /// RS256, ES256 and EdDSA keys, fetched from here and cached.
+    Jwks { url: String },
+    /// A shared secret. No variable of the environment leads here: tests make it in code.
+    Hs256 { secret: Vec<u8> },
+}
+
+impl std::fmt::Debug for JwtKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Jwks { url } => f.debug_struct("Jwks").field("url", url).finish(),
+            Self::Hs256 { .. } => f.write_str("Hs256"),
+        }
+    }
+}
+
+/// Ceilings in micro-dollars.
+#[derive(Clone, Copy, Debug)]
+pub struct BudgetConfig {
+    pub run_micros: i64,
+    pub day_micros: i64,
+}
+
+impl Default for BudgetConfig {
+    fn default() -> Self {
+        Self { run_micros: 1_000_000, day_micros: 10_000_000 }
+    }
+}
+
+/// The model layer's part: see the fields.
+#[derive(Clone, Default)]
+pub struct ModelsConfig {}
+
+/// The process's environment, or a table in a test.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Config {
+    /// # Errors
+    /// [`ConfigError`] names the variable that is missing or wrong.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::read(&|name| std::env::var(name).ok())
+    }
+
+    /// # Errors
+    /// As [`Config::from_env`].
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            aws: AwsConfig::read(env)?,
+            auth: AuthConfig::read(env)?,
+            models: ModelsConfig::read(env)?,
+            budget: BudgetConfig::read(env)?,
+        })
+    }
+}
+
+impl AwsConfig {
+    fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let required = |variable: &'static str| {
+            env(variable).ok_or_else(|| ConfigError { variable, problem: "is not set".to_owned() })
+        };
+        let named = |variable: &str| env(variable).unwrap_or_else(|| "lamplighter".to_owned());
+        Ok(Self {
+            table: named("LAMPLIGHTER_TABLE"),
+            bucket: named("LAMPLIGHTER_BUCKET"),
+            bus: named("LAMPLIGHTER_BUS"),
+            region: required("AWS_REGION")?,
+            credentials: AwsKeys {
+                access_key_id: required("AWS_ACCESS_KEY_ID")?,
+                secret_access_key: required("AWS_SECRET_ACCESS_KEY")?,
+                session_token: env("AWS_SESSION_TOKEN"),
+            },
+            dynamodb_endpoint: env("AWS_ENDPOINT_URL_DYNAMODB"),
+            s3_endpoint: env("AWS_ENDPOINT_URL_S3"),
+            eventbridge_endpoint: env("AWS_ENDPOINT_URL_EVENTBRIDGE"),
+        })
+    }
+}
+
+impl AuthConfig {
+    /// # Errors
+    /// When a variable has a value that means nothing.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        match env("LAMPLIGHTER_AUTH").as_deref() {
+            Some("off") => return Ok(Self::Off),
+            None | Some("on") => {}
+            Some(other) => {
+                let problem = format!("must be `on` or `off`, is `{other}`");
+                return Err(ConfigError { variable: "LAMPLIGHTER_AUTH", problem });
+            }
+        }
+        let present = |variable| env(variable).filter(|value| !value.is_empty());
+        let Some(issuer) = present("LAMPLIGHTER_JWT_ISSUER") else { return Ok(Self::On(None)) };
+        let audience = present("LAMPLIGHTER_JWT_AUDIENCE").ok_or_else(|| ConfigError {
+            variable: "LAMPLIGHTER_JWT_AUDIENCE",
+            problem: "is required with LAMPLIGHTER_JWT_ISSUER".to_owned(),
+        })?;
+        let url = present("LAMPLIGHTER_JWKS_URL")
+            .unwrap_or_else(|| format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/')));
+        if !url.starts_with("https://") {
+            let problem = "must begin with https://".to_owned();
+            return Err(ConfigError { variable: "LAMPLIGHTER_JWKS_URL", problem });
+        }
+        Ok(Self::On(Some(Arc::new(JwtConfig { issuer, audience, keys: JwtKeys::Jwks { url } }))))
+    }
+}
+
+impl ModelsConfig {
+    /// # Errors
+    /// When a variable has a value that means nothing.
+    #[allow(clippy::unnecessary_wraps)]
+    pub fn read(_env: Env<'_>) -> Result<Self, ConfigError> {
+        Ok(Self {})
+    }
+}
+
+impl std::fmt::Debug for ModelsConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ModelsConfig")
+    }
+}
+
+impl BudgetConfig {
+    /// # Errors
+    /// When a ceiling is not a positive whole number.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let micros = |variable: &'static str, default: i64| match env(variable) {
+            None => Ok(default),
+            Some(text) => match text.parse() {
+                Ok(micros) if micros > 0 => Ok(micros),
+                _ => Err(ConfigError {
+                    variable,
+                    problem: format!("must be a positive number of micro-dollars, is `{text}`"),
+                }),
+            },
+        };
+        let default = Self::default();
+        Ok(Self {
+            run_micros: micros("LAMPLIGHTER_RUN_BUDGET_MICROS", default.run_micros)?,
+            day_micros: micros("LAMPLIGHTER_DAY_BUDGET_MICROS", default.day_micros)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAMBDA: &[(&str, &str)] =
+        &[("AWS_REGION", "eu-central-1"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+    fn read(more: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let find =
+            |name: &str| more.iter().chain(LAMBDA).find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+        Config::read(&find)
+    }
+
+    #[test]
+    fn a_lambda_environment_is_enough_and_asks_for_a_key() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config.aws.table, "lamplighter");
+        assert!(matches!(config.auth, AuthConfig::On(None)));
+        assert!(!format!("{config:?}").contains("secret\""), "a debug print shows no secret");
+    }
+
+    #[test]
+    fn a_wrong_value_is_named() {
+        for (variables, expected) in [
+            (&[("LAMPLIGHTER_AUTH", "maybe")][..], "LAMPLIGHTER_AUTH must be `on` or `off`, is `maybe`"),
+            (
+                &[("LAMPLIGHTER_JWT_ISSUER", "https://issuer.example")],
+                "LAMPLIGHTER_JWT_AUDIENCE is required with LAMPLIGHTER_JWT_ISSUER",
+            ),
+            (
+                &[("LAMPLIGHTER_JWT_ISSUER", "http://issuer.example"), ("LAMPLIGHTER_JWT_AUDIENCE", "x")],
+                "LAMPLIGHTER_JWKS_URL must begin with https://",
+            ),
+            (
+                &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],
+                "LAMPLIGHTER_DAY_BUDGET_MICROS must be a positive number of micro-dollars, is `-1`",
+            ),
+        ] {
+            assert_eq!(read(variables).unwrap_err().to_string(), expected);
+        }
+    }
+}

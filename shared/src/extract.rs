@@ -1,0 +1,198 @@
+//! Extractors that parse at the edge and refuse as problems: a handler that runs has what it declared.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, Path as AxumPath, Request};
+use domain::ids::Owner;
+use domain::validate::FieldErrors;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::problem::Error;
+
+/// Who calls: put into the request by [`crate::http`] after authentication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub owner: Owner,
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        parts.extensions.get::<Self>().cloned().ok_or(Error::Unauthenticated("this call needs credentials"))
+    }
+}
+
+/// A JSON body.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Error;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        if !is_json(request.headers()) {
+            return Err(Error::Malformed {
+                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                code: "unsupported_media_type",
+                message: "the body must be JSON, with `Content-Type: application/json`".to_owned(),
+            });
+        }
+        let body = read_body(request, state).await?;
+        parse_json(&body).map(Self)
+    }
+}
+
+/// A JSON body that may be left out; then every field has its default.
+pub struct OptionalJson<T>(pub T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Error;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let body = read_body(request, state).await?;
+        if body.iter().all(u8::is_ascii_whitespace) {
+            Ok(Self(T::default()))
+        } else {
+            parse_json(&body).map(Self)
+        }
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+        || essence.get(..12).is_some_and(|s| s.eq_ignore_ascii_case("application/"))
+            && essence.to_ascii_lowercase().ends_with("+json")
+}
+
+async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Error> {
+    Bytes::from_request(request, state).await.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Error::Malformed {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            code: "payload_too_large",
+            message: format!("the body may have at most {} bytes", crate::http::MAX_BODY_BYTES),
+        },
+        status => Error::Malformed { status, code: "unreadable_body", message: rejection.body_text() },
+    })
+}
+
+fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.inner();
+        match inner.classify() {
+            serde_json::error::Category::Data => {
+                let field = if path == "." { String::new() } else { path };
+                // serde names the line and column of a text that the caller may never have seen laid out.
+                let message = inner.to_string();
+                let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(head, _)| head);
+                Error::Invalid(FieldErrors::one(field, message))
+            }
+            _ => malformed_json(inner),
+        }
+    })?;
+    deserializer.end().map_err(|error| malformed_json(&error))?;
+    Ok(parsed)
+}
+
+fn malformed_json(error: &serde_json::Error) -> Error {
+    Error::Malformed {
+        status: StatusCode::BAD_REQUEST,
+        code: "malformed_json",
+        message: format!("the body is not valid JSON: {error}"),
+    }
+}
+
+/// One id from the path. A text that is no id of this kind names nothing, so the answer is 404, as for a foreign one.
+pub struct Id<T>(pub T);
+
+impl<T, S> FromRequestParts<S> for Id<T>
+where
+    T: FromStr + Send,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let AxumPath(text): AxumPath<String> = path(parts, state).await?;
+        text.parse().map(Self).map_err(|_| Error::NotFound("resource"))
+    }
+}
+
+/// Two ids from the path, in its order.
+pub struct Ids<A, B>(pub A, pub B);
+
+impl<A, B, S> FromRequestParts<S> for Ids<A, B>
+where
+    A: FromStr + Send,
+    B: FromStr + Send,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let AxumPath((a, b)): AxumPath<(String, String)> = path(parts, state).await?;
+        match (a.parse(), b.parse()) {
+            (Ok(a), Ok(b)) => Ok(Self(a, b)),
+            _ => Err(Error::NotFound("resource")),
+        }
+    }
+}
+
+async fn path<T: DeserializeOwned + Send, S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<AxumPath<T>, Error> {
+    <AxumPath<T> as FromRequestParts<S>>::from_request_parts(parts, state)
+        .await
+        .map_err(|_| Error::NotFound("resource"))
+}
+
+/// The query string.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let query = parts.uri.query().unwrap_or_default();
+        let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+        serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
+            let field = error.path().to_string();
+            Error::Invalid(FieldErrors::one(
+                if field == "." { String::new() } else { field },
+                error.inner().to_string(),
+            ))
+        })
+    }
+}
+
+/// The version that an edit was made against, from `If-Match: "7"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IfMatch(pub u64);
+
+impl<S: Sync> OptionalFromRequestParts<S> for IfMatch {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Error> {
+        let Some(value) = parts.headers.get(header::IF_MATCH) else { return Ok(None) };
+        let text = value.to_str().unwrap_or_default().trim();
+        if text == "*" {
+            return Ok(None);
+        }
+        let digits = text.strip_prefix("W/").unwrap_or(text).trim_matches('"');
+        digits.parse().map(|version| Some(Self(version))).map_err(|_| {
+            Error::Invalid(FieldErrors::one(
+                "If-Match",
+                "must be the version as it was read, for example \"3\"",
+            ))
+        })
+    }
+}
+
+/// Reads one header as text.
+#[must_use]
+pub fn header_text(headers: &HeaderMap, name: impl Display) -> Option<String> {
+    headers.get(name.to_string())?.to_str().ok().map(str::to_owned)
+}

@@ -1,0 +1,139 @@
+//! Proposals: made by a reply, shown with their content, taken by a save.
+
+use domain::assets::{AssetType, NewAsset};
+use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
+use domain::chats::signals::{Priority, TaskConfig};
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+
+/// A proposal as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ProposalView {
+    pub proposal_id: ProposalId,
+    #[schema(value_type = String, example = "asset")]
+    pub kind: &'static str,
+    pub agent_id: AgentId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<ChatId>,
+    pub run_id: RunId,
+    pub created_at: Timestamp,
+    /// After this it is gone.
+    pub expires_at: Timestamp,
+    pub title: String,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asset_type: Option<AssetType>,
+    /// The whole content of a proposed asset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_config: Option<TaskConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub schedule: Option<serde_json::Value>,
+}
+
+/// Where a proposal comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    pub agent_id: AgentId,
+    pub chat_id: Option<ChatId>,
+    pub run_id: RunId,
+}
+
+/// A new proposal of an asset, its content stored.
+///
+/// # Errors
+/// When a large content can't be stored.
+pub async fn of_asset(cx: &Cx, owner: &Owner, origin: Origin, asset: NewAsset) -> Result<Proposal> {
+    let proposal_id = ProposalId::from_uuid(cx.clock.uuid());
+    let bytes = asset.content.len() as u64;
+    let content = if asset.content.len() > MAX_INLINE_BYTES {
+        cx.blobs
+            .put(&BlobKey::proposal(owner, proposal_id), asset.content, "text/plain; charset=utf-8")
+            .await?;
+        None
+    } else {
+        Some(asset.content)
+    };
+    let (title, description, asset_type) = (asset.title, asset.description, asset.asset_type);
+    Ok(new(cx, origin, proposal_id, ProposalBody::Asset { title, description, asset_type, bytes, content }))
+}
+
+/// A new proposal.
+#[must_use]
+pub fn new(cx: &Cx, origin: Origin, proposal_id: ProposalId, body: ProposalBody) -> Proposal {
+    let now = cx.clock.now();
+    Proposal {
+        proposal_id,
+        agent_id: origin.agent_id,
+        chat_id: origin.chat_id,
+        run_id: origin.run_id,
+        created_at: now,
+        expires_at: now + LIFETIME,
+        body,
+    }
+}
+
+/// # Errors
+/// 404 where there is none, or it has expired.
+pub async fn load(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
+    cx.store.proposal(owner, id, cx.clock.now()).await?.ok_or(Error::NotFound("proposal"))
+}
+
+/// The content of a proposed asset.
+///
+/// # Errors
+/// When it can't be read.
+pub async fn content(cx: &Cx, owner: &Owner, id: ProposalId, inline: Option<String>) -> Result<String> {
+    match inline {
+        Some(content) => Ok(content),
+        None => Ok(cx.blobs.get_text(&BlobKey::proposal(owner, id)).await?),
+    }
+}
+
+/// # Errors
+/// When the content can't be read.
+pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
+    let base = ProposalView {
+        proposal_id: proposal.proposal_id,
+        kind: "asset",
+        agent_id: proposal.agent_id,
+        chat_id: proposal.chat_id,
+        run_id: proposal.run_id,
+        created_at: proposal.created_at,
+        expires_at: proposal.expires_at,
+        title: proposal.body.title().to_owned(),
+        description: String::new(),
+        asset_type: None,
+        content: None,
+        priority: None,
+        task_config: None,
+        schedule: None,
+    };
+    Ok(match proposal.body {
+        ProposalBody::Asset { description, asset_type, content: inline, .. } => ProposalView {
+            description,
+            asset_type: Some(asset_type),
+            content: Some(content(cx, owner, proposal.proposal_id, inline).await?),
+            ..base
+        },
+        ProposalBody::Action(draft) => ProposalView {
+            kind: "action",
+            description: draft.description,
+            priority: Some(draft.priority),
+            task_config: Some(draft.task_config),
+            schedule: draft.schedule,
+            ..base
+        },
+    })
+}

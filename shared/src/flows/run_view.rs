@@ -1,0 +1,68 @@
+//! A run as clients see it.
+
+use domain::agents::AgentDraft;
+use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
+use domain::models::Usage;
+use domain::runs::{Run, RunError, RunKind, RunState};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::proposals::{self, ProposalView};
+use crate::context::Cx;
+use crate::problem::Result;
+
+/// A run and its result.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunView {
+    pub run_id: RunId,
+    pub kind: RunKind,
+    pub state: RunState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<ChatId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<ActionId>,
+    pub created_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// The reply without what it delivers.
+    pub message: String,
+    /// What it delivers, in the order of the reply, as far as it still waits for a yes.
+    pub proposals: Vec<ProposalView>,
+    /// In a setup: the agent, once the conversation has arrived at one. Give it to `POST /agents`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_draft: Option<AgentDraft>,
+    pub usage: Usage,
+    pub cost_micros: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+}
+
+/// # Errors
+/// When the proposals can't be read.
+pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
+    let mut proposals = Vec::with_capacity(run.proposals.len());
+    for id in &run.proposals {
+        if let Some(proposal) = cx.store.proposal(owner, *id, cx.clock.now()).await? {
+            proposals.push(proposals::view(cx, owner, proposal).await?);
+        }
+    }
+    Ok(RunView {
+        run_id: run.run_id,
+        kind: run.kind,
+        state: run.state,
+        agent_id: run.agent_id,
+        chat_id: run.chat_id,
+        action_id: run.action_id,
+        created_at: run.created_at,
+        finished_at: run.finished_at,
+        message: run.message,
+        proposals,
+        agent_draft: run.agent_draft,
+        usage: run.usage,
+        cost_micros: run.cost_micros,
+        error: run.error,
+    })
+}

@@ -1,0 +1,40 @@
+//! What a function crate declares: its name, what wakes it, and its handler. The Lambda runner, the local server,
+//! the OpenAPI document and the template's test all read this one declaration.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::Value;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::context::Cx;
+use crate::problem::Result;
+
+/// One Lambda function.
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// The folder's, the crate's and the Lambda's name, and the metrics' dimension.
+    pub name: &'static str,
+    pub trigger: Trigger,
+}
+
+/// What wakes a function.
+#[derive(Clone, Copy)]
+pub enum Trigger {
+    /// Requests through API Gateway. A streaming function answers through the streaming runner, all its routes alike.
+    Http { routes: fn() -> OpenApiRouter<Cx>, streaming: bool },
+    /// A clock: called every so often.
+    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
+    /// A queue of EventBridge events: called once for each, with the event's detail.
+    Queue { detail_type: &'static str, handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
+    /// API Gateway asks whose request it is.
+    Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, Result<Value>> },
+}
+
+/// What a handler may know of the call it serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation {
+    /// When the environment will be stopped: work that is not done by then is lost.
+    pub deadline: Timestamp,
+}

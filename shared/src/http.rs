@@ -1,0 +1,121 @@
+//! The HTTP edge that every function shares: request ids and spans, who calls, idempotency, and what becomes of a
+//! panic, an unknown path or a wrong method.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use domain::ids::Owner;
+use futures::FutureExt;
+use http::{HeaderName, HeaderValue, StatusCode};
+use lambda_http::request::RequestContext;
+use tracing::Instrument;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::config::AuthConfig;
+use crate::context::Cx;
+use crate::extract::{Caller, header_text};
+use crate::idempotency;
+use crate::problem::Error;
+
+/// The most that Lambda takes in one request.
+pub const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+tokio::task_local! {
+    static CURRENT_REQUEST_ID: String;
+}
+
+/// The id of the request that is being served, inside a handler.
+#[must_use]
+pub fn current_request_id() -> Option<String> {
+    CURRENT_REQUEST_ID.try_with(Clone::clone).ok()
+}
+
+/// A function's routes behind the shared edge.
+pub fn app(cx: Cx, routes: OpenApiRouter<Cx>) -> Router {
+    let (router, _) = routes.split_for_parts();
+    router
+        .fallback(|| async { Error::NotFound("path") })
+        .method_not_allowed_fallback(|| async {
+            Error::Malformed {
+                status: StatusCode::METHOD_NOT_ALLOWED,
+                code: "method_not_allowed",
+                message: "this path does not take this method".to_owned(),
+            }
+        })
+        .layer(from_fn_with_state(cx.clone(), idempotency::layer))
+        .layer(from_fn_with_state(cx.clone(), identify))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn(edge))
+        .with_state(cx)
+}
+
+/// Gives every request an id and a span, and turns a panic into a problem.
+async fn edge(request: Request, next: Next) -> Response {
+    let id = request_id(&request);
+    let trace = header_text(request.headers(), TRACEPARENT).filter(|value| is_traceparent(value));
+    let route = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!(
+        "request",
+        request_id = %id,
+        method = %request.method(),
+        route,
+        trace_id = trace.as_deref().map(|value| &value[3..35]),
+    );
+    let serve = async {
+        let response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+            Ok(response) => response,
+            Err(_) => Error::internal("the handler panicked").into_response(),
+        };
+        tracing::info!(status = response.status().as_u16(), "answered");
+        response
+    };
+    let mut response = CURRENT_REQUEST_ID.scope(id.clone(), serve.instrument(span)).await;
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
+        response.headers_mut().insert(TRACEPARENT, value);
+    }
+    response
+}
+
+/// API Gateway's id where it is the front; a fresh one elsewhere. A client's own is not trusted to be unique.
+fn request_id(request: &Request) -> String {
+    let gateway = match request.extensions().get::<RequestContext>() {
+        Some(RequestContext::ApiGatewayV1(context)) => context.request_id.clone(),
+        Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
+        _ => None,
+    };
+    gateway.unwrap_or_else(|| format!("req_{}", uuid::Uuid::now_v7().simple()))
+}
+
+fn is_traceparent(value: &str) -> bool {
+    let parts: Vec<&str> = value.split('-').collect();
+    let hex = |text: &str, len: usize| text.len() == len && text.bytes().all(|b| b.is_ascii_hexdigit());
+    matches!(parts[..], ["00", trace, span, flags] if hex(trace, 32) && hex(span, 16) && hex(flags, 2))
+}
+
+/// Says whose request it is. Behind API Gateway the authorizer has decided; locally the server in front has; with
+/// `LAMPLIGHTER_AUTH=off` it is `local`. Handlers that need a caller refuse without one.
+async fn identify(State(cx): State<Cx>, mut request: Request, next: Next) -> Response {
+    if request.extensions().get::<Caller>().is_none()
+        && let Some(owner) = owner_of(&cx, &request)
+    {
+        request.extensions_mut().insert(Caller { owner });
+    }
+    next.run(request).await
+}
+
+fn owner_of(cx: &Cx, request: &Request) -> Option<Owner> {
+    if matches!(cx.config.auth, AuthConfig::Off) {
+        return Owner::new("local").ok();
+    }
+    let fields = &request.extensions().get::<RequestContext>()?.authorizer()?.fields;
+    Owner::new(fields.get("owner")?.as_str()?).ok()
+}

@@ -1,0 +1,149 @@
+//! `Idempotency-Key`: a POST that is sent again is answered again, and acts once.
+//!
+//! The key is claimed with the request's fingerprint before the handler runs. While it is in flight another gets 409;
+//! a request that differs gets 422; afterwards the stored answer is replayed. Where the request began a run, the answer
+//! is the run's: its events or its result, from the beginning. Answers that say "try again" are not kept.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use domain::ids::RunId;
+use domain::validate::FieldErrors;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+use crate::context::Cx;
+use crate::extract::{Caller, header_text};
+use crate::http::MAX_BODY_BYTES;
+use crate::problem::{Error, Result};
+use crate::store::{Claim, IdempotencyRecord, Outcome};
+use crate::stream::{self, Accept};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// What a response is made of, as far as a replay shows it.
+const KEPT_HEADERS: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
+
+/// Largest answer that is kept, in bytes.
+const MAX_KEPT: usize = 256 * 1024;
+
+/// A response with this extension began a run.
+#[derive(Clone, Copy, Debug)]
+pub struct BeganRun(pub RunId);
+
+/// The middleware.
+pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Caller>().cloned();
+    match (header_text(request.headers(), KEY), caller) {
+        (Some(key), Some(caller)) if *request.method() == Method::POST => {
+            serve(&cx, &caller, &key, request, next).await.unwrap_or_else(IntoResponse::into_response)
+        }
+        _ => next.run(request).await,
+    }
+}
+
+async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next) -> Result<Response> {
+    if key.is_empty() || key.len() > 255 {
+        let message = format!("must be 1 to 255 characters, is {}", key.len());
+        return Err(FieldErrors::one("Idempotency-Key", message).into());
+    }
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Error::Malformed {
+        status: StatusCode::PAYLOAD_TOO_LARGE,
+        code: "payload_too_large",
+        message: format!("the body may have at most {MAX_BODY_BYTES} bytes"),
+    })?;
+    let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
+    let fingerprint = fingerprint(parts.method.as_str(), path, &body);
+    let owner = &caller.owner;
+    let accept = Accept::from_headers(&parts.headers);
+
+    let claimed_at = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
+        Claim::First(version) => version,
+        Claim::Other(record) if record.fingerprint != fingerprint => return Err(Error::IdempotencyMismatch),
+        Claim::Other(record) => return replay(cx, caller, record, accept).await,
+    };
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    if let Some(BeganRun(run_id)) = response.extensions().get() {
+        let outcome = Outcome::Run { run_id: *run_id };
+        cx.store.complete_idempotency(owner, key, claimed_at, &fingerprint, outcome, cx.clock.now()).await?;
+        return Ok(response);
+    }
+    if response.status().is_server_error() || response.status() == StatusCode::TOO_MANY_REQUESTS {
+        cx.store.release_idempotency(owner, key).await?;
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let body =
+        axum::body::to_bytes(body, usize::MAX).await.map_err(|error| Error::internal(error.to_string()))?;
+    match std::str::from_utf8(&body).ok().filter(|text| text.len() <= MAX_KEPT) {
+        Some(text) => {
+            let outcome = Outcome::Answered {
+                status: parts.status.as_u16(),
+                headers: kept_headers(&parts.headers),
+                body: text.to_owned(),
+            };
+            cx.store
+                .complete_idempotency(owner, key, claimed_at, &fingerprint, outcome, cx.clock.now())
+                .await?;
+        }
+        None => tracing::warn!(bytes = body.len(), "an answer is too large to be kept for a replay"),
+    }
+    Ok(Response::from_parts(parts, Body::from(body)))
+}
+
+async fn replay(cx: &Cx, caller: &Caller, record: IdempotencyRecord, accept: Accept) -> Result<Response> {
+    let mut response = match record.outcome {
+        Outcome::InFlight => {
+            return Err(Error::conflict(
+                "idempotency_in_flight",
+                "a request with this Idempotency-Key is in flight",
+            ));
+        }
+        Outcome::Run { run_id } => {
+            let run = stream::load(cx, &caller.owner, run_id).await?;
+            if !run.value.state.is_final() {
+                return Err(Error::conflict_with(
+                    "idempotency_in_flight",
+                    format!(
+                        "the run of this Idempotency-Key is under way; follow it at /runs/{run_id}/events"
+                    ),
+                    &serde_json::json!({ "run_id": run_id }),
+                ));
+            }
+            stream::respond(cx, &caller.owner, run_id, 0, accept).await?
+        }
+        Outcome::Answered { status, headers, body } => {
+            let mut response = Response::new(Body::from(body));
+            *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            for (name, value) in headers {
+                if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                    response.headers_mut().insert(name, value);
+                }
+            }
+            response
+        }
+    };
+    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    Ok(response)
+}
+
+fn kept_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    KEPT_HEADERS
+        .iter()
+        .filter_map(|name| Some((name.to_string(), headers.get(name)?.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+fn fingerprint(method: &str, path: &str, body: &[u8]) -> String {
+    let hash = Sha256::new()
+        .chain_update(method)
+        .chain_update([0])
+        .chain_update(path)
+        .chain_update([0])
+        .chain_update(body)
+        .finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,187 @@
+//! Runs a [`Function`] against the Lambda Runtime API.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use futures::FutureExt;
+use futures::future::join_all;
+use jiff::Timestamp;
+use lambda_http::RequestExt;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::Value;
+use tracing::Instrument;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::context::Cx;
+use crate::function::{Function, Invocation, Trigger};
+use crate::http;
+use crate::problem::{Error, Result};
+
+/// The whole of a function's `main`.
+#[must_use]
+pub fn run(function: &Function) -> ExitCode {
+    init_tracing();
+    let config = match Config::from_env() {
+        Ok(config) => config,
+        Err(error) => {
+            tracing::error!("failed to start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // One thread: an environment serves one invocation at a time, and most have less than one core.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => runtime.block_on(serve(function, Cx::new(config, Clock::System))),
+        Err(error) => Err(error.into()),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("the runtime ended: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_runtime::Error> {
+    let name = function.name;
+    match function.trigger {
+        Trigger::Http { routes, streaming } => {
+            let app = http::app(cx, routes());
+            let service = tower::ServiceBuilder::new().map_request(without_stage).service(app);
+            if streaming {
+                lambda_http::run_with_streaming_response(service).await
+            } else {
+                lambda_http::run(service).await
+            }
+        }
+        Trigger::Timer { handler, .. } => {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
+                let call = handler(cx.clone(), invocation(&event));
+                logged(name, event.context.request_id, call)
+            }))
+            .await
+        }
+        Trigger::Authorizer { handler } => {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
+                let call = handler(cx.clone(), event.payload);
+                logged(name, event.context.request_id, call)
+            }))
+            .await
+        }
+        Trigger::Queue { detail_type, handler } => {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
+                let invocation = invocation(&event);
+                let call = batch(cx.clone(), detail_type, handler, invocation, event.payload).map(Ok);
+                logged(name, event.context.request_id, call)
+            }))
+            .await
+        }
+    }
+}
+
+/// API Gateway's REST requests name the stage in the path where the default domain is used; routes don't.
+fn without_stage(request: lambda_http::Request) -> lambda_http::Request {
+    let raw = request.raw_http_path().to_owned();
+    let (mut parts, body) = request.into_parts();
+    let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    if raw.starts_with('/')
+        && let Ok(uri) = format!("{raw}{query}").parse()
+    {
+        parts.uri = uri;
+    }
+    lambda_http::Request::from_parts(parts, body)
+}
+
+fn invocation<T>(event: &LambdaEvent<T>) -> Invocation {
+    let millis = i64::try_from(event.context.deadline).unwrap_or(i64::MAX);
+    Invocation { deadline: Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX) }
+}
+
+async fn logged<T>(
+    function: &'static str,
+    request_id: String,
+    call: impl Future<Output = Result<T>>,
+) -> std::result::Result<T, lambda_runtime::Error> {
+    let span = tracing::info_span!("invocation", function, request_id);
+    let ended = call.instrument(span.clone()).await;
+    ended.map_err(|error| {
+        span.in_scope(|| tracing::error!(code = error.code(), cause = %error.causes(), "invocation failed"));
+        // The runtime reports this text: it names the kind of failure and no content.
+        lambda_runtime::Error::from(format!("{function} failed: {}", error.code()))
+    })
+}
+
+type QueueHandler = fn(Cx, Invocation, Value) -> futures::future::BoxFuture<'static, Result<()>>;
+
+/// Handles a batch of messages at once, each for itself: what failed is named and comes again, what worked does not.
+pub async fn batch(
+    cx: Cx,
+    detail_type: &'static str,
+    handler: QueueHandler,
+    invocation: Invocation,
+    event: SqsEvent,
+) -> SqsBatchResponse {
+    let handled = event.records.into_iter().map(|record| {
+        let id = record.message_id.unwrap_or_default();
+        let detail = detail_of(record.body.as_deref().unwrap_or_default(), detail_type);
+        let cx = cx.clone();
+        let span = tracing::info_span!("message", message_id = %id);
+        async move {
+            let ended = match detail {
+                Ok(detail) => handler(cx, invocation, detail).await,
+                Err(error) => Err(error),
+            };
+            match ended {
+                Ok(()) => None,
+                Err(error) => {
+                    tracing::error!(code = error.code(), cause = %error.causes(), "message failed");
+                    Some(id)
+                }
+            }
+        }
+        .instrument(span)
+    });
+    let mut response = SqsBatchResponse::default();
+    response.batch_item_failures = join_all(handled)
+        .await
+        .into_iter()
+        .flatten()
+        .map(|id| {
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = id;
+            failure
+        })
+        .collect();
+    response
+}
+
+/// The detail of an EventBridge event that came through a queue.
+fn detail_of(body: &str, detail_type: &str) -> Result<Value> {
+    let mut envelope: Value = serde_json::from_str(body)
+        .map_err(|error| Error::internal(format!("the message is not an EventBridge event: {error}")))?;
+    if envelope["detail-type"] != detail_type {
+        return Err(Error::internal(format!("the message is not of the type {detail_type}")));
+    }
+    Ok(envelope["detail"].take())
+}
+
+/// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
+fn init_tracing() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false)
+        .without_time()
+        .with_target(false)
+        .with_env_filter(filter)
+        .init();
+}
+
+/// How long before the deadline work is put down so that it can be taken up again.
+pub const CHECKPOINT_BEFORE: Duration = Duration::from_secs(30);

@@ -1,0 +1,27 @@
+//! The shell: what touches the world.
+//!
+//! A function crate declares a [`function::Function`]; [`lambda`] runs it against the Lambda Runtime API and
+//! `infra/local` runs the same value in one process. A handler reads as *extract, call, wrap*: [`extract`] parses
+//! at the edge, [`flows`] load, let `domain` decide, and perform, and [`problem`] turns every failure into one
+//! RFC 9457 answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
+//! AWS SDKs, also locally.
+
+pub mod aws;
+pub mod blobs;
+pub mod bus;
+pub mod clock;
+pub mod config;
+pub mod context;
+pub mod extract;
+pub mod flows;
+pub mod function;
+pub mod http;
+pub mod idempotency;
+pub mod lambda;
+pub mod page;
+pub mod problem;
+pub mod store;
+pub mod stream;
+
+pub use context::Cx;
+pub use problem::{Error, Result};

@@ -1,0 +1,113 @@
+//! Lists: `limit` and `cursor` in, `data`, `next_cursor`, `has_more` out.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use domain::ids::Owner;
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::problem::{Error, Result};
+
+pub const DEFAULT_LIMIT: usize = 50;
+pub const MAX_LIMIT: usize = 200;
+
+/// What every list takes.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// How many, 1 to 200. Default 50.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Page<T> {
+    pub data: Vec<T>,
+    /// Give it as `cursor` to read on; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+}
+
+impl<T> Page<T> {
+    #[must_use]
+    pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            data: self.data.into_iter().map(f).collect(),
+            next_cursor: self.next_cursor,
+            has_more: self.has_more,
+        }
+    }
+}
+
+impl PageQuery {
+    /// # Errors
+    /// When `limit` is out of its range.
+    pub fn limit(&self) -> Result<usize> {
+        match self.limit {
+            None => Ok(DEFAULT_LIMIT),
+            Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
+            Some(limit) => {
+                Err(FieldErrors::one("limit", format!("must be 1 to {MAX_LIMIT}, is {limit}")).into())
+            }
+        }
+    }
+
+    /// The sort key after which to read on.
+    ///
+    /// # Errors
+    /// When the cursor is of another list or another owner, or was changed.
+    pub fn after(&self, owner: &Owner, list: &str) -> Result<Option<String>> {
+        let Some(cursor) = &self.cursor else { return Ok(None) };
+        let refused = || Error::Invalid(FieldErrors::one("cursor", "is not a cursor of this list"));
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
+        let (tag, sort_key) = bytes.split_at_checked(8).ok_or_else(refused)?;
+        let sort_key = String::from_utf8(sort_key.to_vec()).map_err(|_| refused())?;
+        if tag == cursor_tag(owner, list, &sort_key) { Ok(Some(sort_key)) } else { Err(refused()) }
+    }
+}
+
+/// A cursor is the last sort key behind a tag of owner and list. The tag is no signature and need not be: a cursor
+/// only ever moves within the caller's own partition; the tag turns a mix-up into a clear refusal.
+#[must_use]
+pub fn cursor(owner: &Owner, list: &str, last_sort_key: &str) -> String {
+    let mut bytes = cursor_tag(owner, list, last_sort_key).to_vec();
+    bytes.extend_from_slice(last_sort_key.as_bytes());
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
+    let hash = Sha256::new()
+        .chain_update(owner.as_str())
+        .chain_update([0])
+        .chain_update(list)
+        .chain_update([0])
+        .chain_update(sort_key)
+        .finalize();
+    let mut tag = [0; 8];
+    tag.copy_from_slice(&hash[..8]);
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_bound_to_owner_and_list() {
+        let (me, you) = (Owner::new("me").unwrap(), Owner::new("you").unwrap());
+        let query = |cursor: &str| PageQuery { limit: None, cursor: Some(cursor.to_owned()) };
+        let good = cursor(&me, "agents", "agt_1");
+        assert_eq!(query(&good).after(&me, "agents").unwrap().as_deref(), Some("agt_1"));
+        assert!(query(&good).after(&you, "agents").is_err());
+        assert!(query(&good).after(&me, "assets").is_err());
+        for bad in ["", "!", "AAAA", &good[1..], &format!("{good}A")] {
+            assert!(query(bad).after(&me, "agents").is_err(), "{bad}");
+        }
+    }
+}

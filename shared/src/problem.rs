@@ -1,0 +1,236 @@
+//! One error type for everything a request can end in, and one exhaustive map from it to RFC 9457 problems.
+//!
+//! A problem says what the caller can do about it. What went wrong inside is logged once, here at the edge, under the
+//! request's id, and never sent.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use domain::validate::{FieldError, FieldErrors};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::blobs::BlobError;
+use crate::bus::BusError;
+use crate::store::StoreError;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that a request can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input breaks a rule; every broken rule is named.
+    #[error("the input is not valid: {0}")]
+    Invalid(#[from] FieldErrors),
+    /// The body can't be read as what the route takes.
+    #[error("the request can't be read: {message}")]
+    Malformed { status: StatusCode, code: &'static str, message: String },
+    /// It isn't there, or it is somebody else's: the answer is the same.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    #[error("no valid credentials: {0}")]
+    Unauthenticated(&'static str),
+    #[error("not allowed: {0}")]
+    Forbidden(&'static str),
+    /// The state of things forbids it; `current` is that state.
+    #[error("{message}")]
+    Conflict { code: &'static str, message: String, current: Option<Value> },
+    /// An `Idempotency-Key` was used before with another request.
+    #[error("this Idempotency-Key was used with another request")]
+    IdempotencyMismatch,
+    /// A ceiling is reached.
+    #[error("{message}")]
+    BudgetExceeded { message: String },
+    #[error("too many requests")]
+    TooManyRequests { retry_after_seconds: u64 },
+    /// The model's provider failed; `retryable` says whether the same call may work later.
+    #[error("the model failed: {message}")]
+    Model { code: &'static str, message: String, retryable: bool, retry_after_seconds: Option<u64> },
+    #[error("failed to use the table")]
+    Store(#[from] StoreError),
+    #[error("failed to use the bucket")]
+    Blob(#[from] BlobError),
+    #[error("failed to publish an event")]
+    Bus(#[from] BusError),
+    /// Something that cannot be; a bug or broken data.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// The body of every error answer (`application/problem+json`).
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Problem {
+    /// Always `about:blank`: `code` tells the kind.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The status in words.
+    #[schema(example = "Not Found")]
+    pub title: String,
+    #[schema(example = 404)]
+    pub status: u16,
+    /// Stable and meant for programs.
+    #[schema(example = "not_found")]
+    pub code: &'static str,
+    /// For people.
+    #[schema(example = "there is no such agent")]
+    pub detail: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// What to name when asking for help; also in `x-request-id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Each wrong field with what is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// For conflicts: the state as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub current: Option<Value>,
+}
+
+struct Row {
+    status: StatusCode,
+    code: &'static str,
+    retryable: bool,
+    retry_after_seconds: Option<u64>,
+}
+
+impl Error {
+    /// A 409 without a state to show.
+    #[must_use]
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict { code, message: message.into(), current: None }
+    }
+
+    /// A 409 that shows the state as it is.
+    #[must_use]
+    pub fn conflict_with(code: &'static str, message: impl Into<String>, current: &impl Serialize) -> Self {
+        Self::Conflict { code, message: message.into(), current: serde_json::to_value(current).ok() }
+    }
+
+    /// The error for a stored thing that can't be read.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    fn row(&self) -> Row {
+        let row = |status, code, retryable| Row { status, code, retryable, retry_after_seconds: None };
+        match self {
+            Self::Invalid(_) => row(StatusCode::BAD_REQUEST, "invalid_input", false),
+            Self::Malformed { status, code, .. } => row(*status, code, false),
+            Self::NotFound(_) => row(StatusCode::NOT_FOUND, "not_found", false),
+            Self::Unauthenticated(_) => row(StatusCode::UNAUTHORIZED, "unauthenticated", false),
+            Self::Forbidden(_) => row(StatusCode::FORBIDDEN, "forbidden", false),
+            Self::Conflict { code, .. } => row(StatusCode::CONFLICT, code, *code == "idempotency_in_flight"),
+            Self::IdempotencyMismatch => row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", false),
+            Self::BudgetExceeded { .. } => row(StatusCode::PAYMENT_REQUIRED, "budget_exceeded", false),
+            Self::TooManyRequests { retry_after_seconds } => Row {
+                retry_after_seconds: Some(*retry_after_seconds),
+                ..row(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", true)
+            },
+            Self::Model { code, retryable, retry_after_seconds, .. } => Row {
+                retry_after_seconds: *retry_after_seconds,
+                ..row(
+                    if *retryable { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_GATEWAY },
+                    code,
+                    *retryable,
+                )
+            },
+            Self::Store(StoreError::Contended) => Row {
+                retry_after_seconds: Some(1),
+                ..row(StatusCode::SERVICE_UNAVAILABLE, "contended", true)
+            },
+            Self::Store(StoreError::Unavailable { .. })
+            | Self::Blob(BlobError::Unavailable { .. })
+            | Self::Bus(_) => Row {
+                retry_after_seconds: Some(1),
+                ..row(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", true)
+            },
+            Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge)
+            | Self::Blob(_)
+            | Self::Internal(_) => row(StatusCode::INTERNAL_SERVER_ERROR, "internal", false),
+        }
+    }
+
+    /// The stable code, as in the problem.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.row().code
+    }
+
+    /// The status the answer has.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.row().status
+    }
+
+    /// What may be shown: the message where it is about the request, a general sentence where it is about the inside.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge) | Self::Internal(_) => {
+                "something went wrong here; it has been logged under the request_id".to_owned()
+            }
+            Self::Store(_) | Self::Blob(_) | Self::Bus(_) => {
+                "a service this needs did not answer; try again".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// The problem, as it is sent.
+    #[must_use]
+    pub fn problem(&self, request_id: Option<String>) -> Problem {
+        let Row { status, code, retryable, .. } = self.row();
+        Problem {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: status.as_u16(),
+            code,
+            detail: self.detail(),
+            retryable,
+            request_id,
+            errors: match self {
+                Self::Invalid(FieldErrors(errors)) => errors.clone(),
+                _ => Vec::new(),
+            },
+            current: match self {
+                Self::Conflict { current, .. } => current.clone(),
+                _ => None,
+            },
+        }
+    }
+
+    /// The chain of causes, for the log. Never sent.
+    #[must_use]
+    pub fn causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let Row { status, retry_after_seconds, code, .. } = self.row();
+        if status.is_server_error() {
+            tracing::error!(code, cause = %self.causes(), "request failed");
+        }
+        let mut response = (status, Json(self.problem(crate::http::current_request_id()))).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,90 @@
+//! Agents and their metrics. Metrics are an item of their own: they grow with every run, and must neither lose a
+//! count to an edit nor make a person's edit fail.
+
+use domain::agents::{Agent, AgentMetrics};
+use domain::ids::{AgentId, Owner};
+
+use super::keys::{self, Key};
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+fn metrics_key(owner: &Owner, agent: AgentId) -> Key {
+    keys::agent_child(owner, agent, "METRICS")
+}
+
+impl Store {
+    pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
+        let metrics = item(&AgentMetrics::default(), &Extras::default())?;
+        self.transact(vec![
+            Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
+            Write::Put { key: metrics_key(owner, agent.agent_id), item: metrics },
+        ])
+        .await
+    }
+
+    pub async fn agent(&self, owner: &Owner, id: AgentId) -> Result<Option<Versioned<Agent>>, StoreError> {
+        self.get(&keys::agent(owner, id)).await
+    }
+
+    pub async fn replace_agent(
+        &self,
+        owner: &Owner,
+        agent: &Agent,
+        version: u64,
+    ) -> Result<Written, StoreError> {
+        self.replace(&keys::agent(owner, agent.agent_id), version, item(agent, &Extras::default())?).await
+    }
+
+    pub async fn agents(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Agent>, StoreError> {
+        self.query(&keys::agents(owner), after, limit, Order::Newest).await
+    }
+
+    pub async fn agent_metrics(&self, owner: &Owner, id: AgentId) -> Result<AgentMetrics, StoreError> {
+        Ok(self.get(&metrics_key(owner, id)).await?.map_or_else(AgentMetrics::default, |found| found.value))
+    }
+
+    /// The write that counts: for a transaction with what is counted. It fails for an agent that is gone.
+    #[must_use]
+    pub fn count(owner: &Owner, agent: AgentId, numbers: Vec<(&'static str, i64)>) -> Write {
+        Write::Add { key: metrics_key(owner, agent), numbers, upsert: false, expires: None }
+    }
+
+    /// The sort keys (ids, and `METRICS`) of what belongs to an agent.
+    pub async fn agent_children(
+        &self,
+        owner: &Owner,
+        agent: AgentId,
+        prefix: &'static str,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<serde::de::IgnoredAny>, StoreError> {
+        self.query(&keys::agent_children(owner, agent, prefix), after, limit, order).await
+    }
+
+    /// Takes the agent's own record away: from then on nothing can be added to it.
+    pub async fn delete_agent(&self, owner: &Owner, id: AgentId) -> Result<(), StoreError> {
+        self.transact(vec![
+            Write::Delete { key: keys::agent(owner, id), must_exist: false },
+            Write::Delete { key: metrics_key(owner, id), must_exist: false },
+        ])
+        .await
+        .map(|_| ())
+    }
+}
+
+/// The mark that something belongs to an agent: an item without a record.
+pub(super) fn child(
+    owner: &Owner,
+    agent: AgentId,
+    id: impl ToString,
+    extras: &Extras,
+) -> Result<Write, StoreError> {
+    #[derive(serde::Serialize)]
+    struct Mark {}
+    Ok(Write::Put { key: keys::agent_child(owner, agent, id), item: item(&Mark {}, extras)? })
+}

@@ -1,0 +1,112 @@
+//! Assets and their versions. Contents lie in S3 and are written before the record that names them.
+
+use domain::assets::{Asset, AssetVersion};
+use domain::ids::{AgentId, AssetId, Owner};
+
+use super::agents::child;
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+fn version(asset: &Asset) -> AssetVersion {
+    AssetVersion {
+        content_version: asset.content_version,
+        title: asset.title.clone(),
+        bytes: asset.bytes,
+        created_at: asset.updated_at,
+    }
+}
+
+impl Store {
+    /// The writes that make an asset: refused where it is there already or the agent is gone.
+    pub fn asset_writes(owner: &Owner, asset: &Asset) -> Result<Vec<Write>, StoreError> {
+        let plain = Extras::default();
+        Ok(vec![
+            Write::Create { key: keys::asset(owner, asset.asset_id), item: item(asset, &plain)? },
+            Write::Put {
+                key: keys::asset_version(owner, asset.asset_id, asset.content_version),
+                item: item(&version(asset), &plain)?,
+            },
+            child(owner, asset.agent_id, asset.asset_id, &plain)?,
+            Self::count(owner, asset.agent_id, vec![("assets", 1)]),
+        ])
+    }
+
+    pub async fn asset(&self, owner: &Owner, id: AssetId) -> Result<Option<Versioned<Asset>>, StoreError> {
+        self.get(&keys::asset(owner, id)).await
+    }
+
+    /// Writes an edited asset; `new_content` says that its content version is new.
+    pub async fn replace_asset(
+        &self,
+        owner: &Owner,
+        asset: &Asset,
+        read_at: u64,
+        new_content: bool,
+    ) -> Result<Written, StoreError> {
+        let plain = Extras::default();
+        let key = keys::asset(owner, asset.asset_id);
+        let mut writes = vec![Write::Replace { key, version: read_at, item: item(asset, &plain)? }];
+        if new_content {
+            let key = keys::asset_version(owner, asset.asset_id, asset.content_version);
+            writes.push(Write::Put { key, item: item(&version(asset), &plain)? });
+        }
+        self.transact(writes).await
+    }
+
+    pub async fn assets(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Asset>, StoreError> {
+        self.query(&keys::assets(owner), after, limit, Order::Newest).await
+    }
+
+    /// An agent's assets, newest first.
+    pub async fn agent_assets(
+        &self,
+        owner: &Owner,
+        agent: AgentId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Asset>, StoreError> {
+        let marks = self.agent_children(owner, agent, AssetId::PREFIX, after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: AssetId| keys::asset(owner, id)).await
+    }
+
+    pub async fn asset_versions(
+        &self,
+        owner: &Owner,
+        id: AssetId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<AssetVersion>, StoreError> {
+        self.query(&keys::asset_versions(owner, id), after, limit, Order::Newest).await
+    }
+
+    /// Deletes the records of an asset. A second time finds nothing and counts nothing.
+    pub async fn delete_asset(&self, owner: &Owner, asset: &Asset) -> Result<Written, StoreError> {
+        let mut writes = vec![
+            Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true },
+            Write::Delete {
+                key: keys::agent_child(owner, asset.agent_id, asset.asset_id),
+                must_exist: false,
+            },
+            Self::count(owner, asset.agent_id, vec![("assets", -1)]),
+        ];
+        let mut written = self.transact(writes).await?;
+        if written == (Written::Refused { first: 2 }) {
+            // The agent is being deleted: there is no count to keep any more.
+            writes = vec![
+                Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true },
+                Write::Delete {
+                    key: keys::agent_child(owner, asset.agent_id, asset.asset_id),
+                    must_exist: false,
+                },
+            ];
+            written = self.transact(writes).await?;
+        }
+        self.delete_range(&keys::asset_versions(owner, asset.asset_id)).await?;
+        Ok(written)
+    }
+}

@@ -1,0 +1,144 @@
+//! Chats. A message is an item: an append never touches another's.
+
+use domain::chats::{Chat, ChatMessage};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
+use serde::{Deserialize, Serialize};
+
+use super::agents::child;
+use super::keys::{self, Key, Range};
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+/// Where a message's blocks are once they are too large for an item.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredMessage {
+    #[serde(flatten)]
+    pub message: ChatMessage,
+    /// Name of the object that holds the content; then the record's is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<String>,
+}
+
+/// Something that a chat led to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Generated {
+    id: String,
+}
+
+fn generated_key(owner: &Owner, chat: ChatId, id: &str) -> Key {
+    Key { pk: format!("U#{owner}#CHAT#{chat}"), sk: format!("GEN#{id}") }
+}
+
+fn chat_children(owner: &Owner, chat: ChatId, prefix: &'static str) -> Range {
+    Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix }
+}
+
+impl Store {
+    pub fn chat_writes(owner: &Owner, chat: &Chat) -> Result<Vec<Write>, StoreError> {
+        let plain = Extras::default();
+        let mut writes =
+            vec![Write::Create { key: keys::chat(owner, chat.chat_id), item: item(chat, &plain)? }];
+        if let Some(agent) = chat.agent_id {
+            writes.push(child(owner, agent, chat.chat_id, &plain)?);
+            writes.push(Write::Exists { key: keys::agent(owner, agent) });
+        }
+        Ok(writes)
+    }
+
+    pub async fn chat(&self, owner: &Owner, id: ChatId) -> Result<Option<Versioned<Chat>>, StoreError> {
+        self.get(&keys::chat(owner, id)).await
+    }
+
+    pub async fn replace_chat(
+        &self,
+        owner: &Owner,
+        chat: &Chat,
+        version: u64,
+    ) -> Result<Written, StoreError> {
+        self.replace(&keys::chat(owner, chat.chat_id), version, item(chat, &Extras::default())?).await
+    }
+
+    /// An agent's chats, newest first.
+    pub async fn agent_chats(
+        &self,
+        owner: &Owner,
+        agent: AgentId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Chat>, StoreError> {
+        let marks = self.agent_children(owner, agent, ChatId::PREFIX, after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
+    }
+
+    /// The write of one message, for a transaction that also sees that the chat is there.
+    pub fn message_write(owner: &Owner, chat: ChatId, message: &StoredMessage) -> Result<Write, StoreError> {
+        let key = keys::chat_message(owner, chat, message.message.message_id);
+        Ok(Write::Put { key, item: item(message, &Extras::default())? })
+    }
+
+    /// The write that says what a chat led to. Saying it twice is saying it once.
+    pub fn generated_write(owner: &Owner, chat: ChatId, id: impl ToString) -> Result<Write, StoreError> {
+        let id = id.to_string();
+        let key = generated_key(owner, chat, &id);
+        Ok(Write::Put { key, item: item(&Generated { id }, &Extras::default())? })
+    }
+
+    /// The assets and actions that a chat led to, oldest first.
+    pub async fn generated(
+        &self,
+        owner: &Owner,
+        chat: ChatId,
+    ) -> Result<(Vec<AssetId>, Vec<ActionId>), StoreError> {
+        let range = chat_children(owner, chat, "GEN#");
+        let found: Found<Generated> = self.query(&range, None, 1_000, Order::Oldest).await?;
+        let ids: Vec<String> = found.items.into_iter().map(|(_, generated)| generated.value.id).collect();
+        let assets = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        Ok((assets, ids.iter().filter_map(|id| id.parse().ok()).collect()))
+    }
+
+    pub async fn chat_messages(
+        &self,
+        owner: &Owner,
+        chat: ChatId,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<StoredMessage>, StoreError> {
+        self.query(&keys::chat_messages(owner, chat), after, limit, order).await
+    }
+
+    /// Takes the chat's record away, then its messages.
+    pub async fn delete_chat(&self, owner: &Owner, chat: &Chat) -> Result<(), StoreError> {
+        let mut writes = vec![Write::Delete { key: keys::chat(owner, chat.chat_id), must_exist: false }];
+        if let Some(agent) = chat.agent_id {
+            writes.push(Write::Delete {
+                key: keys::agent_child(owner, agent, chat.chat_id),
+                must_exist: false,
+            });
+        }
+        let _ = self.transact(writes).await?;
+        self.delete_range(&chat_children(owner, chat.chat_id, "")).await
+    }
+
+    /// Deletes the messages of a chat up to and with `last`.
+    pub async fn delete_messages(
+        &self,
+        owner: &Owner,
+        chat: ChatId,
+        last: MessageId,
+    ) -> Result<(), StoreError> {
+        loop {
+            let found = self.chat_messages(owner, chat, None, 25, Order::Oldest).await?;
+            let old: Vec<Write> = found
+                .items
+                .iter()
+                .map(|(_, stored)| stored.value.message.message_id)
+                .take_while(|id| *id <= last)
+                .map(|id| Write::Delete { key: keys::chat_message(owner, chat, id), must_exist: false })
+                .collect();
+            if old.is_empty() {
+                return Ok(());
+            }
+            let _ = self.transact(old).await?;
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The one table: what is stored under which key, and the few ways to read and write it.
+//!
+//! [`keys`] says every key. [`table`] has the operations that every area is made of; each area has a file. All edits
+//! are optimistic: what is written carries the version that was read, and the loser of a race is told.
+
+pub mod keys;
+pub mod table;
+
+//mod actions;
+mod agents;
+mod api_keys;
+mod assets;
+pub mod chats;
+mod due;
+mod idempotency;
+mod proposals;
+pub mod runs;
+pub mod spend;
+
+pub use api_keys::ApiKey;
+pub use due::DueEntry;
+pub use idempotency::{Claim, IdempotencyRecord, Outcome};
+pub use table::{Store, StoreError, Versioned};

@@ -1,0 +1,59 @@
+//! Proposals: they wait for a person's yes, and go with it.
+
+use domain::chats::Proposal;
+use domain::ids::{AgentId, Owner, ProposalId};
+use jiff::Timestamp;
+
+use super::agents::child;
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Write, Written, item};
+
+impl Store {
+    pub fn proposal_writes(owner: &Owner, proposal: &Proposal) -> Result<Vec<Write>, StoreError> {
+        let extras = Extras::expiring(proposal.expires_at);
+        Ok(vec![
+            Write::Put { key: keys::proposal(owner, proposal.proposal_id), item: item(proposal, &extras)? },
+            child(owner, proposal.agent_id, proposal.proposal_id, &extras)?,
+        ])
+    }
+
+    /// A proposal that has not expired. DynamoDB may take two days to delete one that has.
+    pub async fn proposal(
+        &self,
+        owner: &Owner,
+        id: ProposalId,
+        now: Timestamp,
+    ) -> Result<Option<Proposal>, StoreError> {
+        let found = self.get::<Proposal>(&keys::proposal(owner, id)).await?;
+        Ok(found.map(|found| found.value).filter(|proposal| proposal.expires_at > now))
+    }
+
+    /// An agent's proposals, newest first.
+    pub async fn agent_proposals(
+        &self,
+        owner: &Owner,
+        agent: AgentId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Proposal>, StoreError> {
+        let marks =
+            self.agent_children(owner, agent, ProposalId::PREFIX, after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: ProposalId| keys::proposal(owner, id)).await
+    }
+
+    /// The writes that take a proposal: refused where another has taken it.
+    #[must_use]
+    pub fn take_proposal(owner: &Owner, proposal: &Proposal) -> Vec<Write> {
+        vec![
+            Write::Delete { key: keys::proposal(owner, proposal.proposal_id), must_exist: true },
+            Write::Delete {
+                key: keys::agent_child(owner, proposal.agent_id, proposal.proposal_id),
+                must_exist: false,
+            },
+        ]
+    }
+
+    pub async fn delete_proposal(&self, owner: &Owner, proposal: &Proposal) -> Result<Written, StoreError> {
+        self.transact(Self::take_proposal(owner, proposal)).await
+    }
+}

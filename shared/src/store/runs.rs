@@ -1,0 +1,97 @@
+//! Runs: the record, its events, its steps and its outputs. They are kept for 30 days, outputs as long as their action.
+
+use domain::ids::{AssetId, Owner, RunId};
+use domain::runs::{Run, RunEvent};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::keys::{self, Key};
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+/// How long a run can be followed and read back.
+pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// An output of a scheduled run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunOutput {
+    pub asset_id: AssetId,
+    pub title: String,
+    pub bytes: u64,
+}
+
+fn cancel_key(owner: &Owner, run: RunId) -> Key {
+    Key { sk: "CANCEL".to_owned(), ..keys::run(owner, run) }
+}
+
+fn kept(run: RunId) -> Extras {
+    Extras::expiring(run.instant() + LIFETIME)
+}
+
+impl Store {
+    /// The write that makes a run: refused where it is there already.
+    pub fn run_write(owner: &Owner, run: &Run) -> Result<Write, StoreError> {
+        Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &kept(run.run_id))? })
+    }
+
+    pub async fn run(&self, owner: &Owner, id: RunId) -> Result<Option<Versioned<Run>>, StoreError> {
+        self.get(&keys::run(owner, id)).await
+    }
+
+    pub fn replace_run_write(owner: &Owner, run: &Run, version: u64) -> Result<Write, StoreError> {
+        let item = item(run, &kept(run.run_id))?;
+        Ok(Write::Replace { key: keys::run(owner, run.run_id), version, item })
+    }
+
+    pub async fn replace_run(&self, owner: &Owner, run: &Run, version: u64) -> Result<Written, StoreError> {
+        self.transact(vec![Self::replace_run_write(owner, run, version)?]).await
+    }
+
+    /// Asks a run to stop. Asking twice is asking once.
+    pub async fn request_cancel(&self, owner: &Owner, run: RunId, at: Timestamp) -> Result<(), StoreError> {
+        #[derive(Serialize)]
+        struct Cancel {
+            requested_at: Timestamp,
+        }
+        self.put(&cancel_key(owner, run), item(&Cancel { requested_at: at }, &kept(run))?).await
+    }
+
+    pub async fn cancel_requested(&self, owner: &Owner, run: RunId) -> Result<bool, StoreError> {
+        Ok(self.get::<serde::de::IgnoredAny>(&cancel_key(owner, run)).await?.is_some())
+    }
+
+    /// The write of one event: refused where the id is taken, so that two writers never mix.
+    pub fn event_write(owner: &Owner, run: RunId, event: &RunEvent) -> Result<Write, StoreError> {
+        Ok(Write::Create { key: keys::run_event(owner, run, event.id), item: item(event, &kept(run))? })
+    }
+
+    /// Events after `after`, oldest first.
+    pub async fn run_events(
+        &self,
+        owner: &Owner,
+        run: RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<RunEvent>, StoreError> {
+        let start = keys::run_event(owner, run, after).sk;
+        let found = self.query(&keys::run_events(owner, run), Some(&start), limit, Order::Oldest).await?;
+        Ok(found.items.into_iter().map(|(_, event)| event.value).collect())
+    }
+
+    /// The id of a run's newest event; 0 without any.
+    pub async fn last_event_id(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
+        let found: Found<RunEvent> =
+            self.query(&keys::run_events(owner, run), None, 1, Order::Newest).await?;
+        Ok(found.items.first().map_or(0, |(_, event)| event.value.id))
+    }
+
+    pub async fn run_outputs(&self, owner: &Owner, run: RunId) -> Result<Vec<RunOutput>, StoreError> {
+        let found = self.query(&keys::run_outputs(owner, run), None, 1_000, Order::Oldest).await?;
+        Ok(found.items.into_iter().map(|(_, output)| output.value).collect())
+    }
+
+    /// The write of one output, numbered from 1.
+    pub fn output_write(owner: &Owner, run: RunId, n: u32, output: &RunOutput) -> Result<Write, StoreError> {
+        Ok(Write::Put { key: keys::run_output(owner, run, n), item: item(output, &Extras::default())? })
+    }
+}

@@ -1,0 +1,597 @@
+//! The operations that every area of the store is made of.
+//!
+//! Each item carries a version `_v`, which an edit must name, and `_w`, the id of the write that made it. When the
+//! answer to a write is lost and the SDK sends it again, the condition fails against our own first try; `_w` tells
+//! that apart from a lost race. Transactions have a client token for the same reason.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ConditionCheck, Delete, DeleteRequest, KeysAndAttributes, Put,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
+};
+use jiff::Timestamp;
+use rand::Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::keys::{self, Key, Range};
+
+type Attributes = HashMap<String, AttributeValue>;
+
+const VERSION: &str = "_v";
+const WRITE: &str = "_w";
+
+/// How often a transaction is tried again that met another one.
+const CONFLICT_TRIES: u32 = 12;
+
+/// Why the table could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("too many writers met at one item")]
+    Contended,
+    #[error("DynamoDB did not answer: {cause}")]
+    Unavailable { cause: String },
+    #[error("the item {key} can't be read: {cause}")]
+    Corrupt { key: String, cause: String },
+    #[error("the record is larger than an item may be")]
+    TooLarge,
+}
+
+/// A record with the version it was read at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned<T> {
+    pub value: T,
+    pub version: u64,
+}
+
+impl<T> Versioned<T> {
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Versioned<U> {
+        Versioned { value: f(self.value), version: self.version }
+    }
+}
+
+/// What an item has beside its record.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// DynamoDB deletes the item some time after.
+    pub expires: Option<Timestamp>,
+    /// Its place in the `due` index.
+    pub due: Option<(String, Timestamp)>,
+}
+
+impl Extras {
+    #[must_use]
+    pub fn expiring(at: Timestamp) -> Self {
+        Self { expires: Some(at), due: None }
+    }
+}
+
+/// Whether a conditional write happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    Yes,
+    /// A condition did not hold, that of the `first` write of a transaction (0 for a single one).
+    Refused {
+        first: usize,
+    },
+}
+
+impl Written {
+    #[must_use]
+    pub fn done(self) -> bool {
+        self == Self::Yes
+    }
+}
+
+/// One write of a transaction.
+pub enum Write {
+    /// The item must not be there.
+    Create {
+        key: Key,
+        item: Attributes,
+    },
+    /// The item must be there at this version.
+    Replace {
+        key: Key,
+        version: u64,
+        item: Attributes,
+    },
+    /// Whatever was there.
+    Put {
+        key: Key,
+        item: Attributes,
+    },
+    /// The item must be there.
+    Exists {
+        key: Key,
+    },
+    /// The item must not be there.
+    Absent {
+        key: Key,
+    },
+    Delete {
+        key: Key,
+        must_exist: bool,
+    },
+    /// Adds to numbers of an item that must be there (`upsert`: is made where it is not).
+    Add {
+        key: Key,
+        numbers: Vec<(&'static str, i64)>,
+        upsert: bool,
+        expires: Option<Timestamp>,
+    },
+    /// Adds `amount` to `number` where the sum stays within `ceiling`.
+    Reserve {
+        key: Key,
+        number: &'static str,
+        amount: i64,
+        ceiling: i64,
+        expires: Option<Timestamp>,
+    },
+}
+
+/// The order of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Oldest,
+    Newest,
+}
+
+/// What a query found: sort key and record each.
+#[derive(Debug)]
+pub struct Found<T> {
+    pub items: Vec<(String, Versioned<T>)>,
+    /// Where to go on; `None` at the end.
+    pub last: Option<String>,
+}
+
+/// The table of this installation.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(super) client: Client,
+    pub(super) table: Arc<str>,
+}
+
+/// The record and all that goes with it, as an item without its key and marks.
+///
+/// # Errors
+/// When the record has no form as an item; a bug.
+pub fn item<T: Serialize>(record: &T, extras: &Extras) -> Result<Attributes, StoreError> {
+    let mut item: Attributes = serde_dynamo::to_item(record)
+        .map_err(|error| StoreError::Corrupt { key: "(new)".to_owned(), cause: error.to_string() })?;
+    if let Some(expires) = extras.expires {
+        item.insert("ttl".to_owned(), number(expires.as_second()));
+    }
+    if let Some((shard, at)) = &extras.due {
+        item.insert("shard".to_owned(), AttributeValue::S(shard.clone()));
+        item.insert("due_at".to_owned(), AttributeValue::S(keys::sortable(*at)));
+    }
+    Ok(item)
+}
+
+pub(super) fn number(n: impl ToString) -> AttributeValue {
+    AttributeValue::N(n.to_string())
+}
+
+pub(super) fn text(s: &str) -> AttributeValue {
+    AttributeValue::S(s.to_owned())
+}
+
+fn key_of(key: &Key) -> Attributes {
+    HashMap::from([("pk".to_owned(), text(&key.pk)), ("sk".to_owned(), text(&key.sk))])
+}
+
+fn marked(key: &Key, version: u64, write: &str, mut item: Attributes) -> Attributes {
+    item.extend(key_of(key));
+    item.insert(VERSION.to_owned(), number(version));
+    item.insert(WRITE.to_owned(), text(write));
+    item
+}
+
+fn version_of(item: &Attributes) -> u64 {
+    item.get(VERSION).and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+fn read<T: DeserializeOwned>(item: Attributes) -> Result<(String, Versioned<T>), StoreError> {
+    let part = |name: &str| item.get(name).and_then(|v| v.as_s().ok()).cloned().unwrap_or_default();
+    let (pk, sk, version) = (part("pk"), part("sk"), version_of(&item));
+    let value = serde_dynamo::from_item(item)
+        .map_err(|error| StoreError::Corrupt { key: format!("{pk} {sk}"), cause: error.to_string() })?;
+    Ok((sk, Versioned { value, version }))
+}
+
+fn new_write_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+pub(super) fn unavailable<E>(error: &SdkError<E>) -> StoreError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    let metadata = error.as_service_error().map(ProvideErrorMetadata::meta);
+    if metadata.and_then(|meta| meta.message()).is_some_and(|message| message.contains("size")) {
+        return StoreError::TooLarge;
+    }
+    if metadata.and_then(|meta| meta.code()) == Some("TransactionConflictException") {
+        return StoreError::Contended;
+    }
+    StoreError::Unavailable { cause: DisplayErrorContext(error).to_string() }
+}
+
+/// Waits longer from try to try, and never the same time as a rival.
+async fn back_off(attempt: u32) {
+    let ceiling = 10u64 << attempt.min(6);
+    let millis = rand::rng().random_range(1..=ceiling);
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
+
+impl Store {
+    #[must_use]
+    pub fn new(client: Client, table: impl Into<Arc<str>>) -> Self {
+        Self { client, table: table.into() }
+    }
+
+    /// Reads one record as it is now.
+    ///
+    /// # Errors
+    /// When the table does not answer or the item is not such a record.
+    pub async fn get<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Versioned<T>>, StoreError> {
+        let output = self
+            .client
+            .get_item()
+            .table_name(&*self.table)
+            .set_key(Some(key_of(key)))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| unavailable(&error))?;
+        output.item.map(|item| read(item).map(|(_, record)| record)).transpose()
+    }
+
+    /// Reads many records, in the order of their keys; those that are not there are left out.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub async fn get_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Versioned<T>>, StoreError> {
+        Ok(self.get_many_keyed(keys).await?.into_iter().map(|(_, record)| record).collect())
+    }
+
+    async fn get_many_keyed<T: DeserializeOwned>(
+        &self,
+        keys: &[Key],
+    ) -> Result<Vec<(Key, Versioned<T>)>, StoreError> {
+        let mut found: HashMap<Key, Versioned<T>> = HashMap::with_capacity(keys.len());
+        for chunk in keys.chunks(100) {
+            let mut wanted: Vec<Attributes> = chunk.iter().map(key_of).collect();
+            for attempt in 0.. {
+                let request = KeysAndAttributes::builder()
+                    .set_keys(Some(wanted))
+                    .consistent_read(true)
+                    .build()
+                    .map_err(|error| StoreError::Unavailable { cause: error.to_string() })?;
+                let output = self
+                    .client
+                    .batch_get_item()
+                    .request_items(&*self.table, request)
+                    .send()
+                    .await
+                    .map_err(|error| unavailable(&error))?;
+                for item in output.responses.unwrap_or_default().remove(&*self.table).unwrap_or_default() {
+                    let pk = item.get("pk").and_then(|v| v.as_s().ok()).cloned().unwrap_or_default();
+                    let (sk, record) = read(item)?;
+                    found.insert(Key { pk, sk }, record);
+                }
+                let rest = output.unprocessed_keys.unwrap_or_default().remove(&*self.table);
+                match rest.map(|rest| rest.keys).filter(|keys| !keys.is_empty()) {
+                    None => break,
+                    Some(_) if attempt >= CONFLICT_TRIES => return Err(StoreError::Contended),
+                    Some(rest) => wanted = rest,
+                }
+                back_off(attempt).await;
+            }
+        }
+        Ok(keys.iter().filter_map(|key| found.remove_entry(key)).collect())
+    }
+
+    /// Makes an item that must not be there yet.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub async fn create(&self, key: &Key, item: Attributes) -> Result<Written, StoreError> {
+        self.put_if(key, item, 1, "attribute_not_exists(pk)", None).await
+    }
+
+    /// Writes an item over what was read at `version`.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub async fn replace(&self, key: &Key, version: u64, item: Attributes) -> Result<Written, StoreError> {
+        self.put_if(key, item, version + 1, "#v = :v", Some(version)).await
+    }
+
+    async fn put_if(
+        &self,
+        key: &Key,
+        item: Attributes,
+        new_version: u64,
+        condition: &str,
+        expected: Option<u64>,
+    ) -> Result<Written, StoreError> {
+        let write = new_write_id();
+        let mut request = self
+            .client
+            .put_item()
+            .table_name(&*self.table)
+            .set_item(Some(marked(key, new_version, &write, item)))
+            .condition_expression(condition)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        if let Some(version) = expected {
+            request = request
+                .expression_attribute_names("#v", VERSION)
+                .expression_attribute_values(":v", number(version));
+        }
+        for attempt in 0..CONFLICT_TRIES {
+            let error = match request.clone().send().await {
+                Ok(_) => return Ok(Written::Yes),
+                Err(error) => error,
+            };
+            match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(failed)) => {
+                    let standing = failed.item().and_then(|item| item.get(WRITE)).and_then(|w| w.as_s().ok());
+                    let ours = standing == Some(&write);
+                    return Ok(if ours { Written::Yes } else { Written::Refused { first: 0 } });
+                }
+                Some(PutItemError::TransactionConflictException(_)) => back_off(attempt).await,
+                _ => return Err(unavailable(&error)),
+            }
+        }
+        Err(StoreError::Contended)
+    }
+
+    /// Writes an item whatever was there.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub async fn put(&self, key: &Key, item: Attributes) -> Result<(), StoreError> {
+        self.transact(vec![Write::Put { key: key.clone(), item }]).await.map(|_| ())
+    }
+
+    /// Deletes an item, whether or not it is there.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.transact(vec![Write::Delete { key: key.clone(), must_exist: false }]).await.map(|_| ())
+    }
+
+    /// All of the writes, or none.
+    ///
+    /// # Errors
+    /// When the table does not answer, or the writes met others too often.
+    pub async fn transact(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
+        let write = new_write_id();
+        let items: Vec<TransactWriteItem> =
+            writes.into_iter().map(|w| self.transact_item(w, &write)).collect::<Result<_, _>>()?;
+        for attempt in 0..CONFLICT_TRIES {
+            let sent = self
+                .client
+                .transact_write_items()
+                .set_transact_items(Some(items.clone()))
+                .client_request_token(&write)
+                .send()
+                .await;
+            let error = match sent {
+                Ok(_) => return Ok(Written::Yes),
+                Err(error) => error,
+            };
+            match error.as_service_error() {
+                Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                    let codes =
+                        || cancelled.cancellation_reasons().iter().map(|r| r.code().unwrap_or("None"));
+                    if let Some(first) = codes().position(|code| code == "ConditionalCheckFailed") {
+                        return Ok(Written::Refused { first });
+                    }
+                    if codes().any(|code| code == "ValidationError") {
+                        return Err(StoreError::TooLarge);
+                    }
+                    back_off(attempt).await;
+                }
+                Some(TransactWriteItemsError::TransactionInProgressException(_)) => back_off(attempt).await,
+                _ => return Err(unavailable(&error)),
+            }
+        }
+        Err(StoreError::Contended)
+    }
+
+    fn transact_item(&self, write: Write, id: &str) -> Result<TransactWriteItem, StoreError> {
+        let table = &*self.table;
+        let incomplete =
+            |error: aws_sdk_dynamodb::error::BuildError| StoreError::Unavailable { cause: error.to_string() };
+        let put = |key: &Key, version, item| {
+            Put::builder().table_name(table).set_item(Some(marked(key, version, id, item)))
+        };
+        let check = |key: &Key, condition: &str| {
+            ConditionCheck::builder()
+                .table_name(table)
+                .set_key(Some(key_of(key)))
+                .condition_expression(condition)
+                .build()
+        };
+        let builder = TransactWriteItem::builder();
+        let builder = match write {
+            Write::Create { key, item } => {
+                let put = put(&key, 1, item).condition_expression("attribute_not_exists(pk)");
+                builder.put(put.build().map_err(incomplete)?)
+            }
+            Write::Replace { key, version, item } => {
+                let put = put(&key, version + 1, item)
+                    .condition_expression("#v = :v")
+                    .expression_attribute_names("#v", VERSION)
+                    .expression_attribute_values(":v", number(version));
+                builder.put(put.build().map_err(incomplete)?)
+            }
+            Write::Put { key, item } => builder.put(put(&key, 1, item).build().map_err(incomplete)?),
+            Write::Exists { key } => {
+                builder.condition_check(check(&key, "attribute_exists(pk)").map_err(incomplete)?)
+            }
+            Write::Absent { key } => {
+                builder.condition_check(check(&key, "attribute_not_exists(pk)").map_err(incomplete)?)
+            }
+            Write::Delete { key, must_exist } => {
+                let condition = must_exist.then(|| "attribute_exists(pk)".to_owned());
+                let delete = Delete::builder()
+                    .table_name(table)
+                    .set_key(Some(key_of(&key)))
+                    .set_condition_expression(condition);
+                builder.delete(delete.build().map_err(incomplete)?)
+            }
+            Write::Add { key, numbers, upsert, expires } => {
+                builder.update(self.add(&key, &numbers, upsert, expires).map_err(incomplete)?)
+            }
+            Write::Reserve { key, number: name, amount, ceiling, expires } => {
+                let room = ceiling.saturating_sub(amount);
+                let update = self.add(&key, &[(name, amount)], true, expires).map_err(incomplete)?;
+                // A new item has spent nothing: then the ceiling alone decides.
+                let condition =
+                    if room >= 0 { "attribute_not_exists(#n0) OR #n0 <= :room" } else { "#n0 <= :room" };
+                let mut update = update;
+                update.condition_expression = Some(condition.to_owned());
+                update
+                    .expression_attribute_values
+                    .get_or_insert_default()
+                    .insert(":room".to_owned(), number(room));
+                builder.update(update)
+            }
+        };
+        Ok(builder.build())
+    }
+
+    fn add(
+        &self,
+        key: &Key,
+        numbers: &[(&'static str, i64)],
+        upsert: bool,
+        expires: Option<Timestamp>,
+    ) -> Result<Update, aws_sdk_dynamodb::error::BuildError> {
+        let mut update = Update::builder().table_name(&*self.table).set_key(Some(key_of(key)));
+        // The version moves too: an edit of the whole item that has not seen this number is refused.
+        let mut adds = vec!["#v :one".to_owned()];
+        update =
+            update.expression_attribute_names("#v", VERSION).expression_attribute_values(":one", number(1));
+        for (i, (name, amount)) in numbers.iter().enumerate() {
+            adds.push(format!("#n{i} :n{i}"));
+            update = update
+                .expression_attribute_names(format!("#n{i}"), *name)
+                .expression_attribute_values(format!(":n{i}"), number(amount));
+        }
+        let mut expression = format!("ADD {}", adds.join(", "));
+        if let Some(expires) = expires {
+            expression.push_str(" SET #ttl = :ttl");
+            update = update
+                .expression_attribute_names("#ttl", "ttl")
+                .expression_attribute_values(":ttl", number(expires.as_second()));
+        }
+        if !upsert {
+            update = update.condition_expression("attribute_exists(pk)");
+        }
+        update.update_expression(expression).build()
+    }
+
+    /// Reads a part of a partition, after the sort key `after`.
+    ///
+    /// # Errors
+    /// When the table does not answer or an item is not such a record.
+    pub async fn query<T: DeserializeOwned>(
+        &self,
+        range: &Range,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<T>, StoreError> {
+        let mut request = self
+            .client
+            .query()
+            .table_name(&*self.table)
+            .consistent_read(true)
+            .scan_index_forward(order == Order::Oldest)
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .expression_attribute_values(":pk", text(&range.pk));
+        request = if range.prefix.is_empty() {
+            request.key_condition_expression("pk = :pk")
+        } else {
+            request
+                .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                .expression_attribute_values(":prefix", text(range.prefix))
+        };
+        if let Some(after) = after {
+            let start = Key { pk: range.pk.clone(), sk: after.to_owned() };
+            request = request.set_exclusive_start_key(Some(key_of(&start)));
+        }
+        let output = request.send().await.map_err(|error| unavailable(&error))?;
+        let last = output.last_evaluated_key.as_ref().and_then(|key| key.get("sk")?.as_s().ok().cloned());
+        let items = output.items.unwrap_or_default().into_iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Found { items, last })
+    }
+
+    /// The records that marks found by [`Store::agent_children`] stand for.
+    pub(super) async fn resolve<T: DeserializeOwned, I: std::str::FromStr + Copy>(
+        &self,
+        marks: Found<serde::de::IgnoredAny>,
+        key: impl Fn(I) -> Key,
+    ) -> Result<Found<T>, StoreError> {
+        let ids: Vec<(String, I)> =
+            marks.items.into_iter().filter_map(|(sk, _)| sk.parse().ok().map(|id| (sk, id))).collect();
+        let wanted: Vec<Key> = ids.iter().map(|(_, id)| key(*id)).collect();
+        let items = self.get_many_keyed(&wanted).await?;
+        let items = items.into_iter().map(|(key, record)| (key.sk, record)).collect();
+        Ok(Found { items, last: marks.last })
+    }
+
+    /// Deletes all of a range.
+    ///
+    /// # Errors
+    /// When the table does not answer; what was deleted until then is gone, and the call can be made again.
+    pub async fn delete_range(&self, range: &Range) -> Result<(), StoreError> {
+        loop {
+            let found: Found<serde::de::IgnoredAny> = self.query(range, None, 25, Order::Oldest).await?;
+            if found.items.is_empty() {
+                return Ok(());
+            }
+            let mut requests = Vec::with_capacity(found.items.len());
+            for (sk, _) in found.items {
+                let delete =
+                    DeleteRequest::builder().set_key(Some(key_of(&Key { pk: range.pk.clone(), sk })));
+                let delete = delete.build().map_err(|e| StoreError::Unavailable { cause: e.to_string() })?;
+                requests.push(WriteRequest::builder().delete_request(delete).build());
+            }
+            for attempt in 0.. {
+                let output = self
+                    .client
+                    .batch_write_item()
+                    .request_items(&*self.table, requests)
+                    .send()
+                    .await
+                    .map_err(|error| unavailable(&error))?;
+                match output
+                    .unprocessed_items
+                    .unwrap_or_default()
+                    .remove(&*self.table)
+                    .filter(|r| !r.is_empty())
+                {
+                    None => break,
+                    Some(_) if attempt >= CONFLICT_TRIES => return Err(StoreError::Contended),
+                    Some(rest) => requests = rest,
+                }
+                back_off(attempt).await;
+            }
+        }
+    }
+}
