@@ -15,7 +15,11 @@
 pub mod action;
 pub mod approval;
 pub mod occurrence;
+#[cfg(test)]
+mod occurrence_tests;
 pub mod plan;
+#[cfg(test)]
+mod plan_tests;
 pub mod reason;
 #[cfg(test)]
 mod samples;
