@@ -23,6 +23,8 @@ mod plan_tests;
 pub mod reason;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod simulation;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
