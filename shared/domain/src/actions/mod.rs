@@ -29,6 +29,8 @@ pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod why;
+#[cfg(test)]
+mod why_tests;
 
 pub use action::{
     Action, ActionPatch, ActionState, Approval, Budget, NewAction, Priority, TaskConfig, TaskConfigPatch,
