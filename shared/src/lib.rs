@@ -20,6 +20,7 @@ pub mod idempotency;
 pub mod lambda;
 pub mod page;
 pub mod problem;
+pub mod respond;
 pub mod store;
 pub mod stream;
 
