@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use domain::ids::Owner;
 use domain::validate::FieldErrors;
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
@@ -101,11 +102,11 @@ fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
 ///
 /// # Errors
 /// 400 for a limit or cursor that is none, and whatever `query` fails with.
-pub async fn filtered<T>(
+pub async fn filtered<'a, T>(
     owner: &Owner,
     list: &str,
     page: &PageQuery,
-    query: impl AsyncFn(Option<&str>, usize) -> Result<Found<T>, StoreError>,
+    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
     keep: impl Fn(&T) -> bool,
 ) -> Result<Page<Versioned<T>>> {
     /// How many queries one page may take.
@@ -114,7 +115,7 @@ pub async fn filtered<T>(
     let mut after = page.after(owner, list)?;
     let mut data = Vec::new();
     for _ in 0..QUERIES {
-        let found = query(after.as_deref(), limit).await?;
+        let found = query(after.take(), limit).await?;
         let end = found.last.is_none();
         after = found.last;
         for (sort_key, record) in found.items {
@@ -137,7 +138,7 @@ pub async fn filtered<T>(
     // A full page may end exactly at the end: one more look keeps `has_more` true to its word.
     let more = match &after {
         None => false,
-        Some(sort_key) => !query(Some(sort_key), 1).await?.items.is_empty(),
+        Some(sort_key) => !query(Some(sort_key.clone()), 1).await?.items.is_empty(),
     };
     let next_cursor = after.filter(|_| more).map(|sort_key| cursor(owner, list, &sort_key));
     Ok(Page { data, has_more: next_cursor.is_some(), next_cursor })

@@ -1,8 +1,10 @@
 //! Agents: make, read, change, delete with everything that belongs to them.
 
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
-use domain::ids::{AgentId, Owner};
+use domain::ids::{AgentId, ChatId, Owner};
+use futures::FutureExt;
 use futures::future::try_join_all;
+use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,6 +14,7 @@ use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
+use crate::store::table::Order;
 
 /// An agent as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -59,10 +62,11 @@ pub async fn list(
     status: Option<AgentStatus>,
     query: &PageQuery,
 ) -> Result<Page<AgentView>> {
-    let found = page::filtered(owner, "agents", query, async |after, limit| {
-        cx.store.agents(owner, after, limit).await
-    }, |agent: &Agent| status.is_none_or(|status| agent.status == status))
-    .await?;
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.agents(owner, after.as_deref(), limit).await }.boxed()
+    };
+    let keep = |agent: &Agent| status.is_none_or(|status| agent.status == status);
+    let found = page::filtered(owner, "agents", query, read, keep).await?;
     let data = try_join_all(found.data.into_iter().map(|agent| view(cx, owner, agent))).await?;
     Ok(Page { data, next_cursor: found.next_cursor, has_more: found.has_more })
 }
@@ -104,8 +108,7 @@ async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
     const AT_ONCE: usize = 8;
     let mut after: Option<String> = None;
     loop {
-        let found =
-            cx.store.agent_children(owner, agent, "", after.as_deref(), 100, Order::Oldest).await?;
+        let found = cx.store.agent_children(owner, agent, "", after.as_deref(), 100, Order::Oldest).await?;
         stream::iter(found.items.into_iter().map(|(id, _)| Ok::<_, Error>(id)))
             .try_for_each_concurrent(AT_ONCE, async |id| delete_child(cx, owner, &id).await)
             .await?;
