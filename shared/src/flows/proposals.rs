@@ -1,8 +1,8 @@
 //! Proposals: made by a reply, shown with their content, taken by a save.
 
+use domain::actions::{Priority, TaskConfig};
 use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
-use domain::chats::signals::{Priority, TaskConfig};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
 use jiff::Timestamp;
@@ -136,16 +136,4 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
             ..base
         },
     })
-}
-
-/// Throws a proposal away. One that is gone is no error.
-///
-/// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
-pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
-    cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?;
-    if let Some(proposal) = cx.store.proposal(owner, id, Timestamp::MIN).await? {
-        let _ = cx.store.delete_proposal(owner, &proposal).await?;
-    }
-    Ok(())
 }

@@ -94,6 +94,8 @@ pub enum Unsendable {
     UnansweredToolUse,
     #[error("a tool result answers no call of the message before it")]
     UnmatchedToolResult,
+    #[error("the user calls a tool, or the assistant answers a call")]
+    WrongRole,
     #[error("a reply of 0 tokens is asked for")]
     NoOutput,
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::assets::AssetType;
+use crate::actions::{Priority, TaskConfig};
+use crate::agents::AgentDraft;
+use crate::assets::NewAsset;
 
 /// One deliverable, in the order of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,7 +14,7 @@ pub enum Deliverable {
     /// The setup conversation has all it needs.
     ReadyToCreate(AgentDraft),
     /// Finished content, now.
-    Asset(AssetDraft),
+    Asset(NewAsset),
     /// Work for later; at least one.
     Actions { actions: Vec<ActionDraft> },
     /// A call of a tool of the registry.
@@ -46,28 +48,6 @@ impl SignalKind {
     }
 }
 
-/// An agent that a person may say yes to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct AgentDraft {
-    pub title: String,
-    /// "A \[type\] agent that \[does what\]".
-    pub goal: String,
-    pub success_criteria: String,
-    /// A date, a range or "Ongoing".
-    pub timeline: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-}
-
-/// An asset that a person may save.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct AssetDraft {
-    pub title: String,
-    pub description: String,
-    pub asset_type: AssetType,
-    pub content: String,
-}
-
 /// An action that a person may approve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ActionDraft {
@@ -79,21 +59,6 @@ pub struct ActionDraft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<Value>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    High,
-    #[default]
-    Medium,
-    Low,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct TaskConfig {
-    pub instructions: String,
-    pub expected_output: String,
 }
 
 impl Deliverable {
@@ -147,27 +112,27 @@ impl Deliverable {
             values.map(|value| value.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()));
         let needed = |value: Option<String>, key: &str| value.ok_or_else(|| format!("it has no {key}"));
         Ok(Self::ReadyToCreate(AgentDraft {
-            title: needed(title, "TITLE")?,
+            name: needed(title, "TITLE")?,
             goal: needed(goal, "GOAL")?,
             success_criteria: needed(success_criteria, "SUCCESS_CRITERIA")?,
             timeline: needed(timeline, "TIMELINE")?,
-            instructions,
+            instructions: instructions.unwrap_or_default(),
         }))
     }
 }
 
 fn agent(fields: &Fields<'_>) -> Result<AgentDraft, String> {
     Ok(AgentDraft {
-        title: fields.needed(&["title", "name"])?,
+        name: fields.needed(&["title", "name"])?,
         goal: fields.needed(&["goal"])?,
         success_criteria: fields.needed(&["success_criteria", "successCriteria"])?,
         timeline: fields.needed(&["timeline"])?,
-        instructions: fields.text(&["instructions"])?,
+        instructions: fields.text(&["instructions"])?.unwrap_or_default(),
     })
 }
 
-fn asset(fields: &Fields<'_>) -> Result<AssetDraft, String> {
-    Ok(AssetDraft {
+fn asset(fields: &Fields<'_>) -> Result<NewAsset, String> {
+    Ok(NewAsset {
         title: fields.needed(&["title"])?,
         description: fields.text(&["description"])?.unwrap_or_default(),
         asset_type: fields.choice(&["asset_type", "assetType", "type"], "document, code, prompt or email")?,
@@ -201,14 +166,16 @@ fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
     if instructions.is_empty() {
         return Err(task.missing("instructions"));
     }
+    let title = fields.needed(&["title"])?;
+    // What nothing is said about is what the description promises.
+    let expected_output = task.text(&["expected_output", "expectedOutput"])?;
+    let promised = || if description.is_empty() { title.clone() } else { description.clone() };
+    let expected_output = expected_output.unwrap_or_else(promised);
     Ok(ActionDraft {
-        title: fields.needed(&["title"])?,
+        title,
         description,
         priority: fields.choice(&["priority"], "high, medium or low")?,
-        task_config: TaskConfig {
-            instructions,
-            expected_output: task.text(&["expected_output", "expectedOutput"])?.unwrap_or_default(),
-        },
+        task_config: TaskConfig { instructions, expected_output },
         schedule: fields.get(&["schedule"]).map(|(_, value)| value.clone()),
     })
 }

@@ -14,10 +14,12 @@
 //! [`Deliverable::from_tool_call`] makes the same of that.
 
 mod deliverable;
+mod explain;
 mod payload;
 mod reader;
 
-pub use deliverable::{ActionDraft, AgentDraft, AssetDraft, Deliverable, Priority, SignalKind, TaskConfig};
+pub use deliverable::{ActionDraft, Deliverable, SignalKind};
+pub use explain::explain;
 pub use reader::{Reply, SignalReader};
 
 #[cfg(test)]

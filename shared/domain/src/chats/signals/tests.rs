@@ -3,10 +3,12 @@ use serde_json::{Value, json};
 
 use super::Deliverable::{Actions, Asset, Invalid, ReadyToCreate, UseTool};
 use super::*;
-use crate::assets::AssetType;
+use crate::actions::{Priority, TaskConfig};
+use crate::agents::AgentDraft;
+use crate::assets::{AssetType, NewAsset};
 
 fn asset(content: &str) -> Deliverable {
-    Asset(AssetDraft {
+    Asset(NewAsset {
         title: "T".into(),
         description: "D".into(),
         asset_type: AssetType::Code,
@@ -33,11 +35,11 @@ const ACTION: &str = r#"{"title": "Weekly post", "description": "Writes a post",
 
 fn agent() -> AgentDraft {
     AgentDraft {
-        title: "Launch".into(),
+        name: "Launch".into(),
         goal: "A launch agent that ships: fast".into(),
         success_criteria: "- 10 users\n- 1 sale".into(),
         timeline: "Ongoing".into(),
-        instructions: None,
+        instructions: String::new(),
     }
 }
 
@@ -131,7 +133,7 @@ fn the_keys_are_those_of_either_style_and_some_may_be_left_out() {
     assert_eq!(read("generate_asset", full), asset("x"));
     assert_eq!(
         read("generate_asset", json!({"title": "T", "content": "x", "description": null})),
-        Asset(AssetDraft {
+        Asset(NewAsset {
             title: "T".into(),
             description: String::new(),
             asset_type: AssetType::Document,
@@ -151,7 +153,10 @@ fn the_keys_are_those_of_either_style_and_some_may_be_left_out() {
                 title: "A".into(),
                 description: "Does it.".into(),
                 priority: Priority::Medium,
-                task_config: TaskConfig { instructions: "Does it.".into(), expected_output: String::new() },
+                task_config: TaskConfig {
+                    instructions: "Does it.".into(),
+                    expected_output: "Does it.".into()
+                },
                 schedule: None,
             }]
         }
@@ -216,7 +221,7 @@ fn ready_to_create_is_key_value_lines() {
     check(
         &format!("READY_TO_CREATE\n---\n{AGENT}\nINSTRUCTIONS: {instructions}"),
         "",
-        &[ReadyToCreate(AgentDraft { instructions: Some(instructions.into()), ..agent() })],
+        &[ReadyToCreate(AgentDraft { instructions: instructions.into(), ..agent() })],
     );
     let without = |reason: &str, payload: &str| {
         let reply = format!("READY_TO_CREATE\n---\n{payload}");
