@@ -18,6 +18,8 @@
 
 use std::sync::Arc;
 
+use crate::models::Limits;
+
 /// Why the environment can't be used. Phrased to follow "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} {problem}")]
@@ -109,9 +111,27 @@ impl Default for BudgetConfig {
     }
 }
 
-/// The model layer's part: see the fields.
+/// Where models are to be had. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `demo_url`.
+///
+/// | variable | meaning |
+/// |---|---|
+/// | `LAMPLIGHTER_MODEL_URL` | an OpenAI-compatible server, as a rule ending in `/v1` |
+/// | `LAMPLIGHTER_MODEL_KEY` | its key, where it wants one |
+/// | `LAMPLIGHTER_MODEL_TOOLS` | `off` where its models can't call tools; `on` is the default |
+/// | `LAMPLIGHTER_MODEL` | one model for every tier, in place of the usual ones |
+/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | these providers, with their usual models |
 #[derive(Clone, Default)]
-pub struct ModelsConfig {}
+pub struct ModelsConfig {
+    pub url: Option<String>,
+    pub url_key: Option<String>,
+    pub url_has_no_tools: bool,
+    pub model: Option<String>,
+    pub anthropic_key: Option<String>,
+    pub openai_key: Option<String>,
+    /// The demo model's base address. No variable leads here: `infra/local` sets it.
+    pub demo_url: Option<String>,
+    pub limits: Limits,
+}
 
 /// The process's environment, or a table in a test.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -189,15 +209,38 @@ impl AuthConfig {
 impl ModelsConfig {
     /// # Errors
     /// When a variable has a value that means nothing.
-    #[allow(clippy::unnecessary_wraps)]
-    pub fn read(_env: Env<'_>) -> Result<Self, ConfigError> {
-        Ok(Self {})
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let present = |variable| env(variable).filter(|value| !value.trim().is_empty());
+        let url_has_no_tools = match present("LAMPLIGHTER_MODEL_TOOLS").as_deref() {
+            None | Some("on") => false,
+            Some("off") => true,
+            Some(other) => {
+                let problem = format!("must be `on` or `off`, is `{other}`");
+                return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_TOOLS", problem });
+            }
+        };
+        Ok(Self {
+            url: present("LAMPLIGHTER_MODEL_URL"),
+            url_key: present("LAMPLIGHTER_MODEL_KEY"),
+            url_has_no_tools,
+            model: present("LAMPLIGHTER_MODEL"),
+            anthropic_key: present("ANTHROPIC_API_KEY"),
+            openai_key: present("OPENAI_API_KEY"),
+            demo_url: None,
+            limits: Limits::default(),
+        })
     }
 }
 
 impl std::fmt::Debug for ModelsConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ModelsConfig")
+        f.debug_struct("ModelsConfig")
+            .field("url", &self.url)
+            .field("model", &self.model)
+            .field("anthropic_key", &self.anthropic_key.is_some())
+            .field("openai_key", &self.openai_key.is_some())
+            .field("demo_url", &self.demo_url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -245,9 +288,24 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_variable_is_none_and_no_key_is_printed() {
+        let models = read(&[
+            ("ANTHROPIC_API_KEY", " "),
+            ("OPENAI_API_KEY", "sk-1"),
+            ("LAMPLIGHTER_MODEL_TOOLS", "off"),
+        ])
+        .unwrap()
+        .models;
+        assert_eq!((&models.anthropic_key, models.openai_key.as_deref()), (&None, Some("sk-1")));
+        assert!(models.url_has_no_tools);
+        assert!(!format!("{models:?}").contains("sk-1"));
+    }
+
+    #[test]
     fn a_wrong_value_is_named() {
         for (variables, expected) in [
             (&[("LAMPLIGHTER_AUTH", "maybe")][..], "LAMPLIGHTER_AUTH must be `on` or `off`, is `maybe`"),
+            (&[("LAMPLIGHTER_MODEL_TOOLS", "no")], "LAMPLIGHTER_MODEL_TOOLS must be `on` or `off`, is `no`"),
             (
                 &[("LAMPLIGHTER_JWT_ISSUER", "https://issuer.example")],
                 "LAMPLIGHTER_JWT_AUDIENCE is required with LAMPLIGHTER_JWT_ISSUER",

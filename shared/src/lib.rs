@@ -18,9 +18,9 @@ pub mod function;
 pub mod http;
 pub mod idempotency;
 pub mod lambda;
+pub mod models;
 pub mod page;
 pub mod problem;
-pub mod respond;
 pub mod store;
 pub mod stream;
 

@@ -1,5 +1,0 @@
-//! The `catalog` Lambda.
-
-fn main() -> std::process::ExitCode {
-    shared::lambda::run(&catalog::FUNCTION)
-}

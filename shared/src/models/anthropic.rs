@@ -1,0 +1,337 @@
+//! The Anthropic Messages format, there and back. Pure but for [`Anthropic`] itself.
+
+use std::collections::BTreeMap;
+
+use domain::models::error::classify_event;
+use domain::models::{
+    Block, CacheTtl, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
+};
+use serde_json::{Value, json};
+
+use super::call::{self, Call, Decode, Endpoint};
+use super::{EventStream, Model};
+
+/// The largest number of cache marks that the API takes.
+const MAX_MARKS: usize = 4;
+
+/// A server that speaks the Messages format.
+#[derive(Debug, Clone)]
+pub struct Anthropic {
+    endpoint: Endpoint,
+}
+
+impl Anthropic {
+    /// `endpoint` is the base without `/v1`.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+}
+
+impl Model for Anthropic {
+    fn provider(&self) -> Provider {
+        Provider::Anthropic
+    }
+
+    fn stream(&self, request: &ModelRequest) -> EventStream {
+        let encoded = encode(request).map(|body| Call { path: "/v1/messages", body });
+        call::stream(self.endpoint.clone(), Provider::Anthropic, encoded, Decoder::default())
+    }
+}
+
+/// The body of `POST /v1/messages`, streamed.
+///
+/// # Errors
+/// [`ModelError::Unsendable`] when the API would refuse the conversation's shape.
+pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
+    let turns = call::turns(request, Provider::Anthropic)?;
+    let mut messages: Vec<Value> = turns
+        .iter()
+        .map(|(role, blocks)| json!({"role": role, "content": blocks.iter().map(|b| block(b)).collect::<Vec<_>>()}))
+        .collect();
+    let mut system: Vec<Value> = Vec::new();
+    // Marks in the order of the wire (tools, system, messages), as (mark's place, time to live).
+    let mut system_marks: Vec<(usize, CacheTtl)> = Vec::new();
+    for block in request.system.iter().filter(|block| !block.text.trim().is_empty()) {
+        if let Some(ttl) = block.cache {
+            system_marks.push((system.len(), ttl));
+        }
+        system.push(json!({"type": "text", "text": block.text}));
+    }
+    let mut tools: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}))
+        .collect();
+
+    let mut marks: Vec<(&mut Value, CacheTtl)> = Vec::new();
+    if let (Some(tool), Some((_, ttl))) = (tools.last_mut(), system_marks.first()) {
+        marks.push((tool, *ttl));
+    }
+    for (index, block) in system.iter_mut().enumerate() {
+        if let Some((_, ttl)) = system_marks.iter().find(|(marked, _)| *marked == index) {
+            marks.push((block, *ttl));
+        }
+    }
+    if request.cache_last_turn
+        && let Some(block) = messages.last_mut().and_then(last_markable)
+    {
+        marks.push((block, CacheTtl::FiveMinutes));
+    }
+    mark(marks);
+
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_output_tokens,
+        "stream": true,
+        "messages": messages,
+    });
+    if !system.is_empty() {
+        body["system"] = system.into();
+    }
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
+        match &request.tool_choice {
+            ToolChoice::Auto => {}
+            ToolChoice::Any => body["tool_choice"] = json!({"type": "any"}),
+            ToolChoice::Tool(name) => body["tool_choice"] = json!({"type": "tool", "name": name}),
+            ToolChoice::None => body["tool_choice"] = json!({"type": "none"}),
+        }
+    }
+    Ok(body)
+}
+
+/// Writes the marks that the API takes: the last four, for a later mark covers an earlier one's blocks; and none that
+/// lives longer than one before it.
+fn mark(marks: Vec<(&mut Value, CacheTtl)>) {
+    let skipped = marks.len().saturating_sub(MAX_MARKS);
+    let mut longest = CacheTtl::OneHour;
+    for (block, ttl) in marks.into_iter().skip(skipped) {
+        if ttl == CacheTtl::FiveMinutes {
+            longest = ttl;
+        }
+        block["cache_control"] = json!({"type": "ephemeral", "ttl": longest});
+    }
+}
+
+/// The last block of a message that may carry a mark. Thinking may not.
+fn last_markable(message: &mut Value) -> Option<&mut Value> {
+    let blocks = message.get_mut("content")?.as_array_mut()?;
+    blocks.iter_mut().rev().find(|block| {
+        matches!(block.get("type").and_then(Value::as_str), Some("text" | "tool_use" | "tool_result"))
+    })
+}
+
+fn block(block: &Block) -> Value {
+    match block {
+        Block::Text { text } => json!({"type": "text", "text": text}),
+        Block::ToolUse { id, name, input } => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": input})
+        }
+        Block::ToolResult { tool_use_id, content, is_error } => {
+            json!({"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error})
+        }
+        Block::Native { block, .. } => block.clone(),
+    }
+}
+
+/// Makes events of the stream's data.
+#[derive(Debug, Clone, Default)]
+pub struct Decoder {
+    /// By index, in the order of the reply.
+    blocks: BTreeMap<u64, Partial>,
+    done: Vec<(u64, Block)>,
+    usage: Usage,
+    stop: Option<StopReason>,
+}
+
+#[derive(Debug, Clone)]
+enum Partial {
+    Text(String),
+    Tool {
+        id: String,
+        name: String,
+        start: Value,
+        json: String,
+    },
+    /// A block of the provider's own, with the JSON of its input where it has one.
+    Native {
+        block: Value,
+        json: String,
+    },
+}
+
+impl Decode for Decoder {
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError> {
+        let event: Value = serde_json::from_str(data).map_err(|_| ModelError::Malformed)?;
+        let index = || event["index"].as_u64().ok_or(ModelError::Malformed);
+        let mut events = Vec::new();
+        match event["type"].as_str().unwrap_or_default() {
+            "message_start" => {
+                let model = event["message"]["model"].as_str().unwrap_or_default();
+                events.push(ModelEvent::Started { model: ModelId::new(model) });
+                self.count(&event["message"]["usage"], &mut events);
+            }
+            "content_block_start" => self.begin(index()?, &event["content_block"], &mut events),
+            "content_block_delta" => self.grow(index()?, &event["delta"], &mut events),
+            "content_block_stop" => {
+                let index = index()?;
+                if let Some(partial) = self.blocks.remove(&index) {
+                    self.close(index, partial, true, &mut events);
+                }
+            }
+            "message_delta" => {
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    self.stop = Some(stop_reason(reason));
+                }
+                self.count(&event["usage"], &mut events);
+            }
+            "message_stop" => {
+                // A reply that reached its limit may leave a block open.
+                for (index, partial) in std::mem::take(&mut self.blocks) {
+                    self.close(index, partial, false, &mut events);
+                }
+                self.done.sort_by_key(|(index, _)| *index);
+                events.push(ModelEvent::Finished {
+                    stop: self.stop.unwrap_or(StopReason::Other),
+                    assistant_blocks: std::mem::take(&mut self.done)
+                        .into_iter()
+                        .map(|(_, block)| block)
+                        .collect(),
+                    usage: self.usage,
+                });
+            }
+            "error" => return Err(classify_event(Provider::Anthropic, &event)),
+            // Pings, and what will be invented.
+            _ => {}
+        }
+        Ok(events)
+    }
+
+    fn end(&mut self) -> Result<Vec<ModelEvent>, ModelError> {
+        Err(ModelError::Truncated)
+    }
+}
+
+impl Decoder {
+    fn begin(&mut self, index: u64, block: &Value, events: &mut Vec<ModelEvent>) {
+        let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+        let partial = match block["type"].as_str().unwrap_or_default() {
+            "text" => {
+                if !text("text").is_empty() {
+                    events.push(ModelEvent::TextDelta(text("text")));
+                }
+                Partial::Text(text("text"))
+            }
+            "tool_use" => Partial::Tool {
+                id: text("id"),
+                name: text("name"),
+                start: block["input"].clone(),
+                json: String::new(),
+            },
+            _ => Partial::Native { block: block.clone(), json: String::new() },
+        };
+        self.blocks.insert(index, partial);
+    }
+
+    fn grow(&mut self, index: u64, delta: &Value, events: &mut Vec<ModelEvent>) {
+        let text = |key: &str| delta[key].as_str().unwrap_or_default();
+        match (self.blocks.get_mut(&index), delta["type"].as_str().unwrap_or_default()) {
+            (Some(Partial::Text(so_far)), "text_delta") => {
+                so_far.push_str(text("text"));
+                events.push(ModelEvent::TextDelta(text("text").to_owned()));
+            }
+            (Some(Partial::Tool { json, .. } | Partial::Native { json, .. }), "input_json_delta") => {
+                json.push_str(text("partial_json"));
+            }
+            (Some(Partial::Native { block, .. }), "thinking_delta") => {
+                append(block, "thinking", text("thinking"));
+            }
+            (Some(Partial::Native { block, .. }), "signature_delta") => {
+                append(block, "signature", text("signature"));
+            }
+            // Citations, and what will be invented.
+            _ => {}
+        }
+    }
+
+    /// `whole`: the provider said that the block has ended.
+    fn close(&mut self, index: u64, partial: Partial, whole: bool, events: &mut Vec<ModelEvent>) {
+        let block = match partial {
+            Partial::Text(text) if text.is_empty() => return,
+            Partial::Text(text) => Block::Text { text },
+            Partial::Tool { id, name, start, json } => match call::tool_input(&json, start, whole) {
+                Ok(input) => {
+                    events.push(ModelEvent::ToolUse {
+                        id: id.clone(),
+                        name: name.clone(),
+                        input: input.clone(),
+                    });
+                    Block::ToolUse { id, name, input }
+                }
+                Err(reason) => {
+                    events.push(ModelEvent::InvalidToolInput { id, name, raw: json, reason });
+                    return;
+                }
+            },
+            // Unsigned thinking would be refused when it is sent back.
+            Partial::Native { block, .. } if block["type"] == "thinking" && block["signature"] == "" => {
+                return;
+            }
+            Partial::Native { .. } if !whole => return,
+            Partial::Native { mut block, json } => {
+                if let Ok(input) = serde_json::from_str::<Value>(&json) {
+                    block["input"] = input;
+                }
+                Block::Native { provider: Provider::Anthropic, block }
+            }
+        };
+        self.done.push((index, block));
+    }
+
+    /// Takes over the counts that are there. They are cumulative: each replaces the one before.
+    fn count(&mut self, usage: &Value, events: &mut Vec<ModelEvent>) {
+        let before = self.usage;
+        let set = |field: &mut u64, value: &Value| {
+            if let Some(count) = value.as_u64() {
+                *field = count;
+            }
+        };
+        let counted = &mut self.usage;
+        set(&mut counted.input_tokens, &usage["input_tokens"]);
+        set(&mut counted.cache_read_tokens, &usage["cache_read_input_tokens"]);
+        set(&mut counted.output_tokens, &usage["output_tokens"]);
+        set(&mut counted.reasoning_tokens, &usage["output_tokens_details"]["thinking_tokens"]);
+        set(&mut counted.cache_write_5m_tokens, &usage["cache_creation"]["ephemeral_5m_input_tokens"]);
+        set(&mut counted.cache_write_1h_tokens, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
+        if let Some(written) = usage["cache_creation_input_tokens"].as_u64() {
+            // Without a breakdown by time to live, what the hour does not account for is the five minutes'.
+            counted.cache_write_5m_tokens = written.saturating_sub(counted.cache_write_1h_tokens);
+        }
+        if *counted != before {
+            events.push(ModelEvent::Usage(*counted));
+        }
+    }
+}
+
+fn append(block: &mut Value, key: &str, more: &str) {
+    let so_far = block[key].as_str().unwrap_or_default();
+    block[key] = format!("{so_far}{more}").into();
+}
+
+fn stop_reason(text: &str) -> StopReason {
+    match text {
+        "end_turn" => StopReason::EndTurn,
+        "max_tokens" => StopReason::MaxTokens,
+        "tool_use" => StopReason::ToolUse,
+        "stop_sequence" => StopReason::StopSequence,
+        "refusal" => StopReason::Refusal,
+        "model_context_window_exceeded" => StopReason::ContextWindow,
+        "pause_turn" => StopReason::Pause,
+        _ => StopReason::Other,
+    }
+}
+
+#[cfg(test)]
+#[path = "anthropic_tests.rs"]
+mod tests;

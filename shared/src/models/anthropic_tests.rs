@@ -1,0 +1,511 @@
+use domain::models::{Message, Role, SystemBlock, ToolSpec};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::models::strict;
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: ModelId::new("claude-sonnet-5-5"),
+        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
+        tools: vec![tool("query_actions"), tool("read_asset")],
+        tool_choice: ToolChoice::Auto,
+        messages: vec![Message::user("What is due?")],
+        max_output_tokens: 1_000,
+        cache_last_turn: true,
+    }
+}
+
+fn tool(name: &str) -> ToolSpec {
+    ToolSpec { name: name.into(), description: "Does it.".into(), input_schema: json!({"type": "object"}) }
+}
+
+fn tool_use(id: &str) -> Block {
+    Block::ToolUse { id: id.into(), name: "query_actions".into(), input: json!({}) }
+}
+
+fn tool_result(id: &str) -> Block {
+    Block::ToolResult { tool_use_id: id.into(), content: "[]".into(), is_error: false }
+}
+
+#[test]
+fn a_request_is_said_as_the_api_wants_it() {
+    let thinking = json!({"type": "thinking", "thinking": "..", "signature": "Eq"});
+    let native = |provider| Block::Native { provider, block: thinking.clone() };
+    let conversation = vec![
+        Message::user("What is due?"),
+        Message::user("  "),
+        Message {
+            role: Role::Assistant,
+            content: vec![
+                native(Provider::Anthropic),
+                native(Provider::OpenAi),
+                Block::text(" \n"),
+                tool_use("a"),
+                tool_use("b"),
+            ],
+        },
+        Message::user("Hurry."),
+        Message { role: Role::User, content: vec![tool_result("b"), tool_result("a")] },
+    ];
+    let body = encode(&ModelRequest { messages: conversation, ..request() }).unwrap();
+    assert_eq!(strict::check(&body), Ok(()));
+    let (hour, minutes) =
+        (json!({"type": "ephemeral", "ttl": "1h"}), json!({"type": "ephemeral", "ttl": "5m"}));
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "query_actions", "input": {}});
+    let result =
+        |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "[]", "is_error": false});
+    assert_eq!(
+        body,
+        json!({
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 1_000,
+            "stream": true,
+            "system": [
+                {"type": "text", "text": "rules", "cache_control": hour},
+                {"type": "text", "text": "now: noon"},
+            ],
+            "tools": [
+                {"name": "query_actions", "description": "Does it.", "input_schema": {"type": "object"}},
+                {"name": "read_asset", "description": "Does it.", "input_schema": {"type": "object"}, "cache_control": hour},
+            ],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "What is due?"}]},
+                {"role": "assistant", "content": [thinking, call("a"), call("b")]},
+                {"role": "user", "content": [
+                    result("b"), result("a"), {"type": "text", "text": "Hurry.", "cache_control": minutes},
+                ]},
+            ],
+        })
+    );
+}
+
+#[test]
+fn the_choice_of_a_tool_needs_tools() {
+    let check = |choice: ToolChoice, expected: Value| {
+        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        assert_eq!(body["tool_choice"], expected);
+        let body = encode(&ModelRequest { tool_choice: choice, tools: vec![], ..request() }).unwrap();
+        assert_eq!((&body["tool_choice"], &body["tools"]), (&Value::Null, &Value::Null));
+    };
+    check(ToolChoice::Auto, Value::Null);
+    check(ToolChoice::Any, json!({"type": "any"}));
+    check(ToolChoice::None, json!({"type": "none"}));
+    check(ToolChoice::Tool("read_asset".into()), json!({"type": "tool", "name": "read_asset"}));
+}
+
+/// Where the marks stand, and for how long.
+fn marks(body: &Value) -> Vec<String> {
+    let mut marks = Vec::new();
+    let mut note = |place: &str, blocks: &Value| {
+        for (index, block) in blocks.as_array().into_iter().flatten().enumerate() {
+            if let Some(ttl) = block["cache_control"]["ttl"].as_str() {
+                marks.push(format!("{place}{index} {ttl}"));
+            }
+        }
+    };
+    note("tool", &body["tools"]);
+    note("system", &body["system"]);
+    for (index, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
+        note(&format!("message{index}."), &message["content"]);
+    }
+    marks
+}
+
+#[test]
+fn marks_are_few_and_in_order() {
+    use CacheTtl::{FiveMinutes, OneHour};
+    let check = |system: &[Option<CacheTtl>], cache_last_turn: bool, expected: &[&str]| {
+        let system = system.iter().map(|cache| SystemBlock { text: "s".into(), cache: *cache }).collect();
+        let body = encode(&ModelRequest { system, cache_last_turn, ..request() }).unwrap();
+        assert_eq!(marks(&body), expected);
+        assert_eq!(strict::check(&body), Ok(()));
+    };
+    let (hour, minutes) = (Some(OneHour), Some(FiveMinutes));
+    check(&[], false, &[]);
+    check(&[None], false, &[]);
+    check(&[None], true, &["message0.0 5m"]);
+    check(&[minutes, None], false, &["tool1 5m", "system0 5m"]);
+    check(&[hour, minutes], true, &["tool1 1h", "system0 1h", "system1 5m", "message0.0 5m"]);
+    check(&[hour, hour, minutes], true, &["system0 1h", "system1 1h", "system2 5m", "message0.0 5m"]);
+    check(&[hour; 6], true, &["system3 1h", "system4 1h", "system5 1h", "message0.0 5m"]);
+    check(&[minutes, hour], false, &["tool1 5m", "system0 5m", "system1 5m"]);
+}
+
+#[test]
+fn what_the_api_would_refuse_is_not_sent() {
+    use domain::models::error::Unsendable::{
+        FirstMessageNotUser, NoMessages, NoOutput, UnansweredToolUse, UnmatchedToolResult, WrongRole,
+    };
+    let check = |messages: Vec<Message>, max_output_tokens: u32, expected| {
+        let request = ModelRequest { messages, max_output_tokens, ..request() };
+        assert_eq!(encode(&request), Err(ModelError::Unsendable(expected)));
+    };
+    let calls = || Message { role: Role::Assistant, content: vec![tool_use("a")] };
+    let results = |id: &str| Message { role: Role::User, content: vec![tool_result(id)] };
+    let user = || Message::user("u");
+    check(vec![], 1, NoMessages);
+    check(vec![Message::user(" ")], 1, NoMessages);
+    check(vec![Message::assistant("a"), user()], 1, FirstMessageNotUser);
+    check(vec![user()], 0, NoOutput);
+    check(vec![user(), calls()], 1, UnansweredToolUse);
+    check(vec![user(), calls(), user()], 1, UnansweredToolUse);
+    check(vec![user(), calls(), results("b")], 1, UnmatchedToolResult);
+    check(vec![user(), calls(), results("a"), Message::assistant("x"), results("a")], 1, UnmatchedToolResult);
+    check(vec![results("a")], 1, UnmatchedToolResult);
+    check(vec![Message { role: Role::User, ..calls() }], 1, WrongRole);
+    check(vec![user(), Message { role: Role::Assistant, ..results("a") }], 1, WrongRole);
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let block = prop_oneof![
+        4 => prop::sample::select(vec!["", " ", "text"]).prop_map(Block::text),
+        1 => prop::sample::select(vec!["a", "b"]).prop_map(tool_use),
+        1 => prop::sample::select(vec!["a", "b"]).prop_map(tool_result),
+        1 => Just(Block::Native { provider: Provider::OpenAi, block: json!({}) }),
+    ];
+    (any::<bool>(), prop::collection::vec(block, 0..4)).prop_map(|(user, content)| Message {
+        role: if user { Role::User } else { Role::Assistant },
+        content,
+    })
+}
+
+proptest! {
+    /// Either we say that it can't be sent, or the strictest server takes it.
+    #[test]
+    fn no_conversation_reaches_the_wire_malformed(
+        messages in prop::collection::vec(message(), 0..7),
+        system in prop::collection::vec(prop::option::of(any::<bool>()), 0..6),
+        cache_last_turn: bool,
+    ) {
+        let ttl = |hour| if hour { CacheTtl::OneHour } else { CacheTtl::FiveMinutes };
+        let system =
+            system.into_iter().map(|cache| SystemBlock { text: "s".into(), cache: cache.map(ttl) }).collect();
+        if let Ok(body) = encode(&ModelRequest { messages, system, cache_last_turn, ..request() }) {
+            prop_assert_eq!(strict::check(&body), Ok(()));
+        }
+    }
+}
+
+fn decode(frames: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
+    let mut decoder = Decoder::default();
+    let mut events = Vec::new();
+    for frame in frames {
+        events.extend(decoder.data(&frame.to_string())?);
+    }
+    if !matches!(events.last(), Some(ModelEvent::Finished { .. })) {
+        events.extend(decoder.end()?);
+    }
+    Ok(events)
+}
+
+fn start() -> Value {
+    json!({"type": "message_start", "message": {"model": "claude-x", "content": [], "usage": {"input_tokens": 12,
+        "cache_creation_input_tokens": 2048, "cache_read_input_tokens": 5000, "output_tokens": 1,
+        "cache_creation": {"ephemeral_5m_input_tokens": 548, "ephemeral_1h_input_tokens": 1500}}}})
+}
+
+fn open(index: u64, block: Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: u64, delta: Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn text(index: u64, text: &str) -> Value {
+    delta(index, json!({"type": "text_delta", "text": text}))
+}
+
+fn input(index: u64, json: &str) -> Value {
+    delta(index, json!({"type": "input_json_delta", "partial_json": json}))
+}
+
+fn close(index: u64) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+fn end(reason: &str) -> [Value; 2] {
+    let usage = json!({"output_tokens": 55, "output_tokens_details": {"thinking_tokens": 10}});
+    [
+        json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+const BEFORE: Usage = Usage {
+    input_tokens: 12,
+    cache_read_tokens: 5000,
+    cache_write_5m_tokens: 548,
+    cache_write_1h_tokens: 1500,
+    output_tokens: 1,
+    reasoning_tokens: 0,
+};
+const AFTER: Usage = Usage { output_tokens: 55, reasoning_tokens: 10, ..BEFORE };
+
+fn begun() -> [ModelEvent; 2] {
+    [ModelEvent::Started { model: ModelId::new("claude-x") }, ModelEvent::Usage(BEFORE)]
+}
+
+fn finished(stop: StopReason, assistant_blocks: Vec<Block>) -> [ModelEvent; 2] {
+    [ModelEvent::Usage(AFTER), ModelEvent::Finished { stop, assistant_blocks, usage: AFTER }]
+}
+
+#[track_caller]
+fn check(middle: &[Value], reason: &str, expected: &[ModelEvent], stop: StopReason, blocks: &[Block]) {
+    let frames = [&[start()], middle, &end(reason)].concat();
+    let expected = [&begun(), expected, &finished(stop, blocks.to_vec())].concat();
+    assert_eq!(decode(&frames), Ok(expected));
+}
+
+fn said(text: &str) -> ModelEvent {
+    ModelEvent::TextDelta(text.into())
+}
+
+fn called(id: &str, input: Value) -> (ModelEvent, Block) {
+    let name = "get_weather".to_owned();
+    (
+        ModelEvent::ToolUse { id: id.into(), name: name.clone(), input: input.clone() },
+        Block::ToolUse { id: id.into(), name, input },
+    )
+}
+
+fn call_block(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "get_weather", "input": {}})
+}
+
+#[test]
+fn text_and_calls_are_read() {
+    let (event, block) = called("toolu_1", json!({"city": "Paris"}));
+    check(
+        &[
+            open(0, json!({"type": "text", "text": ""})),
+            json!({"type": "ping"}),
+            text(0, "Let me"),
+            text(0, " check."),
+            close(0),
+            open(1, call_block("toolu_1")),
+            input(1, ""),
+            input(1, "{\"city\":\"Par"),
+            input(1, "is\"}"),
+            close(1),
+        ],
+        "tool_use",
+        &[said("Let me"), said(" check."), event],
+        StopReason::ToolUse,
+        &[Block::text("Let me check."), block],
+    );
+}
+
+#[test]
+fn interleaved_calls_are_told_apart_and_may_have_no_arguments() {
+    let ((first, first_block), (second, second_block)) =
+        (called("1", json!({})), called("2", json!({"a": 1})));
+    check(
+        &[
+            open(0, call_block("1")),
+            open(1, call_block("2")),
+            input(1, "{\"a\""),
+            input(1, ":1}"),
+            close(1),
+            input(0, ""),
+            close(0),
+        ],
+        "tool_use",
+        &[second, first],
+        StopReason::ToolUse,
+        // In the order of the reply, not of the endings.
+        &[first_block, second_block],
+    );
+}
+
+#[test]
+fn what_is_unknown_is_skipped() {
+    check(
+        &[
+            json!({"type": "message_of_tomorrow", "index": 0}),
+            open(0, json!({"type": "text", "text": "A"})),
+            delta(0, json!({"type": "citations_delta", "citation": {"url": "x"}})),
+            delta(0, json!({"type": "delta_of_tomorrow", "text": "no"})),
+            text(7, "a block that was never opened"),
+            close(7),
+            close(0),
+            open(1, json!({"type": "block_of_tomorrow", "x": 1})),
+            delta(1, json!({"type": "delta_of_tomorrow"})),
+            close(1),
+        ],
+        "reason_of_tomorrow",
+        &[said("A")],
+        StopReason::Other,
+        &[
+            Block::text("A"),
+            Block::Native {
+                provider: Provider::Anthropic,
+                block: json!({"type": "block_of_tomorrow", "x": 1}),
+            },
+        ],
+    );
+}
+
+#[test]
+fn the_providers_own_blocks_are_kept_as_they_are() {
+    let native = |block: Value| Block::Native { provider: Provider::Anthropic, block };
+    let redacted = json!({"type": "redacted_thinking", "data": "xyz"});
+    check(
+        &[
+            open(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+            delta(0, json!({"type": "thinking_delta", "thinking": "Hm"})),
+            delta(0, json!({"type": "thinking_delta", "thinking": "m."})),
+            delta(0, json!({"type": "signature_delta", "signature": "EqoB"})),
+            close(0),
+            open(1, redacted.clone()),
+            close(1),
+            open(2, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+            input(2, "{\"query\":"),
+            input(2, "\"rust\"}"),
+            close(2),
+            open(3, json!({"type": "thinking", "thinking": "", "signature": ""})),
+            close(3),
+        ],
+        "pause_turn",
+        &[],
+        StopReason::Pause,
+        &[
+            native(json!({"type": "thinking", "thinking": "Hmm.", "signature": "EqoB"})),
+            native(redacted),
+            native(
+                json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "rust"}}),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_call_that_is_cut_off_is_no_call() {
+    let invalid = |raw: &str, reason: &str| ModelEvent::InvalidToolInput {
+        id: "1".into(),
+        name: "get_weather".into(),
+        raw: raw.into(),
+        reason: reason.into(),
+    };
+    let cut = |json: &str, closed: bool, expected: ModelEvent, blocks: &[Block]| {
+        let mut frames = vec![start(), open(0, call_block("1")), input(0, json)];
+        frames.extend(closed.then(|| close(0)));
+        frames.extend(end("max_tokens"));
+        let [usage, finish] = finished(StopReason::MaxTokens, blocks.to_vec());
+        // A block that was left open is closed with the message, after its usage.
+        let rest = if closed { [expected, usage, finish] } else { [usage, expected, finish] };
+        assert_eq!(decode(&frames), Ok([&begun()[..], &rest].concat()), "{json} {closed}");
+    };
+    cut("{\"city\":\"Pa", true, invalid("{\"city\":\"Pa", "the arguments are cut off"), &[]);
+    cut("{\"city\":\"Pa", false, invalid("{\"city\":\"Pa", "the arguments are cut off"), &[]);
+    cut("", false, invalid("", "the call is cut off"), &[]);
+    cut("[1]", true, invalid("[1]", "the arguments are not a JSON object"), &[]);
+    cut("{a}", true, invalid("{a}", "the arguments are not JSON: line 1, column 2"), &[]);
+    let (whole, block) = called("1", json!({"a": 1}));
+    cut("{\"a\":1}", false, whole, &[block]);
+}
+
+#[test]
+fn every_reason_to_stop_is_known() {
+    for (reason, stop) in [
+        ("end_turn", StopReason::EndTurn),
+        ("max_tokens", StopReason::MaxTokens),
+        ("stop_sequence", StopReason::StopSequence),
+        ("tool_use", StopReason::ToolUse),
+        ("pause_turn", StopReason::Pause),
+        ("refusal", StopReason::Refusal),
+        ("model_context_window_exceeded", StopReason::ContextWindow),
+    ] {
+        check(&[], reason, &[], stop, &[]);
+    }
+}
+
+#[test]
+fn counts_replace_each_other_wherever_they_come() {
+    let check = |first: Value, last: Value, expected: Usage| {
+        let frames = [
+            json!({"type": "message_start", "message": {"model": "m", "usage": first}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": last}),
+            json!({"type": "message_stop"}),
+        ];
+        let events = decode(&frames).unwrap();
+        let Some(ModelEvent::Finished { usage, .. }) = events.last() else { panic!("{events:?}") };
+        assert_eq!(*usage, expected);
+    };
+    let counted = Usage { input_tokens: 7, output_tokens: 5, ..Usage::default() };
+    check(json!(null), json!({"input_tokens": 7, "output_tokens": 5}), counted);
+    check(json!({"input_tokens": 7, "output_tokens": 1}), json!({"output_tokens": 5}), counted);
+    check(
+        json!({"input_tokens": 7, "output_tokens": 1}),
+        json!({"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": null}),
+        counted,
+    );
+    // Without a breakdown all that was written was written for five minutes.
+    let written = Usage { cache_write_5m_tokens: 30, ..counted };
+    check(
+        json!({"input_tokens": 7, "cache_creation_input_tokens": 30}),
+        json!({"output_tokens": 5}),
+        written,
+    );
+    // A repeated sum does not undo the breakdown.
+    let split = Usage { cache_write_5m_tokens: 10, cache_write_1h_tokens: 20, ..counted };
+    check(
+        json!({"input_tokens": 7, "cache_creation_input_tokens": 30,
+            "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}}),
+        json!({"output_tokens": 5, "cache_creation_input_tokens": 30}),
+        split,
+    );
+}
+
+#[test]
+fn a_reply_that_goes_wrong_says_how() {
+    let check = |frames: &[Value], expected: ModelError| {
+        assert_eq!(decode(frames), Err(expected), "{frames:?}");
+    };
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    check(&[], ModelError::Truncated);
+    check(&[start(), open(0, json!({"type": "text"})), text(0, "a"), close(0)], ModelError::Truncated);
+    check(&[start(), end("end_turn")[0].clone()], ModelError::Truncated);
+    check(&[start(), overloaded], ModelError::Overloaded { retry_after: None });
+    check(&[json!({"type": "content_block_stop"})], ModelError::Malformed);
+    assert_eq!(Decoder::default().data("<html>"), Err(ModelError::Malformed));
+}
+
+proptest! {
+    #[test]
+    fn no_stream_is_too_strange(frames in prop::collection::vec(strange(), 0..12)) {
+        let _ = decode(&frames);
+    }
+}
+
+fn strange() -> impl Strategy<Value = Value> {
+    let scalar = || {
+        prop_oneof![
+            Just(json!(null)),
+            Just(json!(0)),
+            Just(json!("text")),
+            Just(json!([{}])),
+            Just(json!({}))
+        ]
+    };
+    let kinds = vec![
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    (prop::sample::select(kinds), scalar(), scalar(), scalar()).prop_map(|(kind, index, part, inner)| {
+        let kinds = ["text", "tool_use", "thinking", "text_delta", "input_json_delta", "thinking_delta"];
+        let part = if part.is_object() {
+            let kind = kinds[inner.to_string().len() % kinds.len()];
+            json!({"type": kind, "text": inner, "thinking": inner, "partial_json": inner, "usage": inner})
+        } else {
+            part
+        };
+        json!({"type": kind, "index": index, "content_block": part, "delta": part, "message": part, "usage": part})
+    })
+}

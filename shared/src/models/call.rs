@@ -1,0 +1,416 @@
+//! One request over HTTP, and its answer as it streams, under time limits.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use domain::models::error::{TimeoutPhase, Unsendable, classify};
+use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use sse_stream::SseByteStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::EventStream;
+use super::retry::Retry;
+
+/// An error's body is read up to here.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub connect: Duration,
+    /// Until the answer's headers.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer. Providers send pings while a model thinks.
+    pub idle: Duration,
+    /// For the whole answer, with all tries.
+    pub deadline: Duration,
+    pub retry: Retry,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(60),
+            idle: Duration::from_secs(120),
+            deadline: Duration::from_secs(14 * 60),
+            retry: Retry::default(),
+        }
+    }
+}
+
+/// Where a provider is, and with which key. The client, and the trust roots it needs, come into being with the first call.
+#[derive(Clone)]
+pub struct Endpoint {
+    base: Arc<str>,
+    headers: HeaderMap,
+    limits: Limits,
+    client: Arc<OnceLock<reqwest::Client>>,
+}
+
+/// Why an endpoint can't be. Phrased to follow "failed to set up the model: …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidEndpoint {
+    #[error("the address must begin with http:// or https:// and have a host")]
+    Address,
+    #[error("the key holds a character that no HTTP header takes")]
+    Key,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// A base address, without a slash at its end, that takes its key as `x-api-key`.
+    ///
+    /// # Errors
+    /// [`InvalidEndpoint`]
+    pub fn anthropic(base: &str, key: &str) -> Result<Self, InvalidEndpoint> {
+        let version = (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+        Self::new(base, [version, (HeaderName::from_static("x-api-key"), secret(key)?)])
+    }
+
+    /// A base address, ending in `/v1` as a rule, that takes its key, if it wants one, as a bearer.
+    ///
+    /// # Errors
+    /// [`InvalidEndpoint`]
+    pub fn bearer(base: &str, key: Option<&str>) -> Result<Self, InvalidEndpoint> {
+        let key = key.map(|key| secret(&format!("Bearer {key}"))).transpose()?;
+        Self::new(base, key.map(|key| (http::header::AUTHORIZATION, key)))
+    }
+
+    fn new(
+        base: &str,
+        headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+    ) -> Result<Self, InvalidEndpoint> {
+        let url = reqwest::Url::parse(base).map_err(|_| InvalidEndpoint::Address)?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(InvalidEndpoint::Address);
+        }
+        Ok(Self {
+            base: base.trim_end_matches('/').into(),
+            headers: headers.into_iter().collect(),
+            limits: Limits::default(),
+            client: Arc::default(),
+        })
+    }
+
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, client: Arc::default(), ..self }
+    }
+
+    /// The base address, for people.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    fn client(&self) -> &reqwest::Client {
+        self.client.get_or_init(|| {
+            let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let tls = rustls::ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .expect("ring has the default protocol versions")
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+            let builder = reqwest::Client::builder()
+                .tls_backend_preconfigured(tls)
+                .connect_timeout(self.limits.connect)
+                // A redirect would carry the key elsewhere.
+                .redirect(reqwest::redirect::Policy::none());
+            let builder = if self.is_loopback() { builder.no_proxy() } else { builder };
+            builder.build().expect("the client has nothing to read at start")
+        })
+    }
+
+    /// No proxy can reach it.
+    fn is_loopback(&self) -> bool {
+        let url = reqwest::Url::parse(&self.base).expect("the address was parsed when the endpoint was made");
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The first model that the server lists, for a server whose user named none.
+    pub(super) async fn first_model(&self) -> Result<String, ModelError> {
+        let request = self.client().get(format!("{}/models", self.base)).headers(self.headers.clone());
+        let answer = self.send(request, Provider::OpenAi, Instant::now() + self.limits.first_byte).await?;
+        let list: Value = answer.json().await.map_err(|_| ModelError::Malformed)?;
+        let model = list["data"][0]["id"].as_str().ok_or(ModelError::NotFound)?;
+        Ok(model.to_owned())
+    }
+
+    /// Sends, and takes only success for an answer.
+    async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        provider: Provider,
+        deadline: Instant,
+    ) -> Result<reqwest::Response, ModelError> {
+        let (first_byte, phase) = sooner(deadline, self.limits.first_byte, TimeoutPhase::FirstByte);
+        let answer = timeout_at(first_byte, request.send())
+            .await
+            .map_err(|_| ModelError::Timeout(phase))?
+            .map_err(|error| transport(&error))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        // What can't be read of the body is not needed: the status says enough.
+        let body = timeout_at(first_byte, read_some(answer)).await.unwrap_or_default();
+        let failure = HttpFailure {
+            status,
+            retry_after: header("retry-after"),
+            retry_after_ms: header("retry-after-ms"),
+            should_retry: header("x-should-retry"),
+            body: &body,
+        };
+        Err(classify(provider, &failure, jiff::Timestamp::now()))
+    }
+}
+
+fn secret(text: &str) -> Result<HeaderValue, InvalidEndpoint> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| InvalidEndpoint::Key)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+async fn read_some(answer: reqwest::Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut chunks = answer.bytes_stream();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
+        if body.len() == MAX_ERROR_BYTES {
+            break;
+        }
+    }
+    body
+}
+
+fn transport(error: &reqwest::Error) -> ModelError {
+    if error.is_connect() { ModelError::Connection } else { ModelError::ConnectionLost }
+}
+
+fn sooner(deadline: Instant, limit: Duration, phase: TimeoutPhase) -> (Instant, TimeoutPhase) {
+    let until = Instant::now() + limit;
+    if until < deadline { (until, phase) } else { (deadline, TimeoutPhase::Deadline) }
+}
+
+/// What a codec wants sent.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// Below the endpoint's base.
+    pub path: &'static str,
+    pub body: Value,
+}
+
+/// The half of a codec that reads. Each try begins with a clone.
+pub trait Decode: Clone + Send + Sync + 'static {
+    /// The data of one server-sent event. Nothing more is read after a `Finished`.
+    ///
+    /// # Errors
+    /// What the provider says in the middle of its answer, or [`ModelError::Malformed`].
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError>;
+
+    /// The answer ended without a `Finished`.
+    ///
+    /// # Errors
+    /// [`ModelError::Truncated`] unless the format allows it.
+    fn end(&mut self) -> Result<Vec<ModelEvent>, ModelError>;
+}
+
+/// The whole of a call: encoded, sent, retried, read.
+pub(super) fn stream<D: Decode>(
+    endpoint: Endpoint,
+    provider: Provider,
+    call: Result<Call, ModelError>,
+    decoder: D,
+) -> EventStream {
+    let opened = async move {
+        let call = call?;
+        let deadline = Instant::now() + endpoint.limits.deadline;
+        let tries = async {
+            let mut failures = 0;
+            loop {
+                match open(&endpoint, provider, &call, decoder.clone(), deadline).await {
+                    Ok(events) => return Ok(events),
+                    Err(error) => {
+                        failures += 1;
+                        endpoint.limits.retry.rest(failures, error).await?;
+                    }
+                }
+            }
+        };
+        timeout_at(deadline, tries).await.unwrap_or(Err(ModelError::Timeout(TimeoutPhase::Deadline)))
+    };
+    stream::once(opened).try_flatten().boxed()
+}
+
+/// One try, up to the first event that a caller would notice: what fails before that can be tried again.
+async fn open<D: Decode>(
+    endpoint: &Endpoint,
+    provider: Provider,
+    call: &Call,
+    decoder: D,
+    deadline: Instant,
+) -> Result<EventStream, ModelError> {
+    let url = format!("{}{}", endpoint.base, call.path);
+    let request = endpoint.client().post(url).headers(endpoint.headers.clone()).json(&call.body);
+    let answer = endpoint.send(request, provider, deadline).await?;
+    let reading = Reading {
+        events: SseByteStream::new(answer.bytes_stream()).map_err(|_| ModelError::ConnectionLost).boxed(),
+        decoder,
+        ready: VecDeque::new(),
+        idle: endpoint.limits.idle,
+        deadline,
+        over: false,
+    };
+    let mut events = stream::unfold(reading, Reading::next).boxed();
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await {
+        let event = event?;
+        let unnoticed = matches!(event, ModelEvent::Started { .. } | ModelEvent::Usage(_));
+        seen.push(Ok(event));
+        if !unnoticed {
+            break;
+        }
+    }
+    Ok(stream::iter(seen).chain(events).boxed())
+}
+
+/// An answer that is being read.
+struct Reading<D> {
+    events: BoxStream<'static, Result<sse_stream::Sse, ModelError>>,
+    decoder: D,
+    ready: VecDeque<ModelEvent>,
+    idle: Duration,
+    deadline: Instant,
+    over: bool,
+}
+
+impl<D: Decode> Reading<D> {
+    async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, Self)> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.over |= matches!(event, ModelEvent::Finished { .. });
+                return Some((Ok(event), self));
+            }
+            if self.over {
+                return None;
+            }
+            match self.read().await {
+                Ok(events) => self.ready.extend(events),
+                Err(error) => {
+                    self.over = true;
+                    return Some((Err(error), self));
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<Vec<ModelEvent>, ModelError> {
+        let (until, phase) = sooner(self.deadline, self.idle, TimeoutPhase::Idle);
+        match timeout_at(until, self.events.next()).await.map_err(|_| ModelError::Timeout(phase))? {
+            Some(event) => match event?.data {
+                Some(data) if !data.is_empty() => self.decoder.data(&data),
+                _ => Ok(Vec::new()),
+            },
+            None => self.decoder.end(),
+        }
+    }
+}
+
+/// The conversation with neighbours of one role joined, and without blank text and other providers' own blocks: in this
+/// form every provider takes it.
+pub(super) fn turns(
+    request: &ModelRequest,
+    provider: Provider,
+) -> Result<Vec<(Role, Vec<&Block>)>, ModelError> {
+    let sent = |block: &&Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Native { provider: theirs, .. } => *theirs == provider,
+        Block::ToolUse { .. } | Block::ToolResult { .. } => true,
+    };
+    let mut turns: Vec<(Role, Vec<&Block>)> = Vec::new();
+    for message in &request.messages {
+        let blocks = message.content.iter().filter(sent);
+        let mut blocks = blocks.peekable();
+        if blocks.peek().is_none() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some((role, joined)) if *role == message.role => joined.extend(blocks),
+            _ => turns.push((message.role, blocks.collect())),
+        }
+    }
+    check(&turns, request.max_output_tokens).map_err(ModelError::Unsendable)?;
+    // Results come first in the message that brings them.
+    for (_, blocks) in &mut turns {
+        blocks.sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
+    }
+    Ok(turns)
+}
+
+fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Unsendable> {
+    match turns.first() {
+        None => return Err(Unsendable::NoMessages),
+        Some((Role::Assistant, _)) => return Err(Unsendable::FirstMessageNotUser),
+        Some((Role::User, _)) if max_output_tokens == 0 => return Err(Unsendable::NoOutput),
+        Some((Role::User, _)) => {}
+    }
+    let mut open = BTreeSet::new();
+    for (role, blocks) in turns {
+        let mut called = BTreeSet::new();
+        for block in blocks {
+            match block {
+                Block::ToolUse { .. } if *role == Role::User => return Err(Unsendable::WrongRole),
+                Block::ToolResult { .. } if *role == Role::Assistant => return Err(Unsendable::WrongRole),
+                Block::ToolUse { id, .. } => {
+                    called.insert(id.as_str());
+                }
+                Block::ToolResult { tool_use_id, .. } if !open.remove(tool_use_id.as_str()) => {
+                    return Err(Unsendable::UnmatchedToolResult);
+                }
+                Block::ToolResult { .. } | Block::Text { .. } | Block::Native { .. } => {}
+            }
+        }
+        if !open.is_empty() {
+            return Err(Unsendable::UnansweredToolUse);
+        }
+        open = called;
+    }
+    if open.is_empty() { Ok(()) } else { Err(Unsendable::UnansweredToolUse) }
+}
+
+/// The input of a tool call from its pieces, joined. `start` stands where there was no piece. The error is a reason.
+pub(super) fn tool_input(json: &str, start: Value, whole: bool) -> Result<Value, String> {
+    if json.trim().is_empty() {
+        return match start {
+            _ if !whole => Err("the call is cut off".into()),
+            Value::Object(_) => Ok(start),
+            _ => Ok(Value::Object(Map::new())),
+        };
+    }
+    match serde_json::from_str(json) {
+        Ok(Value::Object(input)) => Ok(Value::Object(input)),
+        Ok(_) => Err("the arguments are not a JSON object".into()),
+        Err(error) if error.is_eof() => Err("the arguments are cut off".into()),
+        Err(error) => {
+            Err(format!("the arguments are not JSON: line {}, column {}", error.line(), error.column()))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

@@ -1,0 +1,255 @@
+use domain::models::{Message, ModelId, StopReason, ToolChoice};
+use serde_json::json;
+
+use super::super::Model;
+use super::super::anthropic::Anthropic;
+use super::super::fake::{Answer, Fake, Piece, limits, refuse, whole};
+use super::super::openai::{Dialect, FIRST_MODEL, OpenAi};
+use super::*;
+
+fn request(model: &str) -> ModelRequest {
+    ModelRequest {
+        model: ModelId::new(model),
+        system: vec![],
+        tools: vec![],
+        tool_choice: ToolChoice::Auto,
+        messages: vec![Message::user("Hello")],
+        max_output_tokens: 100,
+        cache_last_turn: false,
+    }
+}
+
+const HELLO: &str = r#"event: message_start
+data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":3,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Grüße 👋"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+/// The text of a call, or what it ended with, and how often it was sent.
+async fn outcome(
+    answers: impl IntoIterator<Item = Answer>,
+    limits: Limits,
+) -> (String, Option<ModelError>, usize) {
+    let fake = Fake::start(answers).await;
+    let (text, error) =
+        read(Anthropic::new(fake.anthropic().with_limits(limits)).stream(&request("m"))).await;
+    (text, error, fake.requests().len())
+}
+
+async fn read(mut events: EventStream) -> (String, Option<ModelError>) {
+    let (mut text, mut finished) = (String::new(), false);
+    while let Some(event) = events.next().await {
+        assert!(!finished, "nothing follows the end");
+        match event {
+            Ok(ModelEvent::TextDelta(delta)) => text.push_str(&delta),
+            Ok(ModelEvent::Finished { .. }) => finished = true,
+            Ok(_) => {}
+            Err(error) => {
+                assert!(events.next().await.is_none(), "nothing follows an error");
+                return (text, Some(error));
+            }
+        }
+    }
+    assert!(finished, "a stream without an error has an end");
+    (text, None)
+}
+
+#[tokio::test]
+async fn a_reply_is_read_however_it_is_framed() {
+    let hello = ("Grüße 👋".to_owned(), None, 1);
+    let comments = format!(": comment\n\n:\nretry: 3\nid: 7\n{HELLO}");
+    let variants = [
+        HELLO.to_owned(),
+        HELLO.replace('\n', "\r\n"),
+        HELLO.replace('\n', "\r"),
+        HELLO.replace("data: ", "data:"),
+        HELLO.replace("event: ", "event:"),
+        comments,
+        // One event's data over several lines.
+        HELLO.replace(r#","index":0"#, "\ndata: ,\"index\":0"),
+        // An event of a kind that will be invented, and one without data.
+        format!("event: tomorrow\ndata: {{\"type\":\"tomorrow\"}}\n\nevent: empty\n\ndata:\n\n{HELLO}"),
+        format!("\u{feff}{HELLO}"),
+        format!("{HELLO}data: after the end\n\n"),
+    ];
+    for text in variants {
+        assert_eq!(outcome([whole(&text)], limits()).await, hello, "{text}");
+    }
+    // Cut in the middle of characters, lines and line ends.
+    for size in [1, 2, 3, 7, 64] {
+        let bytes = HELLO.replace('\n', "\r\n").into_bytes();
+        let pieces = bytes.chunks(size).map(|chunk| Piece::Bytes(chunk.to_vec())).collect();
+        assert_eq!(outcome([Answer::Stream(pieces)], limits()).await, hello, "{size}");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_before_the_first_piece_is_tried_again() {
+    let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n";
+    let start = &HELLO[..HELLO.find("event: content_block_start").unwrap()];
+    let ok = || ("Grüße 👋".to_owned(), None, 2);
+    for failure in [
+        refuse(429, &[("retry-after-ms", "5")], "{}"),
+        refuse(429, &[("retry-after", "0")], "{}"),
+        refuse(500, &[], "{}"),
+        refuse(502, &[("content-type", "text/html")], "<html><h1>502 Bad Gateway</h1></html>"),
+        refuse(529, &[], ""),
+        refuse(400, &[("x-should-retry", "true")], "{}"),
+        whole(""),
+        whole(start),
+        whole(overloaded),
+        whole(&format!("{start}{overloaded}")),
+        Answer::Stream(vec![Piece::Break]),
+        Answer::Stream(vec![Piece::Bytes(start.into()), Piece::Break]),
+    ] {
+        assert_eq!(outcome([failure, whole(HELLO)], limits()).await, ok());
+    }
+}
+
+#[tokio::test]
+async fn what_no_try_can_help_is_not_tried_again() {
+    let check = async |answers: Vec<Answer>, expected: ModelError, sent: usize| {
+        assert_eq!(outcome(answers, limits()).await, (String::new(), Some(expected), sent));
+    };
+    check(vec![refuse(401, &[], "{}")], ModelError::Authentication, 1).await;
+    check(vec![refuse(500, &[("x-should-retry", "false")], "")], ModelError::Unexpected { status: 500 }, 1)
+        .await;
+    let hour = Some(Duration::from_secs(3600));
+    check(
+        vec![refuse(429, &[("retry-after", "3600")], "")],
+        ModelError::RateLimited { retry_after: hour },
+        1,
+    )
+    .await;
+    let server = || ModelError::Server { status: 503, retry_after: None };
+    check((0..3).map(|_| refuse(503, &[], "")).collect(), server(), 3).await;
+    let long = "x".repeat(1_000_000);
+    check((0..3).map(|_| refuse(503, &[], &long)).collect(), server(), 3).await;
+    check(
+        vec![refuse(307, &[("location", "http://127.0.0.1:1/")], "")],
+        ModelError::Unexpected { status: 307 },
+        1,
+    )
+    .await;
+    check(vec![whole("data: <html>\n\n")], ModelError::Malformed, 1).await;
+}
+
+#[tokio::test]
+async fn what_fails_after_the_first_piece_is_the_callers() {
+    let cut = |marker: &str| HELLO[..HELLO.find(marker).unwrap()].to_owned();
+    let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
+    let begun = cut("event: content_block_stop");
+    let check = async |pieces: Vec<Piece>, expected: ModelError| {
+        let limits = Limits { idle: Duration::from_millis(50), ..limits() };
+        let (text, error, sent) = outcome([Answer::Stream(pieces)], limits).await;
+        assert_eq!((text.as_str(), error, sent), ("Grüße 👋", Some(expected), 1));
+    };
+    let bytes = |text: &str| Piece::Bytes(text.into());
+    check(vec![bytes(&begun)], ModelError::Truncated).await;
+    check(vec![bytes(&cut("event: message_stop"))], ModelError::Truncated).await;
+    // The last frame lacks the blank line that ends it.
+    check(vec![bytes(HELLO.trim_end())], ModelError::Truncated).await;
+    check(vec![bytes(&begun), bytes(overloaded)], ModelError::Overloaded { retry_after: None }).await;
+    check(vec![bytes(&begun), Piece::Break], ModelError::ConnectionLost).await;
+    check(vec![bytes(&begun), Piece::Hang], ModelError::Timeout(TimeoutPhase::Idle)).await;
+}
+
+#[tokio::test]
+async fn nothing_is_waited_for_for_ever() {
+    let short = Duration::from_millis(40);
+    let once = Limits { retry: Retry { tries: 1, ..limits().retry }, ..limits() };
+    let (_, error, _) = outcome([Answer::Silence], Limits { first_byte: short, ..once }).await;
+    assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::FirstByte)));
+    let (_, error, _) = outcome([Answer::Stream(vec![Piece::Hang])], Limits { idle: short, ..once }).await;
+    assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::Idle)));
+    let deadline = Limits { deadline: short, ..limits() };
+    for answer in [
+        Answer::Silence,
+        Answer::Stream(vec![Piece::Hang]),
+        Answer::Stream(vec![Piece::Bytes(HELLO[..HELLO.len() - 40].into()), Piece::Hang]),
+        refuse(429, &[("retry-after", "60")], ""),
+    ] {
+        let (_, error, sent) = outcome([answer], deadline).await;
+        assert_eq!((error, sent), (Some(ModelError::Timeout(TimeoutPhase::Deadline)), 1));
+    }
+    let nobody = Endpoint::anthropic("http://127.0.0.1:1", "k").unwrap().with_limits(limits());
+    assert_eq!(read(Anthropic::new(nobody).stream(&request("m"))).await.1, Some(ModelError::Connection));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_dropped_closes_its_connection() {
+    let begun = HELLO[..HELLO.find("event: content_block_stop").unwrap()].to_owned();
+    let mut fake =
+        Fake::start([Answer::Stream(vec![Piece::Bytes(begun.into()), Piece::Hang]), Answer::Silence]).await;
+    let model = Anthropic::new(fake.anthropic());
+    let mut events = model.stream(&request("m"));
+    assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))));
+    drop(events);
+    fake.left.recv().await.unwrap();
+    // Also while the answer has not begun.
+    let mut events = model.stream(&request("m"));
+    assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
+    drop(events);
+    fake.left.recv().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_model_id_reaches_the_wire_unchanged() {
+    const DONE: &str = "data: {\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n\
+                        : OPENROUTER PROCESSING\n\ndata: [DONE]\n\n";
+    let ids = ["qwen3-max", "openai/o3-mini-high", "org::m", "llama3.2:1b"];
+    let fake = Fake::start(ids.map(|_| whole(DONE)).into_iter().chain([whole(DONE)])).await;
+    let model = OpenAi::new(fake.openai(), Dialect::COMPATIBLE);
+    for id in ids.into_iter().chain([FIRST_MODEL]) {
+        assert_eq!(read(model.stream(&request(id))).await, ("Hi".to_owned(), None), "{id}");
+    }
+    let sent: Vec<Value> = fake.requests().into_iter().map(|(_, body)| body["model"].clone()).collect();
+    assert_eq!(json!(sent), json!(["qwen3-max", "openai/o3-mini-high", "org::m", "llama3.2:1b", "first:7b"]));
+}
+
+#[tokio::test]
+async fn an_openai_reply_is_read_to_its_end() {
+    let fake = Fake::start([whole(
+        "data:{\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n\
+         data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\n\
+         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\r\n\r\ndata: [DONE]\r\n\r\n",
+    )])
+    .await;
+    let events: Vec<_> =
+        OpenAi::new(fake.openai(), Dialect::OPENAI).stream(&request("m")).try_collect().await.unwrap();
+    let usage = domain::models::Usage { input_tokens: 9, output_tokens: 2, ..Default::default() };
+    assert_eq!(
+        events,
+        [
+            ModelEvent::Started { model: ModelId::new("m") },
+            ModelEvent::TextDelta("Hi".into()),
+            ModelEvent::Usage(usage),
+            ModelEvent::Finished {
+                stop: StopReason::EndTurn,
+                assistant_blocks: vec![Block::text("Hi")],
+                usage,
+            },
+        ]
+    );
+}
+
+#[test]
+fn a_key_is_in_no_text() {
+    let endpoint = Endpoint::anthropic("http://localhost/", "sk-secret").unwrap();
+    assert!(!format!("{endpoint:?} {:?}", endpoint.headers).contains("sk-secret"));
+    assert_eq!(endpoint.base(), "http://localhost");
+}

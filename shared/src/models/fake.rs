@@ -1,0 +1,177 @@
+//! A server for tests: it refuses what the real ones refuse, answers what it was told to, and says what it was asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures::stream::{self, StreamExt};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{Endpoint, Limits, Retry, strict};
+
+/// What the server does about one request.
+pub enum Answer {
+    Refuse {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: String,
+    },
+    Stream(Vec<Piece>),
+    /// No headers, ever.
+    Silence,
+}
+
+/// One step of a streamed answer.
+#[derive(Clone)]
+pub enum Piece {
+    Bytes(Vec<u8>),
+    /// Nothing more, and no end.
+    Hang,
+    /// The connection breaks.
+    Break,
+}
+
+pub struct Fake {
+    pub address: String,
+    state: Shared,
+    /// Gets a unit whenever an answer's body is dropped before its end.
+    pub left: mpsc::UnboundedReceiver<()>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    answers: Arc<Mutex<VecDeque<Answer>>>,
+    requests: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+    left: mpsc::UnboundedSender<()>,
+}
+
+impl Fake {
+    pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let (sender, left) = mpsc::unbounded_channel();
+        let state = Shared {
+            answers: Arc::new(Mutex::new(answers.into_iter().collect())),
+            requests: Arc::default(),
+            left: sender,
+        };
+        let app = Router::new()
+            .route("/v1/{*path}", post(answer))
+            .route(
+                "/v1/models",
+                get(|| async { axum::Json(json!({"data": [{"id": "first:7b"}, {"id": "second"}]})) }),
+            )
+            .with_state(state.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { address, state, left }
+    }
+
+    pub fn anthropic(&self) -> Endpoint {
+        Endpoint::anthropic(&self.address, "key").unwrap().with_limits(limits())
+    }
+
+    pub fn openai(&self) -> Endpoint {
+        Endpoint::bearer(&format!("{}/v1/", self.address), Some("key")).unwrap().with_limits(limits())
+    }
+
+    pub fn requests(&self) -> Vec<(HeaderMap, Value)> {
+        self.state.requests.lock().unwrap().clone()
+    }
+}
+
+/// Long enough never to matter, except for the pauses, which are short.
+pub fn limits() -> Limits {
+    let retry =
+        Retry { tries: 3, first_pause: Duration::from_millis(1), longest_pause: Duration::from_millis(4) };
+    Limits { retry, ..Limits::default() }
+}
+
+/// A whole answer in one piece.
+pub fn whole(text: &str) -> Answer {
+    Answer::Stream(vec![Piece::Bytes(text.into())])
+}
+
+pub fn refuse(status: u16, headers: &[(&'static str, &str)], body: &str) -> Answer {
+    let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    Answer::Refuse { status, headers, body: body.to_owned() }
+}
+
+async fn answer(
+    State(state): State<Shared>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    state.requests.lock().unwrap().push((headers.clone(), body.clone()));
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let fault = match path.as_str() {
+        "messages" if header("x-api-key") != "key" => {
+            Some((401, "authentication_error", "invalid x-api-key".to_owned()))
+        }
+        "messages" if header("anthropic-version") != "2023-06-01" => {
+            Some((400, "invalid_request_error", "anthropic-version: header is required".to_owned()))
+        }
+        "messages" => strict::check(&body).err().map(|message| (400, "invalid_request_error", message)),
+        "chat/completions" if header("authorization") != "Bearer key" => {
+            Some((401, "invalid_request_error", "Incorrect API key provided: k**.".to_owned()))
+        }
+        "chat/completions" => None,
+        _ => Some((404, "not_found_error", path)),
+    };
+    if let Some((status, kind, message)) = fault {
+        let body =
+            json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"});
+        return (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
+    }
+    let next = state.answers.lock().unwrap().pop_front();
+    match next.expect("the test has an answer for every request") {
+        Answer::Refuse { status, headers, body } => {
+            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
+            for (name, value) in headers {
+                response.headers_mut().insert(name, value.parse().unwrap());
+            }
+            response
+        }
+        Answer::Silence => {
+            let _gone = Gone(state.left);
+            std::future::pending().await
+        }
+        Answer::Stream(pieces) => {
+            let gone = Gone(state.left);
+            let pieces = stream::iter(pieces).then(move |piece| {
+                let _held = &gone;
+                async move {
+                    // The pieces should arrive one by one.
+                    tokio::task::yield_now().await;
+                    match piece {
+                        Piece::Bytes(bytes) => Ok(bytes),
+                        Piece::Hang => std::future::pending().await,
+                        Piece::Break => Err(std::io::Error::other("broken on purpose")),
+                    }
+                }
+            });
+            Response::builder()
+                .header("content-type", "text/event-stream")
+                .body(Body::from_stream(pieces))
+                .unwrap()
+        }
+    }
+}
+
+/// Says when it is dropped.
+struct Gone(mpsc::UnboundedSender<()>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        // The test may be over.
+        let _ = self.0.send(());
+    }
+}

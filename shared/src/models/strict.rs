@@ -1,0 +1,205 @@
+//! What the Anthropic API refuses in a request, for the servers that stand in for it: the tests' fake and the demo model.
+//! A stand-in that takes everything would hide what fails in earnest.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The body of `POST /v1/messages`.
+///
+/// # Errors
+/// The message of the `invalid_request_error`.
+pub fn check(body: &Value) -> Result<(), String> {
+    const FIELDS: [&str; 8] =
+        ["model", "max_tokens", "stream", "system", "tools", "tool_choice", "messages", "metadata"];
+    let object = body.as_object().ok_or("the body must be a JSON object")?;
+    if let Some(unknown) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+        return Err(format!("{unknown}: Extra inputs are not permitted"));
+    }
+    if body["model"].as_str().is_none_or(str::is_empty) {
+        return Err("model: Field required".into());
+    }
+    if body["max_tokens"].as_u64().is_none_or(|tokens| tokens == 0) {
+        return Err("max_tokens: Field required, at least 1".into());
+    }
+    check_tools(body)?;
+    check_messages(&body["messages"])?;
+    check_cache(body)
+}
+
+fn check_tools(body: &Value) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for (index, tool) in items(&body["tools"]).iter().enumerate() {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
+            return Err(format!("tools.{index}.name: must match ^[a-zA-Z0-9_-]{{1,64}}$"));
+        }
+        if !names.insert(name) {
+            return Err("tools: Tool names must be unique.".into());
+        }
+        if tool["input_schema"]["type"] != "object" {
+            return Err(format!("tools.{index}.input_schema.type: must be 'object'"));
+        }
+    }
+    match (&body["tool_choice"], body["tool_choice"]["type"].as_str()) {
+        (Value::Null, _) => Ok(()),
+        _ if names.is_empty() => Err("tool_choice: may only be specified while providing tools".into()),
+        (_, Some("auto" | "any" | "none")) => Ok(()),
+        (choice, Some("tool")) if choice["name"].as_str().is_some_and(|name| names.contains(name)) => Ok(()),
+        _ => Err("tool_choice: must be auto, any, none or one of the tools".into()),
+    }
+}
+
+fn check_messages(messages: &Value) -> Result<(), String> {
+    if items(messages).is_empty() {
+        return Err("messages: at least one message is required".into());
+    }
+    let mut unanswered: BTreeSet<&str> = BTreeSet::new();
+    for (index, message) in items(messages).iter().enumerate() {
+        let role = message["role"].as_str().unwrap_or_default();
+        match (index, role) {
+            (0, "user") | (1.., "user" | "assistant") => {}
+            (0, _) => return Err("messages: first message must use the \"user\" role".into()),
+            _ => return Err(format!("messages.{index}.role: must be user or assistant")),
+        }
+        let blank = |text: &Value| text.as_str().is_none_or(|text| text.trim().is_empty());
+        let blocks = match &message["content"] {
+            Value::Array(blocks) if !blocks.is_empty() => blocks.as_slice(),
+            text @ Value::String(_) if !blank(text) => &[],
+            _ => return Err(format!("messages.{index}: all messages must have non-empty content")),
+        };
+        let mut calls = BTreeSet::new();
+        for (place, block) in blocks.iter().enumerate() {
+            let at = format!("messages.{index}.content.{place}");
+            match block["type"].as_str().unwrap_or_default() {
+                "text" if blank(&block["text"]) => {
+                    return Err("messages: text content blocks must contain non-whitespace text".into());
+                }
+                "tool_use" if role == "assistant" => {
+                    if !block["input"].is_object() {
+                        return Err(format!("{at}.tool_use.input: Input should be a valid dictionary"));
+                    }
+                    calls.insert(block["id"].as_str().unwrap_or_default());
+                }
+                "tool_result" if role == "user" => {
+                    if !unanswered.remove(block["tool_use_id"].as_str().unwrap_or_default()) {
+                        return Err(format!("{at}: unexpected `tool_use_id` found in `tool_result` blocks"));
+                    }
+                }
+                "text" | "image" | "document" => {}
+                "thinking" | "redacted_thinking" if role == "assistant" => {}
+                _ => return Err(format!("{at}.type: not allowed for the role {role}")),
+            }
+        }
+        if !unanswered.is_empty() {
+            return Err(format!(
+                "messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after"
+            ));
+        }
+        unanswered = calls;
+    }
+    if unanswered.is_empty() {
+        Ok(())
+    } else {
+        Err("messages: `tool_use` ids were found without `tool_result` blocks immediately after".into())
+    }
+}
+
+/// The marks in the order in which the prefix is made: tools, system, messages.
+fn check_cache(body: &Value) -> Result<(), String> {
+    let content = items(&body["messages"]).iter().flat_map(|message| items(&message["content"]));
+    let blocks = items(&body["tools"]).iter().chain(items(&body["system"])).chain(content);
+    let (mut marks, mut short) = (0, false);
+    for block in blocks.filter(|block| !block["cache_control"].is_null()) {
+        marks += 1;
+        let mark = &block["cache_control"];
+        if mark["type"] != "ephemeral"
+            || matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+        {
+            return Err("cache_control: must be ephemeral, and not on a thinking block".into());
+        }
+        match mark["ttl"].as_str().unwrap_or("5m") {
+            "5m" => short = true,
+            "1h" if short => {
+                return Err("cache_control: a ttl='1h' block must not come after a ttl='5m' block".into());
+            }
+            "1h" => {}
+            _ => return Err("cache_control.ttl: Input should be '5m' or '1h'".into()),
+        }
+    }
+    if marks > 4 {
+        return Err(format!("A maximum of 4 blocks with cache_control may be provided. Found {marks}."));
+    }
+    Ok(())
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request() -> Value {
+        json!({
+            "model": "m", "max_tokens": 1,
+            "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+            "tools": [{"name": "t", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "t", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "r"}]},
+            ],
+        })
+    }
+
+    #[test]
+    fn what_the_api_refuses_is_refused() {
+        assert_eq!(check(&request()), Ok(()));
+        let refused = |pointer: &str, value: Value, words: &str| {
+            let mut body = request();
+            if let Some(place) = body.pointer_mut(pointer) {
+                *place = value;
+            } else {
+                body[&pointer[1..]] = value;
+            }
+            let error = check(&body).expect_err(pointer);
+            assert!(error.contains(words), "{pointer}: {error}");
+        };
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let marked = |ttl: &str| json!({"type": "text", "text": "s", "cache_control": {"type": "ephemeral", "ttl": ttl}});
+        refused("/temperature", json!(1), "Extra inputs");
+        refused("/model", json!(""), "model");
+        refused("/max_tokens", Value::Null, "max_tokens");
+        refused("/max_tokens", json!(0), "max_tokens");
+        refused("/tools/0/name", json!("a b"), "name");
+        refused("/tools/0/input_schema", json!({}), "input_schema");
+        refused("/tools", json!([request()["tools"][0], request()["tools"][0]]), "unique");
+        refused("/tool_choice", json!({"type": "tool", "name": "x"}), "tool_choice");
+        refused("/tool_choice", json!({"type": "required"}), "tool_choice");
+        refused("/messages", json!([]), "at least one");
+        refused("/messages/0/role", json!("assistant"), "first message");
+        refused("/messages/2/role", json!("system"), "role");
+        refused("/messages/0/content", json!(" "), "non-empty");
+        refused("/messages/0/content", json!([text(" ")]), "non-whitespace");
+        refused("/messages/1/content/0/input", json!([]), "dictionary");
+        refused("/messages/2/content/0/tool_use_id", json!("2"), "unexpected");
+        refused("/messages/2/content", json!("never mind"), "without `tool_result`");
+        refused("/messages/1/role", json!("user"), "not allowed");
+        refused("/system", json!([marked("5m"), marked("1h")]), "must not come after");
+        refused("/system", json!([marked("2h")]), "ttl");
+        refused(
+            "/system",
+            json!([marked("1h"), marked("1h"), marked("1h"), marked("5m"), marked("5m")]),
+            "maximum of 4",
+        );
+        refused("/system/0/cache_control/type", json!("eternal"), "ephemeral");
+        let mut cut = request();
+        cut["messages"].as_array_mut().unwrap().pop();
+        assert!(check(&cut).is_err());
+    }
+}
