@@ -6,7 +6,7 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
-use domain::ids::{AssetId, Owner, ProposalId, RunId};
+use domain::ids::{AssetId, ChatId, MessageId, Owner, ProposalId, RunId};
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -42,16 +42,22 @@ impl BlobKey {
         Self(format!("{owner}/proposals/{proposal}"))
     }
 
-    /// Part of a record that is too large for an item; `name` tells it from the run's others.
+    /// The content of a message that is too large for an item.
     #[must_use]
-    pub fn run(owner: &Owner, run: RunId, name: &str) -> Self {
-        Self(format!("{owner}/runs/{run}/{name}"))
+    pub fn message(owner: &Owner, chat: ChatId, message: MessageId) -> Self {
+        Self(format!("{owner}/chats/{chat}/{message}"))
     }
 
-    /// An overflow of a record: `kind` and the record's own unique `name`.
+    /// All contents of a chat.
     #[must_use]
-    pub fn overflow(owner: &Owner, kind: &str, name: &str) -> Self {
-        Self(format!("{owner}/overflow/{kind}/{name}"))
+    pub fn chat_prefix(owner: &Owner, chat: ChatId) -> Self {
+        Self(format!("{owner}/chats/{chat}/"))
+    }
+
+    /// The result of a step that is too large for an item.
+    #[must_use]
+    pub fn step(owner: &Owner, run: RunId, step: u32) -> Self {
+        Self(format!("{owner}/runs/{run}/{step:04}"))
     }
 
     #[must_use]

@@ -21,6 +21,7 @@ pub mod lambda;
 pub mod models;
 pub mod page;
 pub mod problem;
+pub mod respond;
 pub mod store;
 pub mod stream;
 

@@ -4,11 +4,14 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use domain::ids::Owner;
 use domain::validate::FieldErrors;
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::problem::{Error, Result};
+use crate::store::table::Found;
+use crate::store::{StoreError, Versioned};
 
 pub const DEFAULT_LIMIT: usize = 50;
 pub const MAX_LIMIT: usize = 200;
@@ -92,6 +95,53 @@ fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
     let mut tag = [0; 8];
     tag.copy_from_slice(&hash[..8]);
     tag
+}
+
+/// One page of the records for which `keep` holds, read by `query` (after a sort key, at most so many). A page may be
+/// short while there is more: a filter never makes a request read without a limit.
+///
+/// # Errors
+/// 400 for a limit or cursor that is none, and whatever `query` fails with.
+pub async fn filtered<'a, T>(
+    owner: &Owner,
+    list: &str,
+    page: &PageQuery,
+    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
+    keep: impl Fn(&T) -> bool,
+) -> Result<Page<Versioned<T>>> {
+    /// How many queries one page may take.
+    const QUERIES: usize = 10;
+    let limit = page.limit()?;
+    let mut after = page.after(owner, list)?;
+    let mut data = Vec::new();
+    for _ in 0..QUERIES {
+        let found = query(after.take(), limit).await?;
+        let end = found.last.is_none();
+        after = found.last;
+        for (sort_key, record) in found.items {
+            if !keep(&record.value) {
+                continue;
+            }
+            data.push(record);
+            if data.len() == limit {
+                after = Some(sort_key);
+                break;
+            }
+        }
+        if end && data.len() < limit {
+            return Ok(Page { data, next_cursor: None, has_more: false });
+        }
+        if data.len() == limit {
+            break;
+        }
+    }
+    // A full page may end exactly at the end: one more look keeps `has_more` true to its word.
+    let more = match &after {
+        None => false,
+        Some(sort_key) => !query(Some(sort_key.clone()), 1).await?.items.is_empty(),
+    };
+    let next_cursor = after.filter(|_| more).map(|sort_key| cursor(owner, list, &sort_key));
+    Ok(Page { data, has_more: next_cursor.is_some(), next_cursor })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! - [`runs`]: a turn or an occurrence, and the events by which it is followed
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`models`]: requests, replies, usage and prices, in no provider's dialect
+//! - [`theme`]: which files and lines of a shop's theme a request is about
 //! - [`accounts`]: API keys and spending ceilings
 
 pub mod accounts;
@@ -21,5 +22,6 @@ pub mod ids;
 pub mod models;
 pub mod runs;
 pub mod schedule;
+pub mod theme;
 pub mod tools;
 pub mod validate;

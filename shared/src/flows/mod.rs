@@ -1,4 +1,9 @@
 //! What the functions do: load, let the domain decide, perform.
 
+pub mod actions;
+pub mod agents;
+pub mod assets;
+pub mod chats;
+pub mod edit;
 pub mod proposals;
 pub mod run_view;

@@ -137,3 +137,15 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
         },
     })
 }
+
+/// Throws a proposal away. One that is gone is no error.
+///
+/// # Errors
+/// When the table or the bucket does not answer; the call can be made again.
+pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
+    cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?;
+    if let Some(proposal) = cx.store.proposal(owner, id, Timestamp::MIN).await? {
+        let _ = cx.store.delete_proposal(owner, &proposal).await?;
+    }
+    Ok(())
+}

@@ -13,9 +13,9 @@ use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Wr
 pub struct StoredMessage {
     #[serde(flatten)]
     pub message: ChatMessage,
-    /// Name of the object that holds the content; then the record's is empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overflow: Option<String>,
+    /// The content lies in S3, and the record's is empty.
+    #[serde(default)]
+    pub overflow: bool,
 }
 
 /// Something that a chat led to.

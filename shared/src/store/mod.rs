@@ -6,7 +6,7 @@
 pub mod keys;
 pub mod table;
 
-//mod actions;
+mod actions;
 mod agents;
 mod api_keys;
 mod assets;

@@ -13,10 +13,10 @@ use dynoxide::{Database, server};
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use super::served::STOP_GRACE;
+
 /// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
-/// How long requests under way may go on after the stop, before their connections are cut.
-const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// Why the table engine did not start. Messages follow "failed to …".
 #[derive(Debug, thiserror::Error)]

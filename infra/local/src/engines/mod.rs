@@ -6,20 +6,23 @@ pub mod data_dir;
 mod digest;
 mod dynamo;
 mod events;
+pub mod faults;
 pub mod queue;
 mod s3;
+mod served;
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use hyper_util::service::TowerToHyperService;
 
 use data_dir::{DataDir, DataDirError};
 use dynamo::Dynamo;
+use faults::{FaultConfig, Faults};
 use queue::{DeadLetterError, Queue, QueueConfig};
+use served::Served;
 
 pub use dynamo::DynamoError;
 pub use s3::{ObjectCreated, Upload, Uploads};
@@ -58,6 +61,8 @@ pub struct EnginesConfig {
     pub bus: String,
     pub queues: Vec<QueueConfig>,
     pub rules: Vec<RuleConfig>,
+    /// Puts what goes wrong on AWS between the platform and the table and bucket.
+    pub faults: Option<FaultConfig>,
 }
 
 /// Why the engines did not start. Messages are one line and follow "failed to …".
@@ -86,9 +91,18 @@ pub struct Engines {
     bucket: s3::Bucket,
     s3: Served,
     events: Served,
+    faulty: Option<Faulty>,
     queues: HashMap<String, Queue>,
     /// Declared last: the folder is let go when nothing uses it any more.
     _place: Place,
+}
+
+/// The proxies before the table and the bucket.
+#[derive(Debug)]
+struct Faulty {
+    faults: Faults,
+    dynamo: Served,
+    s3: Served,
 }
 
 /// Keeps the folder ours.
@@ -121,6 +135,7 @@ impl Place {
 impl Engines {
     /// Starts everything; when this returns, every engine answers.
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
+        let serve = |engine| move |source| EngineError::Serve { engine, source };
         let place = Place::open(&config.data)?;
         let kept = matches!(place, Place::Kept(_));
 
@@ -129,7 +144,9 @@ impl Engines {
 
         let bucket = s3::Bucket::open(&place.path().join("bucket"), &config.bucket, kept)
             .map_err(|source| EngineError::Bucket { bucket: config.bucket.clone(), source })?;
-        let s3 = Served::start("bucket", bucket.router(ACCESS_KEY, SECRET_KEY)).await?;
+        let s3 = Served::start(TowerToHyperService::new(bucket.router(ACCESS_KEY, SECRET_KEY)))
+            .await
+            .map_err(serve("bucket"))?;
 
         let dead_letters = place.path().join("dead-letters");
         std::fs::create_dir_all(&dead_letters)
@@ -144,19 +161,27 @@ impl Engines {
             let queue = queues.get(&queue).ok_or(EngineError::UnknownQueue(queue))?.clone();
             rules.push(events::Rule { source, detail_types, queue });
         }
-        let events = Served::start("bus", events::router(config.bus, rules)).await?;
+        let events = Served::start(TowerToHyperService::new(events::router(config.bus, rules)))
+            .await
+            .map_err(serve("bus"))?;
 
-        Ok(Self { dynamo, bucket, s3, events, queues, _place: place })
+        let faulty = match &config.faults {
+            Some(faults) => {
+                Some(Faulty::start(faults, dynamo.address(), s3.address).await.map_err(serve("faults"))?)
+            }
+            None => None,
+        };
+        Ok(Self { dynamo, bucket, s3, events, faulty, queues, _place: place })
     }
 
     /// For `AWS_ENDPOINT_URL_DYNAMODB`.
     pub fn dynamo_url(&self) -> String {
-        url(self.dynamo.address())
+        url(self.faulty.as_ref().map_or(self.dynamo.address(), |faulty| faulty.dynamo.address))
     }
 
     /// For `AWS_ENDPOINT_URL_S3`; clients must address the bucket by path.
     pub fn s3_url(&self) -> String {
-        url(self.s3.address)
+        url(self.faulty.as_ref().map_or(self.s3.address, |faulty| faulty.s3.address))
     }
 
     /// For `AWS_ENDPOINT_URL_EVENTBRIDGE`.
@@ -174,6 +199,11 @@ impl Engines {
         self.bucket.subscribe()
     }
 
+    /// The faults before the table and the bucket, if they were asked for.
+    pub fn faults(&self) -> Option<&Faults> {
+        self.faulty.as_ref().map(|faulty| &faulty.faults)
+    }
+
     /// Deletes the items whose `ttl` has passed now, instead of within the minute; answers how many.
     pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
         self.dynamo.sweep_expired().await
@@ -181,7 +211,11 @@ impl Engines {
 
     /// Stops serving, closes the files and lets the data folder go.
     pub async fn shutdown(self) {
-        let Self { mut dynamo, s3, events, _place: place, .. } = self;
+        let Self { mut dynamo, s3, events, faulty, _place: place, .. } = self;
+        if let Some(Faulty { dynamo, s3, .. }) = faulty {
+            dynamo.stop().await;
+            s3.stop().await;
+        }
         s3.stop().await;
         events.stop().await;
         let stopped = tokio::task::spawn_blocking(move || {
@@ -198,34 +232,11 @@ fn url(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// A router on a loopback port; dropping it stops accepting.
-#[derive(Debug)]
-struct Served {
-    address: SocketAddr,
-    task: JoinHandle<()>,
-}
-
-impl Served {
-    async fn start(engine: &'static str, router: axum::Router) -> Result<Self, EngineError> {
-        let serve = |source| EngineError::Serve { engine, source };
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(serve)?;
-        let address = listener.local_addr().map_err(serve)?;
-        let task = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!(engine, %error, "an engine stopped serving");
-            }
-        });
-        Ok(Self { address, task })
-    }
-
-    async fn stop(mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.task.abort();
+impl Faulty {
+    async fn start(config: &FaultConfig, dynamo: SocketAddr, s3: SocketAddr) -> io::Result<Self> {
+        let faults = Faults::new(config);
+        let dynamo = Served::start(faults::proxy(faults::Engine::Table, dynamo, faults.clone())).await?;
+        let s3 = Served::start(faults::proxy(faults::Engine::Bucket, s3, faults.clone())).await?;
+        Ok(Self { faults, dynamo, s3 })
     }
 }

@@ -1,5 +1,7 @@
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{Delete, ObjectIdentifier};
+use aws_smithy_types::DateTime;
 use lamplighter_local::engines::{DataLocation, Engines};
 
 use crate::harness::{BUCKET, config, engines, s3};
@@ -193,5 +195,111 @@ async fn ranges_and_preconditions_of_reads() {
     assert_eq!(unchanged.raw_response().unwrap().status().as_u16(), 304);
     let changed = read().if_match("\"another\"").send().await.unwrap_err();
     assert_eq!(changed.code(), Some("PreconditionFailed"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn listings_page_fold_and_encode() {
+    let engines = engines().await;
+    let client = s3(&engines);
+    for key in ["a/1", "a/2", "a/b/3", "c", "d e", "d/4"] {
+        put(&client, key, b"hello").await;
+    }
+    let mut pages =
+        client.list_objects_v2().bucket(BUCKET).delimiter("/").into_paginator().page_size(1).send();
+    let (mut keys, mut prefixes, mut count) = (Vec::new(), Vec::new(), 0);
+    while let Some(page) = pages.next().await {
+        let page = page.unwrap();
+        assert_eq!(page.key_count(), Some(1));
+        keys.extend(page.contents().iter().map(|object| object.key().unwrap().to_owned()));
+        prefixes.extend(page.common_prefixes().iter().map(|prefix| prefix.prefix().unwrap().to_owned()));
+        count += 1;
+    }
+    assert_eq!(keys, ["c", "d e"]);
+    assert_eq!(prefixes, ["a/", "d/"]);
+    assert_eq!(count, 4);
+
+    let listed =
+        client.list_objects_v2().bucket(BUCKET).prefix("a/").start_after("a/1").send().await.unwrap();
+    let first = &listed.contents()[0];
+    assert_eq!(listed.contents().len(), 2);
+    assert_eq!((first.key(), first.size()), (Some("a/2"), Some(5)));
+    assert_eq!(first.e_tag(), Some("\"5d41402abc4b2a76b9719d911017c592\""));
+    let head = client.head_object().bucket(BUCKET).key("a/2").send().await.unwrap();
+    assert_eq!(first.last_modified().map(DateTime::secs), head.last_modified().map(DateTime::secs));
+
+    let encoded = client.list_objects_v2().bucket(BUCKET).prefix("d ");
+    let encoded = encoded.encoding_type(aws_sdk_s3::types::EncodingType::Url).send().await.unwrap();
+    assert_eq!(encoded.contents()[0].key(), Some("d%20e"));
+    let wrong = client.list_objects_v2().bucket(BUCKET).continuation_token("made up").send().await;
+    assert_eq!(wrong.unwrap_err().code(), Some("InvalidArgument"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn deleting_many_and_what_is_not_there() {
+    let engines = engines().await;
+    let client = s3(&engines);
+    for key in ["a", "b", "c"] {
+        put(&client, key, b"hello").await;
+    }
+    let objects = ["a", "absent", "b"].map(|key| ObjectIdentifier::builder().key(key).build().unwrap());
+    let delete = Delete::builder().set_objects(Some(objects.to_vec())).build().unwrap();
+    let deleted = client.delete_objects().bucket(BUCKET).delete(delete).send().await.unwrap();
+    let keys: Vec<_> = deleted.deleted().iter().map(|object| object.key().unwrap()).collect();
+    assert_eq!(keys, ["a", "absent", "b"]);
+    client.delete_object().bucket(BUCKET).key("absent").send().await.unwrap();
+    let changed = client.delete_object().bucket(BUCKET).key("c").if_match("\"another\"").send().await;
+    assert_eq!(changed.unwrap_err().code(), Some("PreconditionFailed"));
+    let listed = client.list_objects_v2().bucket(BUCKET).send().await.unwrap();
+    assert_eq!(listed.contents().iter().map(|object| object.key().unwrap()).collect::<Vec<_>>(), ["c"]);
+    let bucket = client.list_objects_v2().bucket("another").send().await.unwrap_err();
+    assert_eq!(bucket.code(), Some("NoSuchBucket"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_copy_takes_the_metadata_along_or_replaces_it() {
+    let engines = engines().await;
+    let client = s3(&engines);
+    let original = client.put_object().bucket(BUCKET).key("from/ä b").body(ByteStream::from_static(b"hello"));
+    original.content_type("text/plain").metadata("by", "me").send().await.unwrap();
+    let copy = |to: &str| {
+        let source = format!("{BUCKET}/from/%C3%A4%20b");
+        client.copy_object().bucket(BUCKET).copy_source(source).key(to)
+    };
+    let copied = copy("same").send().await.unwrap();
+    assert_eq!(copied.copy_object_result().unwrap().e_tag(), Some("\"5d41402abc4b2a76b9719d911017c592\""));
+    let replace = copy("replaced").metadata_directive(aws_sdk_s3::types::MetadataDirective::Replace);
+    replace.content_type("text/html").send().await.unwrap();
+    for (key, content_type, by) in [("same", "text/plain", Some("me")), ("replaced", "text/html", None)] {
+        let read = client.get_object().bucket(BUCKET).key(key).send().await.unwrap();
+        assert_eq!(read.content_type(), Some(content_type));
+        assert_eq!(read.metadata().and_then(|metadata| metadata.get("by").map(String::as_str)), by);
+        assert_eq!(read.body.collect().await.unwrap().to_vec(), b"hello");
+    }
+    let absent =
+        client.copy_object().bucket(BUCKET).copy_source(format!("{BUCKET}/absent")).key("x").send().await;
+    assert_eq!(absent.unwrap_err().code(), Some("NoSuchKey"));
+    engines.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_crash_s_leftovers_are_cleared_away_and_a_damaged_object_stands_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = config(DataLocation::Folder(folder.path().to_owned()));
+    let engines = Engines::start(at.clone()).await.unwrap();
+    put(&s3(&engines), "whole", b"hello").await;
+    engines.shutdown().await;
+    let bucket = folder.path().join("bucket");
+    std::fs::write(bucket.join("staging/half"), "a body that never").unwrap();
+    std::fs::write(bucket.join("objects/damaged"), "no object").unwrap();
+
+    let engines = Engines::start(at).await.unwrap();
+    let client = s3(&engines);
+    assert_eq!(std::fs::read_dir(bucket.join("staging")).unwrap().count(), 0);
+    let listed = client.list_objects_v2().bucket(BUCKET).send().await.unwrap();
+    assert_eq!(listed.contents().iter().map(|object| object.key().unwrap()).collect::<Vec<_>>(), ["whole"]);
+    assert_eq!(get(&client, "whole").await, b"hello");
     engines.shutdown().await;
 }

@@ -31,6 +31,7 @@ pub fn config(data: DataLocation) -> EnginesConfig {
             detail_types: vec!["occurrence.due".into()],
             queue: QUEUE.into(),
         }],
+        faults: None,
     }
 }
 
@@ -61,6 +62,11 @@ pub fn dynamo_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_dynamodb:
 
 pub fn s3(engines: &Engines) -> aws_sdk_s3::Client {
     s3_with(engines, RetryConfig::disabled())
+}
+
+pub fn s3_at(url: &str) -> aws_sdk_s3::Client {
+    let config = sdk_config!(aws_sdk_s3, url, RetryConfig::disabled()).force_path_style(true);
+    aws_sdk_s3::Client::from_conf(config.build())
 }
 
 pub fn s3_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_s3::Client {

@@ -1,7 +1,13 @@
 //! The engines, driven through the AWS SDKs as the platform drives them.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test, in helpers as well")]
+
 mod bucket;
 mod bus;
+mod crash;
+mod faults;
 mod harness;
+mod integrity;
 mod queue;
 mod table;
+mod uploads;

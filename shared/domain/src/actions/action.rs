@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::occurrence::Occurrence;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
@@ -38,6 +39,18 @@ pub struct Action {
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Action {
+    /// When to look at it next: the first of its next fire time (with jitter) and of what its live run waits for. `live` is
+    /// the occurrence `live_run`. `None` while there is nothing to do before somebody does something.
+    #[must_use]
+    pub fn wake_at(&self, live: Option<&Occurrence>) -> Option<Timestamp> {
+        let fire =
+            self.schedule.as_ref().zip(self.next_due).map(|(schedule, due)| schedule.wake_at(self.id, due));
+        let run = live.filter(|live| Some(live.run_id) == self.live_run).and_then(Occurrence::wake_at);
+        fire.into_iter().chain(run).min()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]

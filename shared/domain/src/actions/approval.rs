@@ -51,3 +51,110 @@ fn canonical(value: &Value) -> String {
         scalar => scalar.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::samples::{defined, tools};
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_same_for_ever() {
+        let cases = [
+            (Value::Null, "b02b1f5604e48c3fbb705dc483c1ea01bae32855e0a3e56962dfc529c0bc1af6"),
+            (
+                json!({"cron": "0 9 * * MON-FRI", "timezone": "Europe/Berlin"}),
+                "5ee51a22c5837e4e5dd34100169665f04a84f89f3866e37efd269e19d472e5f0",
+            ),
+        ];
+        for (schedule, expected) in cases {
+            assert_eq!(approval_hash(&defined(&schedule), &tools()), expected, "{schedule}");
+        }
+    }
+
+    #[test]
+    fn canonical_json_sorts_keys_and_keeps_values_apart() {
+        let cases = [
+            (
+                r#"{"b":1,"a":{"d":[2,{"y":null,"x":true}],"c":"\"é\n"}}"#,
+                r#"{"a":{"c":"\"é\n","d":[2,{"x":true,"y":null}]},"b":1}"#,
+            ),
+            (r#"[ 1, 1.0, "1", [] , {} ]"#, r#"[1,1.0,"1",[],{}]"#),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(canonical(&serde_json::from_str(text).unwrap()), expected);
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((".{0,4}", inner), 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_json_is_json_and_tells_values_apart(a in any_json(), b in any_json()) {
+            prop_assert_eq!(serde_json::from_str::<Value>(&canonical(&a)).unwrap(), a.clone());
+            prop_assert_eq!(canonical(&a) == canonical(&b), a == b);
+        }
+
+        #[test]
+        fn any_change_of_what_is_bound_changes_the_hash_and_nothing_else_does(
+            text in "[a-z]{1,12}",
+            other in "[a-z]{1,12}",
+            schema in any_json(),
+            other_schema in any_json(),
+        ) {
+            prop_assume!(text != other && schema != other_schema);
+            let mut action = defined(&json!({"every": "1h"}));
+            action.task_config.instructions = text.clone();
+            action.task_config.expected_output = text.clone();
+            action.grants = vec![text.clone()];
+            let tools = [
+                ToolSpecForHash { name: text.clone(), schema: schema.clone() },
+                ToolSpecForHash { name: other.clone(), schema: schema.clone() },
+            ];
+            let hash = approval_hash(&action, &tools);
+
+            let mut unbound = action.clone();
+            unbound.title = other.clone();
+            unbound.description = other.clone();
+            unbound.version += 1;
+            let [first, second] = tools.clone();
+            prop_assert_eq!(approval_hash(&unbound, &[second.clone(), first.clone()]), hash.clone());
+
+            let changes: [fn(&mut Action, &str); 7] = [
+                |action, text| action.task_config.instructions = text.into(),
+                |action, text| action.task_config.expected_output = text.into(),
+                |action, text| action.grants = vec![text.into()],
+                |action, text| action.grants.push(text.into()),
+                |action, _| action.schedule = None,
+                |action, _| action.model_tier = crate::models::ModelTier::Deep,
+                |action, _| action.budget.per_run_micros += 1,
+            ];
+            for (n, change) in changes.iter().enumerate() {
+                let mut changed = action.clone();
+                change(&mut changed, &other);
+                prop_assert_ne!(approval_hash(&changed, &tools), hash.clone(), "change {}", n);
+            }
+            let renamed = ToolSpecForHash { name: format!("{text}{other}"), ..first.clone() };
+            let reshaped = ToolSpecForHash { schema: other_schema, ..first.clone() };
+            let others = [vec![], vec![first.clone()], vec![renamed, second.clone()], vec![reshaped, second.clone()], vec![first.clone(), second, first]];
+            for tools in others {
+                prop_assert_ne!(approval_hash(&action, &tools), hash.clone());
+            }
+        }
+    }
+}

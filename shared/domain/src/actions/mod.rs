@@ -15,14 +15,22 @@
 pub mod action;
 pub mod approval;
 pub mod occurrence;
+#[cfg(test)]
+mod occurrence_tests;
 pub mod plan;
+#[cfg(test)]
+mod plan_tests;
 pub mod reason;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod simulation;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod why;
+#[cfg(test)]
+mod why_tests;
 
 pub use action::{
     Action, ActionPatch, ActionState, Approval, Budget, NewAction, Priority, TaskConfig, TaskConfigPatch,

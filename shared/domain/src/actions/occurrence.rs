@@ -296,6 +296,16 @@ impl Occurrence {
         }
     }
 
+    /// When an executor should be sent for it: when it may begin, or when its lease has run out.
+    #[must_use]
+    pub const fn wake_at(&self) -> Option<Timestamp> {
+        match self.state {
+            OccurrenceState::Due => Some(self.not_before),
+            OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until,
+            _ => None,
+        }
+    }
+
     /// Whether a claim at `now` would be granted.
     #[must_use]
     pub fn may_claim(&self, now: Timestamp, max_attempts: u32) -> bool {

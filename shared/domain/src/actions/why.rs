@@ -1,10 +1,11 @@
 //! What became of a due time, in words and as data.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::action::{Action, ActionState};
-use super::occurrence::{Occurrence, OccurrenceState};
+use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 use super::plan::approximately;
 use super::reason::ReasonCode;
 use crate::ids::RunId;
@@ -55,8 +56,10 @@ pub enum WhyCode {
     NotApproved,
     /// The action became due only afterwards.
     BeforeItWasDue,
-    /// The action ended before it.
+    /// The schedule or the action has ended.
     AfterItEnded,
+    /// It has passed, and there is no occurrence. It was asked for without its occurrence, or that has expired.
+    NoRecord,
     Paused,
     Dismissed,
 }
@@ -76,7 +79,7 @@ pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now:
         previous_due: previous,
         next_due: next,
     };
-    let show = |instant: Timestamp| show(action, instant);
+
     (why.code, why.sentence) = match occurrence {
         Some(occurrence) => {
             why.due_at = Some(occurrence.due_at);
@@ -87,19 +90,23 @@ pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now:
         None => {
             let fire_time = fire_time_at(action, at);
             why.due_at = fire_time;
-            of_action(action, fire_time, at, now, &nearest_words(previous, next, &show))
+            of_action(action, fire_time, at, now, &nearest_words(action, previous, next))
         }
     };
     why
 }
 
 fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
-    let subject = format!("The run that was due {}", show(action, occurrence.due_at));
+    let due = show(action, occurrence.due_at);
+    let subject = match occurrence.kind {
+        OccurrenceKind::Manual => format!("The run that was started by hand {due}"),
+        OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => format!("The run that was due {due}"),
+    };
     let reason = occurrence.reason.as_deref().unwrap_or("no reason was noted");
-    let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", show(action, at)));
+    let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", brief(action, at)));
     let attempts = match occurrence.attempts {
         0 | 1 => String::new(),
-        attempts => format!(" at attempt {attempts}"),
+        attempts => format!(" on attempt {attempts}"),
     };
     match occurrence.state {
         OccurrenceState::Succeeded => (WhyCode::Ran, format!("{subject} succeeded{ended}{attempts}.")),
@@ -107,12 +114,12 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease_until {
             Some(lease) if lease < now => (
                 WhyCode::AboutToRun,
-                format!("{subject} lost its executor {}, and will be taken up again.", show(action, lease)),
+                format!("{subject} lost its executor {}, and will be taken up again.", brief(action, lease)),
             ),
             _ => {
                 let since = occurrence.started_at.map_or_else(
-                    || " has been claimed, and is about to begin".to_owned(),
-                    |at| format!(" has been running since {}", show(action, at)),
+                    || " has been claimed and is about to begin".to_owned(),
+                    |at| format!(" began {} and is running", brief(action, at)),
                 );
                 (WhyCode::Running, format!("{subject}{since}{attempts}."))
             }
@@ -121,14 +128,14 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             WhyCode::AboutToRun,
             format!(
                 "{subject} failed{attempts} ({reason}) and is tried again {}.",
-                show(action, occurrence.not_before)
+                brief(action, occurrence.not_before)
             ),
         ),
         OccurrenceState::Due if occurrence.not_before > now => (
             WhyCode::AboutToRun,
             format!(
                 "{subject} waits for its turn, and begins {} at the earliest.",
-                show(action, occurrence.not_before)
+                brief(action, occurrence.not_before)
             ),
         ),
         OccurrenceState::Due => {
@@ -176,11 +183,11 @@ fn of_action(
         return match ended {
             Some(end) => (
                 WhyCode::AfterItEnded,
-                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", show(action, end)),
+                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", brief(action, end)),
             ),
             None => (
                 WhyCode::NotAFireTime,
-                format!("{} is not a fire time of the schedule.{nearest}", capital(&asked)),
+                format!("Nothing is due {asked}: that is not a fire time of the schedule.{nearest}"),
             ),
         };
     };
@@ -188,7 +195,7 @@ fn of_action(
     if due_at <= anchor && schedule.is_recurring() {
         return (
             WhyCode::BeforeItWasDue,
-            format!("Nothing was due {due}: the action became due only {}.", show(action, anchor)),
+            format!("Nothing was due {due}: the action became due only {}.", brief(action, anchor)),
         );
     }
     let cursor = action.next_due;
@@ -206,7 +213,7 @@ fn of_action(
             let wake_at = schedule.wake_at(action.id, due_at);
             if wake_at > now {
                 let jitter = if wake_at > due_at {
-                    format!(", and starts {}", show(action, wake_at))
+                    format!(", and starts {}", brief(action, wake_at))
                 } else {
                     String::new()
                 };
@@ -219,12 +226,10 @@ fn of_action(
                 )
             }
         }
-        _ => (
+        (_, Some(_)) => (WhyCode::NoRecord, format!("What became of the due time {due} is not on record.")),
+        (state, None) => (
             WhyCode::AfterItEnded,
-            format!(
-                "Nothing was due {due}: the action was {} then, and there is no record.",
-                spoken(action.state)
-            ),
+            format!("Nothing is on record of a run due {due}: the action is {}.", spoken(state)),
         ),
     }
 }
@@ -241,7 +246,9 @@ fn fire_time_at(action: &Action, at: Timestamp) -> Option<Timestamp> {
 /// The fire times next to `at`, on either side.
 fn neighbours(action: &Action, at: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
     let (Some(schedule), Some(anchor)) = (&action.schedule, action.anchor) else { return (None, None) };
-    (last_before(schedule, anchor, at), schedule.next_after(anchor, at))
+    // Before the anchor the schedule was not due. A single appointment may have passed only just before.
+    let since = |due: &Timestamp| *due > anchor || !schedule.is_recurring();
+    (last_before(schedule, anchor, at).filter(since), schedule.next_after(anchor, at))
 }
 
 /// The last fire time before `at`, looked for in windows that grow from an hour to the age of the schedule.
@@ -263,32 +270,32 @@ fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<
     }
 }
 
-fn nearest_words(
-    previous: Option<Timestamp>,
-    next: Option<Timestamp>,
-    show: &impl Fn(Timestamp) -> String,
-) -> String {
+fn nearest_words(action: &Action, previous: Option<Timestamp>, next: Option<Timestamp>) -> String {
     match (previous, next) {
-        (Some(previous), Some(next)) => format!(" The nearest are {} and {}.", show(previous), show(next)),
-        (Some(only), None) | (None, Some(only)) => format!(" The nearest is {}.", show(only)),
+        (Some(previous), Some(next)) => {
+            format!(" The nearest are {} and {}.", brief(action, previous), brief(action, next))
+        }
+        (Some(only), None) | (None, Some(only)) => format!(" The nearest is {}.", brief(action, only)),
         (None, None) => String::new(),
     }
 }
 
-/// "on 2026-11-02 at 09:00 (Europe/Berlin)"
+/// "at 2026-11-02 09:00 (Europe/Berlin)"
 fn show(action: &Action, instant: Timestamp) -> String {
-    let utc = jiff::tz::TimeZone::UTC;
-    let zone = action.schedule.as_ref().map_or(&utc, |schedule| schedule.time_zone());
-    let zoned = instant.to_zoned(zone.clone());
-    let format = if zoned.second() == 0 { "on %Y-%m-%d at %H:%M" } else { "on %Y-%m-%d at %H:%M:%S" };
-    format!("{} ({})", zoned.strftime(format), zone.iana_name().unwrap_or("UTC"))
+    format!("{} ({})", brief(action, instant), zone(action).iana_name().unwrap_or("UTC"))
+}
+
+/// "at 2026-11-02 09:00", after a time that named the zone.
+fn brief(action: &Action, instant: Timestamp) -> String {
+    let zoned = instant.to_zoned(zone(action));
+    let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };
+    zoned.strftime(format).to_string()
+}
+
+fn zone(action: &Action) -> TimeZone {
+    action.schedule.as_ref().map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
 }
 
 fn spoken(state: ActionState) -> String {
     state.as_str().replace('_', " ")
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }

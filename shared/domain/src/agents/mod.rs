@@ -18,7 +18,7 @@ pub const MAX_INSTRUCTIONS: usize = 20_000;
 pub const MAX_BUDGET_MICROS: i64 = 1_000_000_000;
 
 /// An agent as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Agent {
     pub agent_id: AgentId,
     pub name: String,

@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn keys_fold_at_the_delimiter_whatever_the_page_size() {
         let keys = ["a", "a/", "a/b", "a/b/c", "a/c", "a\u{10ffff}/x", "b//c", "b/c", "ä/ö", "z"];
-        let cases: [(&str, Option<&str>, &[&str], &[&str]); 6] = [
+        type Case<'a> = (&'a str, Option<&'a str>, &'a [&'a str], &'a [&'a str]);
+        let cases: [Case; 6] = [
             ("", None, &keys, &[]),
             ("", Some("/"), &["a", "z"], &["a/", "a\u{10ffff}/", "b/", "ä/"]),
             ("a/", Some("/"), &["a/", "a/b", "a/c"], &["a/b/"]),

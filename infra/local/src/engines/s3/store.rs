@@ -170,24 +170,21 @@ impl Store {
             checksums: staged.checksums.clone(),
         };
         metadata.append_to(&mut staged.file)?;
-        self.place(&staged, &self.object_path(key))?;
-        state.last_sequencer = sequencer;
-        state.objects.insert(key.to_owned(), Summary::from(&metadata));
-        state.publish(&self.bucket, &metadata);
-        Ok(metadata)
-    }
-
-    /// Moves a complete file to its place; when this returns, a power cut no longer undoes it.
-    pub(super) fn place(&self, staged: &Staged, path: &Path) -> io::Result<()> {
         if self.durable {
             staged.file.sync_all()?;
         }
-        fs::rename(&staged.path, path)?;
-        self.sync_folder(path.parent().expect("objects and parts are in folders"))
+        fs::rename(&staged.path, self.object_path(key))?;
+        state.last_sequencer = sequencer;
+        state.objects.insert(key.to_owned(), Summary::from(&metadata));
+        state.publish(&self.bucket, &metadata);
+        drop(state);
+        // Not under the lock, so that the syncs of many writers become one. Until it returns nothing is promised.
+        self.sync_folder(&self.folder.join("objects"))?;
+        Ok(metadata)
     }
 
     /// Makes the creations, renames and removals in a folder last.
-    pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         if self.durable { File::open(folder)?.sync_all() } else { Ok(()) }
     }
 
@@ -211,6 +208,7 @@ impl Store {
                 _ => state.objects.remove(key),
             };
         }
+        drop(state);
         self.sync_folder(&self.folder.join("objects"))?;
         Ok(())
     }

@@ -1,0 +1,103 @@
+//! All the functions, in one list: what the local server runs, what the OpenAPI document describes, and what the
+//! template and the folders are compared with. As a Lambda of its own it answers `/health` and `/openapi.json`.
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use shared::Cx;
+use shared::function::{Function, Trigger};
+use utoipa::ToSchema;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Every function, in the order of their names.
+pub const ALL: &[&Function] = &[&agents::FUNCTION, &FUNCTION];
+
+/// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
+pub const NAMES: &[&str] = &["agents", "catalog"];
+
+pub const FUNCTION: Function =
+    Function { name: "catalog", trigger: Trigger::Http { routes: own_routes, streaming: false } };
+
+/// The document as it is deployed: generated from [`openapi`], and compared with it by a test.
+pub const OPENAPI_JSON: &str = include_str!("../../../infra/openapi.json");
+
+/// The routes of all functions.
+pub fn router() -> OpenApiRouter<Cx> {
+    ALL.iter().fold(OpenApiRouter::default(), |all, function| match function.trigger {
+        Trigger::Http { routes, .. } => all.merge(routes()),
+        Trigger::Timer { .. } | Trigger::Queue { .. } | Trigger::Authorizer { .. } => all,
+    })
+}
+
+/// The description of all routes.
+pub fn openapi() -> OpenApi {
+    use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+    let mut document = router().into_openapi();
+    "Lamplighter".clone_into(&mut document.info.title);
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.description =
+        Some("AI agents that keep their appointments, in your own AWS account.".to_owned());
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An API key (`llk_…`) or a JWT of the configured issuer"))
+        .build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    document.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+    document
+}
+
+fn own_routes() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(health)).routes(routes!(document))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Health {
+    #[schema(example = "ok")]
+    status: &'static str,
+    version: &'static str,
+    functions: &'static [&'static str],
+}
+
+/// Say that it runs
+#[utoipa::path(get, path = "/health", tag = "catalog", security(()), responses((status = 200, body = Health)))]
+async fn health() -> axum::Json<Health> {
+    axum::Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), functions: NAMES })
+}
+
+/// This document
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "catalog", security(()),
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json")),
+)]
+async fn document() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI_JSON)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_all() {
+        let names: Vec<&str> = ALL.iter().map(|function| function.name).collect();
+        assert_eq!(names, NAMES);
+    }
+
+    #[test]
+    fn the_deployed_document_is_this_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/openapi.json");
+        let mut generated = serde_json::to_string_pretty(&openapi()).unwrap();
+        generated.push('\n');
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            std::fs::write(path, &generated).unwrap();
+        } else {
+            assert!(
+                generated == OPENAPI_JSON,
+                "infra/openapi.json is out of date: run `UPDATE_OPENAPI=1 cargo test -p catalog` and commit it"
+            );
+        }
+    }
+}

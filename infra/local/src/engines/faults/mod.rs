@@ -1,0 +1,130 @@
+//! What AWS does and the embedded engines never do by themselves: a proxy before the table and the bucket that
+//! throttles, conflicts, leaves work over, is slow, and loses connections before and after the work is done.
+
+mod forge;
+mod proxy;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+pub(super) use proxy::{Engine, proxy};
+
+/// What can go wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Table: `ProvisionedThroughputExceededException` or `ThrottlingException`; nothing was done.
+    Throttled,
+    /// Table: `TransactionCanceledException` with `TransactionConflict` reasons, or for a single write
+    /// `TransactionConflictException`; nothing was done.
+    Conflict,
+    /// Table: a batch of two or more is done in part, the rest comes back unprocessed.
+    Unprocessed,
+    /// Bucket: 503 `SlowDown`; nothing was done.
+    SlowDown,
+    /// Either: the answer comes late.
+    Slow,
+    /// Either: the connection ends before the request is done.
+    Dropped,
+    /// Either: the request is done, and then the connection ends without an answer.
+    AnswerLost,
+}
+
+/// How often each fault happens to a request that it can happen to, from 0.0 (never) to 1.0 (always).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FaultRates {
+    pub throttled: f64,
+    pub conflict: f64,
+    pub unprocessed: f64,
+    pub slow_down: f64,
+    pub slow: f64,
+    pub dropped: f64,
+    pub answer_lost: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultConfig {
+    /// The same seed and the same requests, one after another, meet the same faults.
+    pub seed: u64,
+    pub rates: FaultRates,
+    /// The longest a slow answer is held back.
+    pub slow_by: Duration,
+}
+
+/// A handle to change the rates while requests go through, and to see what was injected. Clones share one state.
+#[derive(Debug, Clone)]
+pub struct Faults(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    rng: StdRng,
+    rates: FaultRates,
+    slow_by: Duration,
+    injected: [u64; Fault::ALL.len()],
+}
+
+impl Fault {
+    pub const ALL: [Self; 7] = [
+        Self::Throttled,
+        Self::Conflict,
+        Self::Unprocessed,
+        Self::SlowDown,
+        Self::Slow,
+        Self::Dropped,
+        Self::AnswerLost,
+    ];
+}
+
+impl FaultRates {
+    fn of(&self, fault: Fault) -> f64 {
+        match fault {
+            Fault::Throttled => self.throttled,
+            Fault::Conflict => self.conflict,
+            Fault::Unprocessed => self.unprocessed,
+            Fault::SlowDown => self.slow_down,
+            Fault::Slow => self.slow,
+            Fault::Dropped => self.dropped,
+            Fault::AnswerLost => self.answer_lost,
+        }
+    }
+}
+
+impl Faults {
+    pub(super) fn new(config: &FaultConfig) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            rng: StdRng::seed_from_u64(config.seed),
+            rates: config.rates,
+            slow_by: config.slow_by,
+            injected: [0; Fault::ALL.len()],
+        })))
+    }
+
+    pub fn set_rates(&self, rates: FaultRates) {
+        self.state().rates = rates;
+    }
+
+    /// How often this fault has been injected.
+    pub fn injected(&self, fault: Fault) -> u64 {
+        self.state().injected[fault as usize]
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no code panics while it holds the faults")
+    }
+
+    /// Decides on a request that each of these faults could happen to, and counts.
+    fn pick(&self, possible: &[Fault]) -> Option<Fault> {
+        let State { rng, rates, injected, .. } = &mut *self.state();
+        let fault =
+            (possible.iter().copied()).find(|fault| rng.random_bool(rates.of(*fault).clamp(0.0, 1.0)))?;
+        injected[fault as usize] += 1;
+        Some(fault)
+    }
+
+    fn delay(&self) -> Duration {
+        let State { rng, slow_by, .. } = &mut *self.state();
+        slow_by.mul_f64(rng.random())
+    }
+}

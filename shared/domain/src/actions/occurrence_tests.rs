@@ -1,0 +1,270 @@
+//! The matrix of states and commands, claims, and waits between attempts.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::occurrence::backoff;
+use super::samples::{approved, noon, run, ts};
+use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, ReasonCode};
+use crate::models::Usage;
+
+const MAX: u32 = 3;
+
+fn after(minutes: i64) -> Timestamp {
+    noon() + SignedDuration::from_mins(minutes)
+}
+
+fn due() -> Occurrence {
+    Occurrence::manual(&approved(&json!(null)), run(1), noon())
+}
+
+fn claim(minutes: i64) -> OccurrenceCommand {
+    OccurrenceCommand::Claim { lease_until: after(minutes), max_attempts: MAX }
+}
+
+fn fail(fence: u64, retryable: bool) -> OccurrenceCommand {
+    OccurrenceCommand::Fail { fence, error: "the model is overloaded".into(), retryable, max_attempts: MAX }
+}
+
+/// In `state` with fence 1, at noon; a lease runs for fifteen minutes.
+fn in_state(state: OccurrenceState) -> Occurrence {
+    use OccurrenceState::{
+        Cancelled, Claimed, Due, Failed, Held, Missed, Running, Skipped, Succeeded, Unknown, Waiting,
+    };
+    let then = |occurrence: Occurrence, command| occurrence.transition(command, noon()).unwrap();
+    let claimed = then(due(), claim(15));
+    let running = || then(claimed.clone(), OccurrenceCommand::Start { fence: 1 });
+    match state {
+        Due => due(),
+        Claimed => claimed,
+        Running => running(),
+        Succeeded => then(running(), OccurrenceCommand::Succeed { fence: 1, score: Some(90) }),
+        Failed => then(running(), fail(1, false)),
+        Waiting => then(running(), OccurrenceCommand::Wait { fence: 1, wants: "it wants send_email".into() }),
+        Held => then(running(), OccurrenceCommand::Drift { fence: 1 }),
+        Cancelled => then(running(), OccurrenceCommand::Cancel { why: "a person cancelled it".into() }),
+        Unknown => then(running(), OccurrenceCommand::LoseTrack { fence: 1, effect: "send_email".into() }),
+        Missed | Skipped => Occurrence { state, finished_at: Some(noon()), ..due() },
+    }
+}
+
+fn words(occurrence: &Occurrence) -> String {
+    let mut words = occurrence.state.as_str().to_owned();
+    if occurrence.state.is_final() {
+        assert!(occurrence.finished_at.is_some() && occurrence.lease_until.is_none(), "{words}");
+    }
+    words.push_str(&format!(", fence {}, attempts {}", occurrence.fence, occurrence.attempts));
+    if let Some(code) = occurrence.reason_code {
+        words.push_str(&format!(", {}", json!(code).as_str().unwrap()));
+    }
+    words
+}
+
+#[test]
+fn every_state_answers_every_command() {
+    use OccurrenceCommand::{
+        Answer, Cancel, Defer, Drift, EffectBegun, Expire, HandOver, LoseTrack, Start, StepDone, Succeed,
+        Wait,
+    };
+    let mut report = String::new();
+    for state in OccurrenceState::ALL {
+        let occurrence = in_state(state);
+        let commands = [
+            ("claim", claim(30)),
+            ("start", Start { fence: 1 }),
+            ("start, stale", Start { fence: 7 }),
+            ("effect begun", EffectBegun { fence: 1, effect: "send_email".into() }),
+            ("step done", StepDone { fence: 1, usage: Usage::default(), cost_micros: 5 }),
+            ("hand over", HandOver { fence: 1 }),
+            ("succeed", Succeed { fence: 1, score: None }),
+            ("fail, retry", fail(1, true)),
+            ("fail, for good", fail(1, false)),
+            ("wait", Wait { fence: 1, wants: "it wants send_email".into() }),
+            ("drift", Drift { fence: 1 }),
+            ("lose track", LoseTrack { fence: 1, effect: "send_email".into() }),
+            ("answer", Answer),
+            ("defer", Defer { until: after(1) }),
+            ("cancel", Cancel { why: "a person cancelled it".into() }),
+            ("expire", Expire { max_attempts: MAX }),
+        ];
+        report.push_str(&format!("{}\n", words(&occurrence)));
+        for (name, command) in commands {
+            let after = match occurrence.transition(command, after(10)) {
+                Ok(next) if next == occurrence => "unchanged".to_owned(),
+                Ok(next) => words(&next),
+                Err(refused) => format!("refused: {refused}"),
+            };
+            report.push_str(&format!("    {name:15} {after}\n"));
+        }
+    }
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn a_claim_is_granted_when_it_is_due_or_its_lease_ran_out() {
+    let running = in_state(OccurrenceState::Running);
+    let cases = [
+        (due(), -1, Err(OccurrenceRefused::NotYet { not_before: noon() })),
+        (due(), 0, Ok(())),
+        (Occurrence { attempts: MAX - 1, ..due() }, 0, Ok(())),
+        (Occurrence { attempts: MAX, ..due() }, 0, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),
+        (running.clone(), 15, Err(OccurrenceRefused::Leased { lease_until: after(15) })),
+        (running.clone(), 16, Ok(())),
+        (in_state(OccurrenceState::Claimed), 16, Ok(())),
+        (Occurrence { attempts: MAX, ..running }, 16, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),
+    ];
+    for (occurrence, minutes, expected) in cases {
+        assert_eq!(occurrence.may_claim(after(minutes), MAX), expected.is_ok());
+        let answer = occurrence.transition(claim(60), after(minutes));
+        assert_eq!(answer.as_ref().map(|_| ()).map_err(Clone::clone), expected);
+        if let Ok(next) = answer {
+            let claimed = Occurrence {
+                state: OccurrenceState::Claimed,
+                fence: occurrence.fence + 1,
+                attempts: occurrence.attempts + 1,
+                lease_until: Some(after(60)),
+                ..occurrence
+            };
+            assert_eq!(next, claimed);
+        }
+    }
+}
+
+#[test]
+fn an_executor_that_is_killed_again_and_again_fails_it_or_leaves_it_unknown() {
+    let killed = |effect: Option<&str>| {
+        let mut occurrence = due();
+        for attempt in 0..i64::from(MAX) {
+            let begin = after(20 * attempt);
+            occurrence = occurrence.transition(claim(20 * attempt + 15), begin).unwrap();
+            let fence = occurrence.fence;
+            occurrence = occurrence.transition(OccurrenceCommand::Start { fence }, begin).unwrap();
+            if let Some(effect) = effect {
+                let begun = OccurrenceCommand::EffectBegun { fence, effect: effect.into() };
+                occurrence = occurrence.transition(begun, begin).unwrap();
+            }
+        }
+        let expire = OccurrenceCommand::Expire { max_attempts: MAX };
+        let early = occurrence.transition(expire.clone(), after(50)).unwrap_err();
+        assert_eq!(early, OccurrenceRefused::Leased { lease_until: after(55) });
+        let ended = occurrence.transition(expire, after(60)).unwrap();
+        (ended.state, ended.reason_code.unwrap(), ended.reason.unwrap())
+    };
+    assert_eq!(
+        killed(None),
+        (OccurrenceState::Failed, ReasonCode::Killed, "the executor was killed 3 times".into())
+    );
+    assert_eq!(
+        killed(Some("send_email")),
+        (
+            OccurrenceState::Unknown,
+            ReasonCode::EffectUnknown,
+            "send_email was begun, and whether it happened cannot be known".into()
+        )
+    );
+}
+
+#[test]
+fn a_hand_over_keeps_the_steps_and_is_no_attempt() {
+    let step = OccurrenceCommand::StepDone {
+        fence: 1,
+        usage: Usage { input_tokens: 10, ..Usage::default() },
+        cost_micros: 7,
+    };
+    let running = in_state(OccurrenceState::Running);
+    let stepped = running.transition(step.clone(), after(1)).unwrap().transition(step, after(2)).unwrap();
+    let handed = stepped.transition(OccurrenceCommand::HandOver { fence: 1 }, after(14)).unwrap();
+    let expected = Occurrence {
+        state: OccurrenceState::Due,
+        attempts: 0,
+        not_before: after(14),
+        lease_until: None,
+        steps_done: 2,
+        cost_micros: 14,
+        usage: Usage { input_tokens: 20, ..Usage::default() },
+        ..running
+    };
+    assert_eq!(handed, expected);
+    // The executor that handed it over can write nothing any more once it is claimed.
+    let claimed = handed.transition(claim(30), after(14)).unwrap();
+    let late = claimed.transition(OccurrenceCommand::Succeed { fence: 1, score: None }, after(15));
+    assert_eq!(late, Err(OccurrenceRefused::StaleFence { given: 1, current: 2 }));
+}
+
+#[test]
+fn the_waits_between_attempts_grow_to_an_hour() {
+    let nominal = [30, 120, 480, 1_920, 3_600, 3_600];
+    for (attempt, seconds) in [1, 2, 3, 4, 5, u32::MAX].into_iter().zip(nominal) {
+        for number in 0..50 {
+            let wait = backoff(run(number), attempt);
+            assert!(
+                wait.as_millis() * 10 >= seconds * 8_000 && wait.as_millis() * 10 <= seconds * 12_000,
+                "{wait:?}"
+            );
+            assert_eq!(wait, backoff(run(number), attempt));
+        }
+    }
+}
+
+#[test]
+fn a_record_of_a_decision_says_why() {
+    let action = approved(&json!({"every": "1h", "catch_up": "none"}));
+    let now = ts("2026-11-21T14:00:00Z");
+    let plan = super::plan_due(&action, now, None, 10);
+    let [missed, runs] = plan.decided.as_slice() else { panic!("{plan:?}") };
+    let missed = Occurrence::decided(&action, missed, now);
+    assert_eq!(
+        (missed.state, missed.reason.as_deref(), missed.finished_at),
+        (
+            OccurrenceState::Missed,
+            Some("it was found 1 h 0 min late, and the schedule catches nothing up"),
+            Some(now)
+        )
+    );
+    let runs = Occurrence::decided(&action, runs, now);
+    assert_eq!((runs.state, runs.reason.as_deref(), runs.finished_at), (OccurrenceState::Due, None, None));
+    assert_eq!(runs.approval_hash, action.approval.map(|approval| approval.hash));
+}
+
+#[test]
+fn states_and_reasons_round_trip() {
+    for state in OccurrenceState::ALL {
+        let json = json!(state);
+        assert_eq!(json, state.as_str());
+        assert_eq!(serde_json::from_value::<OccurrenceState>(json).unwrap(), state);
+        let occurrence = in_state(state);
+        assert_eq!(serde_json::from_value::<Occurrence>(json!(occurrence)).unwrap(), occurrence);
+    }
+    for code in ReasonCode::ALL {
+        assert_eq!(serde_json::from_value::<ReasonCode>(json!(code)).unwrap(), code);
+    }
+}
+
+proptest! {
+    /// Whatever two executors do in whatever order, only the one that claimed last can write.
+    #[test]
+    fn only_the_last_claim_can_write(minutes in prop::collection::vec(0i64..40, 1..20), max in 1u32..10) {
+        let mut occurrence = due();
+        let mut now = noon();
+        let mut fences: Vec<u64> = Vec::new();
+        for wait in minutes {
+            now += SignedDuration::from_mins(wait);
+            let claim = OccurrenceCommand::Claim { lease_until: now + SignedDuration::from_mins(15), max_attempts: max };
+            let may = occurrence.may_claim(now, max);
+            let claimed = occurrence.transition(claim, now);
+            prop_assert_eq!(claimed.is_ok(), may);
+            if let Ok(claimed) = claimed {
+                let started = claimed.transition(OccurrenceCommand::Start { fence: claimed.fence }, now).unwrap();
+                for stale in &fences {
+                    let late = started.transition(OccurrenceCommand::Succeed { fence: *stale, score: None }, now);
+                    prop_assert_eq!(late, Err(OccurrenceRefused::StaleFence { given: *stale, current: started.fence }));
+                }
+                fences.push(started.fence);
+                occurrence = started;
+            }
+            prop_assert!(occurrence.attempts <= max);
+            prop_assert_eq!(u64::from(occurrence.attempts), occurrence.fence);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What becomes of fire times: tables over overlap, catch-up and state, and that deciding in steps is deciding at once.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::samples::{approved, noon, run, ts};
+use super::{Action, Command, Decision, DuePlan, Occurrence, OccurrenceState, Outcome, plan_due, transition};
+use crate::ids::ActionId;
+
+/// "13:00 run, 14:00 missed superseded | next 15:00"
+fn words(plan: &DuePlan) -> String {
+    let time = |at: Timestamp| at.strftime("%H:%M").to_string();
+    let decided: Vec<String> = plan
+        .decided
+        .iter()
+        .map(|decided| {
+            let code = |reason: &super::Reason| json!(reason.code).as_str().unwrap().to_owned();
+            let words = match &decided.decision {
+                Decision::Run { kind, cancels } => {
+                    let cancels = if cancels.is_some() { " cancelling" } else { "" };
+                    format!("run {}{cancels}", json!(kind).as_str().unwrap())
+                }
+                Decision::Missed(reason) => format!("missed {}", code(reason)),
+                Decision::Skipped(reason) => format!("skipped {}", code(reason)),
+                Decision::Held(reason) => format!("held {}", code(reason)),
+            };
+            format!("{} {words}", time(decided.due_at))
+        })
+        .collect();
+    let next = plan.next_due.map_or("nothing".to_owned(), time);
+    format!("{} | next {next}{}", decided.join(", "), if plan.more { ", more" } else { "" })
+}
+
+/// Due from noon on, with a run of its live if `live`.
+fn action(schedule: &Value, live: bool) -> (Action, Option<Occurrence>) {
+    let action = approved(schedule);
+    if !live {
+        return (action, None);
+    }
+    let action = transition(&action, Command::Run { run: run(1) }, noon()).unwrap();
+    let occurrence = Occurrence::manual(&action, run(1), noon());
+    (action, Some(occurrence))
+}
+
+#[test]
+fn decisions_follow_overlap_and_catch_up() {
+    let hourly = |overlap: &str, catch_up: &str, max_age: &str| {
+        let mut json = json!({"cron": "0 * * * *", "overlap": overlap, "catch_up": catch_up});
+        if !max_age.is_empty() {
+            json["max_age"] = max_age.into();
+        }
+        json
+    };
+    let quarters = |overlap: &str| json!({"cron": "*/2 * * * *", "overlap": overlap});
+    let cases = [
+        // On time, and up to five minutes late.
+        (hourly("skip", "none", ""), false, "12:59", " | next 13:00"),
+        (hourly("skip", "none", ""), false, "13:00", "13:00 run scheduled | next 14:00"),
+        (hourly("skip", "none", ""), false, "13:04", "13:00 run scheduled | next 14:00"),
+        (hourly("skip", "none", ""), false, "13:05", "13:00 missed catch_up_off | next 14:00"),
+        (hourly("skip", "latest", ""), false, "13:05", "13:00 run catch_up | next 14:00"),
+        // After an outage.
+        (
+            hourly("skip", "none", ""),
+            false,
+            "15:00",
+            "13:00 missed catch_up_off, 14:00 missed catch_up_off, 15:00 run scheduled | next 16:00",
+        ),
+        (
+            hourly("skip", "latest", ""),
+            false,
+            "15:30",
+            "13:00 missed superseded, 14:00 missed superseded, 15:00 run catch_up | next 16:00",
+        ),
+        (
+            hourly("skip", "latest", ""),
+            false,
+            "15:00",
+            "13:00 missed superseded, 14:00 missed superseded, 15:00 run scheduled | next 16:00",
+        ),
+        (
+            hourly("skip", "latest", "20m"),
+            false,
+            "15:30",
+            "13:00 missed superseded, 14:00 missed superseded, 15:00 missed too_old | next 16:00",
+        ),
+        (
+            hourly("skip", "all", ""),
+            false,
+            "15:30",
+            "13:00 run catch_up, 14:00 run catch_up, 15:00 run catch_up | next 16:00",
+        ),
+        (
+            hourly("skip", "all", "2h"),
+            false,
+            "15:30",
+            "13:00 missed too_old, 14:00 run catch_up, 15:00 run catch_up | next 16:00",
+        ),
+        (
+            hourly("skip", "all", "2h"),
+            false,
+            "15:00",
+            "13:00 run catch_up, 14:00 run catch_up, 15:00 skipped overlap | next 16:00",
+        ),
+        // While a run is live.
+        (hourly("skip", "latest", ""), true, "13:00", "13:00 skipped overlap | next 14:00"),
+        (hourly("queue", "latest", ""), true, "13:00", "13:00 run scheduled | next 14:00"),
+        (hourly("replace", "latest", ""), true, "13:00", "13:00 run scheduled cancelling | next 14:00"),
+        (hourly("skip", "latest", ""), true, "13:30", "13:00 skipped overlap | next 14:00"),
+        (hourly("replace", "all", ""), true, "14:30", "13:00 run catch_up, 14:00 run catch_up | next 15:00"),
+        // Several on time at once.
+        (quarters("skip"), false, "12:04", "12:02 run scheduled, 12:04 skipped overlap | next 12:06"),
+        (quarters("queue"), false, "12:04", "12:02 run scheduled, 12:04 run scheduled | next 12:06"),
+        (quarters("replace"), false, "12:04", "12:02 skipped replaced, 12:04 run scheduled | next 12:06"),
+        (
+            quarters("replace"),
+            true,
+            "12:04",
+            "12:02 skipped replaced, 12:04 run scheduled cancelling | next 12:06",
+        ),
+        // Appointments.
+        (json!({"at": "2026-11-21T13:00:00Z"}), false, "12:59", " | next 13:00"),
+        (json!({"at": "2026-11-21T13:00:00Z"}), false, "13:00", "13:00 run scheduled | next nothing"),
+        (json!({"at": "2026-11-21T13:00:00Z"}), false, "23:00", "13:00 run catch_up | next nothing"),
+        (
+            json!({"at": "2026-11-21T13:00:00Z", "max_age": "1h"}),
+            false,
+            "23:00",
+            "13:00 missed too_old | next nothing",
+        ),
+        (
+            json!({"cron": "@hourly", "end_at": "2026-11-21T14:30:00Z"}),
+            false,
+            "14:00",
+            "13:00 missed superseded, 14:00 run scheduled | next nothing",
+        ),
+    ];
+    for (schedule, live, at, expected) in cases {
+        let (action, occurrence) = action(&schedule, live);
+        let now = ts(&format!("2026-11-21T{at}:00Z"));
+        let plan = plan_due(&action, now, occurrence.as_ref(), 100);
+        assert_eq!(words(&plan), expected, "{schedule} at {at}{}", if live { ", live" } else { "" });
+    }
+}
+
+#[test]
+fn decisions_follow_the_state() {
+    let (live, occurrence) = action(&json!({"cron": "@hourly"}), true);
+    let scheduled = approved(&json!({"cron": "@hourly"}));
+    let then = |action: &Action, command| transition(action, command, noon()).unwrap();
+    let waiting = then(&live, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Waiting });
+    let asked = then(&live, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Drifted });
+    let with_state = |state| occurrence.clone().map(|occurrence| Occurrence { state, ..occurrence });
+    let cases = [
+        ("paused", then(&scheduled, Command::Pause), None, "13:00 skipped paused | next 14:00"),
+        ("waiting", waiting, with_state(OccurrenceState::Waiting), "13:00 held needs_approval | next 14:00"),
+        ("asked", asked, None, "13:00 held needs_approval | next 14:00"),
+        ("live", live.clone(), None, "13:00 skipped overlap | next 14:00"),
+        // The run has ended, and only the action does not know it yet.
+        ("ended", live.clone(), with_state(OccurrenceState::Succeeded), "13:00 run scheduled | next 14:00"),
+        (
+            "about to wait",
+            live,
+            with_state(OccurrenceState::Waiting),
+            "13:00 held needs_approval | next 14:00",
+        ),
+        ("dismissed", then(&scheduled, Command::Dismiss), None, " | next nothing"),
+        ("cancelled", then(&scheduled, Command::Cancel), None, " | next nothing"),
+    ];
+    for (name, action, live, expected) in cases {
+        let plan = plan_due(&action, ts("2026-11-21T13:01:00Z"), live.as_ref(), 100);
+        assert_eq!(words(&plan), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_limit_says_that_there_is_more() {
+    let action = approved(&json!({"cron": "*/20 * * * *", "catch_up": "none"}));
+    let now = ts("2026-11-21T13:10:00Z");
+    for (limit, expected) in [
+        (0, "12:20 missed catch_up_off | next 12:40, more"),
+        (2, "12:20 missed catch_up_off, 12:40 missed catch_up_off | next 13:00, more"),
+        (3, "12:20 missed catch_up_off, 12:40 missed catch_up_off, 13:00 missed catch_up_off | next 13:20"),
+    ] {
+        assert_eq!(words(&plan_due(&action, now, None, limit)), expected, "limit {limit}");
+    }
+}
+
+#[test]
+fn jitter_delays_the_decision_but_not_the_due_time() {
+    let mut action = approved(&json!({"cron": "@hourly", "jitter": "30m"}));
+    action.id = ActionId::from_uuid(Uuid::from_u128(5));
+    let due = action.next_due.unwrap();
+    let wake = action.wake_at(None).unwrap();
+    assert!(wake > due);
+    let before = plan_due(&action, wake - SignedDuration::from_secs(1), None, 10);
+    assert_eq!((before.decided.len(), before.wake_at), (0, Some(wake)));
+    let plan = plan_due(&action, wake, None, 10);
+    assert_eq!(words(&plan), "13:00 run scheduled | next 14:00");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn deciding_in_steps_is_deciding_at_once(
+        overlap in prop::sample::select(&["skip", "queue", "replace"][..]),
+        catch_up in prop::sample::select(&["none", "latest", "all"][..]),
+        max_age in 60i64..20_000,
+        cron in prop::sample::select(&["*/2 * * * *", "*/10 * * * *", "7 * * * *", "0 9,15 * * *"][..]),
+        jitter in 0i64..900,
+        hours in 0i64..30,
+        seconds in 0i64..3_600,
+        live: bool,
+        paused: bool,
+        limit in 1usize..6,
+    ) {
+        let schedule = json!({
+            "cron": cron, "overlap": overlap, "catch_up": catch_up,
+            "max_age": format!("{max_age}s"), "jitter": format!("{jitter}s"),
+        });
+        let (mut stepped, mut occurrence) = action(&schedule, live);
+        if paused {
+            stepped = transition(&stepped, Command::Pause, noon()).unwrap();
+        }
+        let now = noon() + SignedDuration::from_secs(hours * 3_600 + seconds);
+        let at_once = plan_due(&stepped, now, occurrence.as_ref(), usize::MAX);
+        let expected_action = match at_once.decided.is_empty() {
+            true => stepped.clone(),
+            false => transition(&stepped, Command::Planned { plan: &at_once }, now).unwrap(),
+        };
+        let anchor = stepped.anchor.unwrap();
+        let schedule = stepped.schedule.clone().unwrap();
+        let fires: Vec<Timestamp> = std::iter::successors(schedule.next_after(anchor, anchor), |last| schedule.next_after(anchor, *last))
+            .take_while(|fire| schedule.wake_at(stepped.id, *fire) <= now)
+            .collect();
+        let due: Vec<Timestamp> = at_once.decided.iter().map(|decided| decided.due_at).collect();
+        prop_assert_eq!(due, fires, "each fire time is decided exactly once, in order");
+
+        let mut decided = Vec::new();
+        loop {
+            let plan = plan_due(&stepped, now, occurrence.as_ref(), limit);
+            prop_assert!(plan.decided.len() <= limit);
+            if !plan.decided.is_empty() {
+                stepped = transition(&stepped, Command::Planned { plan: &plan }, now).unwrap();
+            }
+            for one in &plan.decided {
+                if stepped.live_run == Some(one.run_id(stepped.id)) {
+                    occurrence = Some(Occurrence::decided(&stepped, one, now));
+                }
+            }
+            let DuePlan { decided: some, next_due, wake_at, more } = plan;
+            decided.extend(some);
+            if !more {
+                prop_assert_eq!(DuePlan { decided, next_due, wake_at, more }, at_once);
+                break;
+            }
+        }
+        let versionless = |action: Action| Action { version: 0, ..action };
+        prop_assert_eq!(versionless(stepped), versionless(expected_action));
+    }
+}

@@ -1,0 +1,303 @@
+//! Ninety days of wake-ups, crashes, retries and an outage, on the domain's functions alone: every due time gets exactly
+//! one decision, nothing runs twice, nothing stays behind.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::samples::{defined, run, tools, ts};
+use super::{
+    Action, ActionState, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceRefused,
+    OccurrenceState, Outcome, Refused, approval_hash, plan_due, transition,
+};
+use crate::ids::RunId;
+
+const MAX_ATTEMPTS: u32 = 3;
+const DAYS: i64 = 90;
+
+/// What is stored, and the luck of those who work on it.
+struct World {
+    action: Action,
+    occurrences: BTreeMap<RunId, Occurrence>,
+    now: Timestamp,
+    luck: Luck,
+    /// How often the work of a run was completed.
+    completions: BTreeMap<RunId, u32>,
+}
+
+/// Bytes that proptest chose, over and over.
+struct Luck {
+    bytes: Vec<u8>,
+    next: usize,
+}
+
+impl Luck {
+    fn roll(&mut self, sides: u8) -> u8 {
+        self.next += 1;
+        let round = u8::try_from(self.next / self.bytes.len() % 251).unwrap();
+        self.bytes[self.next % self.bytes.len()].wrapping_add(round.wrapping_mul(67)) % sides
+    }
+}
+
+impl World {
+    fn new(schedule: &Value, start: Timestamp, bytes: Vec<u8>) -> Self {
+        let action = defined(schedule);
+        let hash = approval_hash(&action, &tools());
+        let action = transition(&action, Command::Approve { hash: &hash, tools: &tools() }, start).unwrap();
+        let luck = Luck { bytes, next: 0 };
+        Self { action, occurrences: BTreeMap::new(), now: start, luck, completions: BTreeMap::new() }
+    }
+
+    fn live(&self) -> Option<&Occurrence> {
+        self.action.live_run.map(|run| &self.occurrences[&run])
+    }
+
+    /// A write of the action on the condition that its version is the one that was read.
+    fn write(&mut self, read: &Action, command: Command<'_>) -> Result<(), Refused> {
+        let next = transition(read, command, self.now)?;
+        if read.version == self.action.version {
+            self.action = next;
+        }
+        Ok(())
+    }
+
+    /// One sweep, perhaps killed before its transaction, perhaps met by a second one that read the same.
+    fn sweep(&mut self) {
+        let read = self.action.clone();
+        let limit = usize::from(self.luck.roll(5)) + 1;
+        let plan = plan_due(&read, self.now, self.live(), limit);
+        if plan.decided.is_empty() || self.luck.roll(8) == 0 {
+            return;
+        }
+        let sweeps = if self.luck.roll(4) == 0 { 2 } else { 1 };
+        for _ in 0..sweeps {
+            if read.version != self.action.version {
+                continue;
+            }
+            for decided in &plan.decided {
+                if let Decision::Run { cancels: Some(run), .. } = &decided.decision {
+                    self.apply(
+                        *run,
+                        OccurrenceCommand::Cancel { why: "a later due time replaces it".into() },
+                    )
+                    .unwrap();
+                }
+                let occurrence = Occurrence::decided(&read, decided, self.now);
+                let earlier = self.occurrences.insert(occurrence.run_id, occurrence);
+                assert!(earlier.is_none(), "{} was decided twice", decided.due_at);
+            }
+            self.write(&read, Command::Planned { plan: &plan }).unwrap();
+        }
+    }
+
+    fn apply(&mut self, run: RunId, command: OccurrenceCommand) -> Result<(), OccurrenceRefused> {
+        let next = self.occurrences[&run].transition(command, self.now)?;
+        self.occurrences.insert(run, next);
+        Ok(())
+    }
+
+    /// One message to an executor, for the live run or else the oldest that is due.
+    fn execute(&mut self) {
+        let due = |occurrence: &&Occurrence| occurrence.state == OccurrenceState::Due;
+        let oldest = || self.occurrences.values().filter(due).min_by_key(|occurrence| occurrence.due_at);
+        let Some(occurrence) = self.live().or_else(oldest) else { return };
+        let (run, hash) = (occurrence.run_id, occurrence.approval_hash.clone().unwrap());
+        if !occurrence.may_claim(self.now, MAX_ATTEMPTS) {
+            if self.apply(run, OccurrenceCommand::Expire { max_attempts: MAX_ATTEMPTS }).is_ok() {
+                let outcome = match self.occurrences[&run].state {
+                    OccurrenceState::Unknown => Outcome::Unknown,
+                    _ => Outcome::Failed,
+                };
+                self.end(run, outcome);
+            }
+            return;
+        }
+        let read = self.action.clone();
+        match self.write(&read, Command::OccurrenceStarted { run, approval_hash: &hash }) {
+            Ok(()) => {}
+            // A person is asked: what is queued waits.
+            Err(Refused::WrongState { state: ActionState::NeedsApproval, .. }) => {
+                let until = self.now + SignedDuration::from_mins(1);
+                return self.apply(run, OccurrenceCommand::Defer { until }).unwrap();
+            }
+            Err(refused) => panic!("{refused}"),
+        }
+        let lease_until = self.now + SignedDuration::from_mins(16);
+        self.apply(run, OccurrenceCommand::Claim { lease_until, max_attempts: MAX_ATTEMPTS }).unwrap();
+        let fence = self.occurrences[&run].fence;
+        let stale = self.apply(run, OccurrenceCommand::Succeed { fence: fence - 1, score: None });
+        assert_eq!(stale, Err(OccurrenceRefused::StaleFence { given: fence - 1, current: fence }));
+        if self.luck.roll(8) == 0 {
+            return;
+        }
+        self.apply(run, OccurrenceCommand::Start { fence }).unwrap();
+        self.work(run, fence);
+    }
+
+    fn work(&mut self, run: RunId, fence: u64) {
+        self.now += SignedDuration::from_secs(i64::from(self.luck.roll(200)));
+        let step =
+            OccurrenceCommand::StepDone { fence, usage: crate::models::Usage::default(), cost_micros: 3 };
+        self.apply(run, step).unwrap();
+        match self.luck.roll(16) {
+            0 => {} // killed
+            1 => {
+                self.apply(run, OccurrenceCommand::EffectBegun { fence, effect: "send_email".into() })
+                    .unwrap();
+            }
+            2 => self.apply(run, OccurrenceCommand::HandOver { fence }).unwrap(),
+            3 => {
+                self.apply(run, OccurrenceCommand::Wait { fence, wants: "it wants send_email".into() })
+                    .unwrap();
+                self.end(run, Outcome::Waiting);
+            }
+            4..=6 => {
+                let (retryable, max_attempts) = (self.luck.roll(4) > 0, MAX_ATTEMPTS);
+                let fail =
+                    OccurrenceCommand::Fail { fence, error: "overloaded".into(), retryable, max_attempts };
+                self.apply(run, fail).unwrap();
+                if self.occurrences[&run].state == OccurrenceState::Failed {
+                    self.end(run, Outcome::Failed);
+                }
+            }
+            _ => {
+                *self.completions.entry(run).or_default() += 1;
+                self.apply(run, OccurrenceCommand::Succeed { fence, score: Some(80) }).unwrap();
+                self.end(run, Outcome::Succeeded);
+                // The queue delivers twice.
+                self.end(run, Outcome::Succeeded);
+            }
+        }
+    }
+
+    fn end(&mut self, run: RunId, outcome: Outcome) {
+        let read = self.action.clone();
+        self.write(&read, Command::OccurrenceEnded { run, outcome }).unwrap();
+    }
+
+    /// Someone looks in: answers what is asked, pauses, resumes, or runs it once by hand.
+    fn person(&mut self) {
+        let read = self.action.clone();
+        match (read.state, self.luck.roll(12)) {
+            (ActionState::NeedsApproval, _) => {
+                if let Some(run) = read.live_run {
+                    self.apply(run, OccurrenceCommand::Answer).unwrap();
+                }
+                let _ = self.write(&read, Command::Resume);
+            }
+            (ActionState::Paused, _) => self.write(&read, Command::Resume).unwrap(),
+            (ActionState::Scheduled, 0) => self.write(&read, Command::Pause).unwrap(),
+            (ActionState::Scheduled, 1) if read.live_run.is_none() => {
+                let run = run(u128::from(read.version));
+                self.occurrences.insert(run, Occurrence::manual(&read, run, self.now));
+                self.write(&read, Command::Run { run }).unwrap();
+            }
+            _ => {}
+        }
+    }
+
+    /// Until something has to be done. Not if nothing will happen any more, also after a person has looked in.
+    fn pass_time(&mut self) -> bool {
+        let Action { state, queued, .. } = self.action;
+        if let Some(wake) = self.action.wake_at(self.live()) {
+            self.now = self.now.max(wake) + SignedDuration::from_secs(i64::from(self.luck.roll(120)));
+        } else if queued > 0 {
+            self.now += SignedDuration::from_mins(1);
+        } else if state == ActionState::NeedsApproval && self.action.live_run.is_some() {
+            self.now += SignedDuration::from_hours(5);
+            self.person();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn check(&self) {
+        let busy = |occurrence: &&Occurrence| {
+            matches!(occurrence.state, OccurrenceState::Claimed | OccurrenceState::Running)
+        };
+        let running: Vec<RunId> =
+            self.occurrences.values().filter(busy).map(|occurrence| occurrence.run_id).collect();
+        assert!(
+            running.iter().all(|run| Some(*run) == self.action.live_run),
+            "{running:?} run besides the live run"
+        );
+        let due = self.occurrences.values().filter(|occurrence| occurrence.state == OccurrenceState::Due);
+        let waiting = due.filter(|occurrence| Some(occurrence.run_id) != self.action.live_run).count();
+        assert_eq!(
+            waiting,
+            usize::try_from(self.action.queued).unwrap(),
+            "what is due and not live is queued"
+        );
+    }
+}
+
+#[test]
+fn the_clocks_of_casablanca_change_twice_in_the_ninety_days() {
+    let start = ts("2026-02-01T12:00:00Z");
+    let zone = jiff::tz::TimeZone::get("Africa/Casablanca").unwrap();
+    let end = start + SignedDuration::from_hours(24 * DAYS);
+    assert_eq!(zone.following(start).take_while(|change| change.timestamp() < end).count(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_due_time_is_decided_once_and_no_run_completes_twice(
+        (zone, start, cron) in prop::sample::select(vec![
+            // Both clock changes of the year within ninety days.
+            ("Africa/Casablanca", "2026-02-01T12:00:00Z", "30 2 * * *"),
+            ("Africa/Casablanca", "2026-02-01T12:00:00Z", "15 */4 * * *"),
+            ("Europe/Berlin", "2027-02-01T12:00:00Z", "30 2,14 * * *"),
+            ("America/New_York", "2026-09-20T12:00:00Z", "0,30 1,2 * * *"),
+        ]),
+        overlap in prop::sample::select(&["skip", "queue", "replace"][..]),
+        catch_up in prop::sample::select(&["none", "latest", "all"][..]),
+        jitter in 0i64..600,
+        outage_day in 5i64..60,
+        outage_hours in 0i64..100,
+        bytes in prop::collection::vec(any::<u8>(), 16..64),
+    ) {
+        let (start, outage) = (ts(start), ts(start) + SignedDuration::from_hours(24 * outage_day));
+        let back = outage + SignedDuration::from_hours(outage_hours);
+        let end = start + SignedDuration::from_hours(24 * DAYS);
+        let json = json!({
+            "cron": cron, "timezone": zone, "overlap": overlap, "catch_up": catch_up,
+            "jitter": format!("{jitter}s"), "end_at": end,
+        });
+        let mut world = World::new(&json, start, bytes);
+        let mut rounds = 0;
+        while world.pass_time() {
+            rounds += 1;
+            prop_assert!(rounds < 20_000, "it comes to an end: {:?}", world.action);
+            if world.now > outage && world.now < back {
+                world.now = back;
+            }
+            world.sweep();
+            world.check();
+            world.execute();
+            world.check();
+            if world.luck.roll(6) == 0 {
+                world.person();
+                world.check();
+            }
+        }
+
+        let schedule = world.action.schedule.clone().unwrap();
+        let mut expected: Vec<Timestamp> = std::iter::successors(schedule.next_after(start, start), |last| schedule.next_after(start, *last)).collect();
+        expected.sort_unstable();
+        let kinds = |occurrence: &&Occurrence| occurrence.kind != super::OccurrenceKind::Manual;
+        let mut decided: Vec<Timestamp> = world.occurrences.values().filter(kinds).map(|occurrence| occurrence.due_at).collect();
+        decided.sort_unstable();
+        prop_assert_eq!(decided, expected);
+        for occurrence in world.occurrences.values() {
+            prop_assert!(occurrence.state.is_final(), "{:?}", occurrence);
+            let completions = world.completions.get(&occurrence.run_id).copied().unwrap_or_default();
+            prop_assert_eq!(completions, u32::from(occurrence.state == OccurrenceState::Succeeded));
+            prop_assert!(occurrence.attempts <= MAX_ATTEMPTS);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Every state has a sentence.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::samples::{approved, defined, in_state, noon, run, ts};
+use super::{
+    Action, ActionState, Command, Occurrence, OccurrenceKind, OccurrenceState, Outcome, Reason, ReasonCode,
+    Why, plan_due, transition, why,
+};
+
+fn words(name: &str, why: &Why) -> String {
+    let code = json!(why.code);
+    format!("{name}\n    {}: {}\n", code.as_str().unwrap(), why.sentence)
+}
+
+#[test]
+fn every_occurrence_has_a_sentence() {
+    let action = approved(&json!({"cron": "0 9 * * *", "timezone": "Europe/Berlin"}));
+    let due_at = ts("2026-11-22T08:00:00Z");
+    let plan = plan_due(&action, due_at, None, 1);
+    let due = Occurrence::decided(&action, &plan.decided[0], due_at);
+    let minutes = |minutes| Some(due_at + SignedDuration::from_mins(minutes));
+    let with = |state: OccurrenceState, reason: Option<(ReasonCode, &str)>| Occurrence {
+        state,
+        reason: reason.map(|(_, text)| text.to_owned()),
+        reason_code: reason.map(|(code, _)| code),
+        attempts: 1,
+        started_at: minutes(1),
+        finished_at: minutes(3).filter(|_| state.is_final()),
+        lease_until: minutes(16).filter(|_| matches!(state, Claimed | Running)),
+        ..due.clone()
+    };
+    use OccurrenceState::{
+        Cancelled, Claimed, Failed, Held, Missed, Running, Skipped, Succeeded, Unknown, Waiting,
+    };
+    let overloaded = Some((ReasonCode::Retrying, "the model is overloaded"));
+    let cases = [
+        ("due", due.clone()),
+        (
+            "due, not its turn",
+            Occurrence { not_before: due_at + SignedDuration::from_mins(20), ..due.clone() },
+        ),
+        (
+            "due, tried before",
+            Occurrence {
+                not_before: due_at + SignedDuration::from_mins(20),
+                ..with(OccurrenceState::Due, overloaded)
+            },
+        ),
+        ("claimed", Occurrence { started_at: None, ..with(Claimed, None) }),
+        ("running", Occurrence { attempts: 2, ..with(Running, None) }),
+        ("running, lease lost", Occurrence { lease_until: minutes(5), ..with(Running, None) }),
+        ("succeeded", with(Succeeded, None)),
+        ("by hand", Occurrence { kind: OccurrenceKind::Manual, ..with(Succeeded, None) }),
+        ("succeeded later", Occurrence { attempts: 3, ..with(Succeeded, None) }),
+        ("failed", with(Failed, Some((ReasonCode::Error, "the model refused")))),
+        (
+            "waiting",
+            with(Waiting, Some((ReasonCode::OutsideGrant, "it wants send_email, which it is not granted"))),
+        ),
+        (
+            "missed",
+            with(
+                Missed,
+                Some((
+                    ReasonCode::TooOld,
+                    "it was found 3 d 2 h late, and nothing older than 1d is caught up",
+                )),
+            ),
+        ),
+        ("skipped", with(Skipped, Some((ReasonCode::Paused, "the action was paused")))),
+        ("held", with(Held, Some((ReasonCode::Drifted, "what would have run is not what was approved")))),
+        ("cancelled", with(Cancelled, Some((ReasonCode::Cancelled, "a person cancelled it")))),
+        (
+            "unknown",
+            with(
+                Unknown,
+                Some((
+                    ReasonCode::EffectUnknown,
+                    "send_email was begun, and whether it happened cannot be known",
+                )),
+            ),
+        ),
+    ];
+    let now = due_at + SignedDuration::from_mins(10);
+    let report: String = cases
+        .iter()
+        .map(|(name, occurrence)| {
+            let why = why(&action, Some(occurrence), due_at, now);
+            assert_eq!((why.due_at, why.run_id), (Some(due_at), Some(occurrence.run_id)));
+            assert_eq!(why.reason_code, occurrence.reason_code);
+            words(name, &why)
+        })
+        .collect();
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn every_time_without_a_record_has_a_sentence() {
+    let daily =
+        || approved(&json!({"cron": "0 9 * * *", "timezone": "Europe/Berlin", "end_at": "2026-12-01T09:00"}));
+    let then = |action: &Action, command| transition(action, command, noon()).unwrap();
+    let tomorrow = ts("2026-11-22T08:00:00Z");
+    let asked = {
+        let running = then(&daily(), Command::Run { run: run(1) });
+        then(&running, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Unknown })
+    };
+    let decided = {
+        let plan = plan_due(&daily(), tomorrow, None, 1);
+        transition(&daily(), Command::Planned { plan: &plan }, tomorrow).unwrap()
+    };
+    let minutes = |minutes| tomorrow + SignedDuration::from_mins(minutes);
+    let cases: [(&str, Action, Timestamp, Timestamp); 16] = [
+        ("in the future", daily(), tomorrow, noon()),
+        ("with seconds", daily(), tomorrow + SignedDuration::from_secs(12), noon()),
+        (
+            "with jitter",
+            approved(&json!({"cron": "0 9 * * *", "jitter": "1h"})),
+            ts("2026-11-22T09:00:00Z"),
+            noon(),
+        ),
+        ("just now", daily(), tomorrow, minutes(2)),
+        ("between", daily(), minutes(30), minutes(40)),
+        ("before the first", daily(), ts("2026-11-21T11:30:00Z"), minutes(40)),
+        ("after the last", daily(), ts("2027-11-21T08:00:00Z"), minutes(40)),
+        ("before it was due", daily(), ts("2026-11-20T08:00:00Z"), minutes(40)),
+        ("not the appointment", approved(&json!({"at": "2026-12-01T09:00Z"})), tomorrow, noon()),
+        ("paused", then(&daily(), Command::Pause), tomorrow, noon()),
+        ("asked", asked, tomorrow, noon()),
+        ("dismissed", then(&daily(), Command::Dismiss), tomorrow, noon()),
+        ("completed", then(&daily(), Command::Complete), tomorrow, minutes(5)),
+        ("no record", decided, tomorrow, minutes(5)),
+        ("not approved", in_state(ActionState::Defined), tomorrow, noon()),
+        ("no schedule", defined(&json!(null)), tomorrow, noon()),
+    ];
+    let report: String =
+        cases.iter().map(|(name, action, at, now)| words(name, &why(action, None, *at, *now))).collect();
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn the_answer_names_the_nearest_fire_times() {
+    let action = approved(&json!({"cron": "0 9 1 * *", "end_at": "2027-02-01T09:00"}));
+    for (at, previous, next) in [
+        ("2026-12-15T00:00:00Z", Some("2026-12-01T09:00:00Z"), Some("2027-01-01T09:00:00Z")),
+        ("2026-12-01T09:00:00Z", None, Some("2027-01-01T09:00:00Z")),
+        ("2040-01-01T00:00:00Z", Some("2027-02-01T09:00:00Z"), None),
+    ] {
+        let why = why(&action, None, ts(at), noon());
+        assert_eq!((why.previous_due, why.next_due), (previous.map(ts), next.map(ts)), "{at}");
+    }
+}
+
+#[test]
+fn a_reason_is_a_code_and_a_text() {
+    let reason = Reason::new(ReasonCode::Paused, "the action was paused");
+    assert_eq!(json!(reason), json!({"code": "paused", "text": "the action was paused"}));
+}

@@ -1,0 +1,35 @@
+//! Actions: defined, approved, scheduled, run, and everything a person may ask of them.
+
+use domain::ids::{ActionId, Owner};
+
+use crate::context::Cx;
+use crate::problem::Result;
+use crate::store::table::Order;
+use crate::store::{Store, keys};
+
+/// Deletes an action, its occurrences, their runs and the messages about it. Deleting one that is gone is no error.
+///
+/// # Errors
+/// When the table does not answer; the call can be made again.
+pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
+    let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
+    delete_runs(&cx.store, owner, id).await?;
+    cx.store.delete_action(owner, &action.value).await?;
+    // An executor may have written meanwhile; with the record gone it can no more.
+    delete_runs(&cx.store, owner, id).await
+}
+
+async fn delete_runs(store: &Store, owner: &Owner, id: ActionId) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let found = store.occurrences(owner, id, after.as_deref(), 50, Order::Oldest).await?;
+        for (_, occurrence) in found.items {
+            store.delete_range(&keys::run_children(owner, occurrence.value.run_id)).await?;
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(store.delete_range(&keys::action_children(owner, id)).await?)
+}

@@ -1,0 +1,139 @@
+//! Agents: make, read, change, delete with everything that belongs to them.
+
+use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
+use domain::ids::{AgentId, ChatId, Owner};
+use futures::FutureExt;
+use futures::future::try_join_all;
+use futures::stream::{self, TryStreamExt};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::edit;
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::Versioned;
+use crate::store::table::Order;
+
+/// An agent as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentView {
+    #[serde(flatten)]
+    pub agent: Agent,
+    pub metrics: AgentMetrics,
+    /// For `If-Match`.
+    pub version: u64,
+}
+
+async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentView> {
+    let metrics = cx.store.agent_metrics(owner, agent.value.agent_id).await?;
+    Ok(AgentView { agent: agent.value, metrics, version: agent.version })
+}
+
+/// # Errors
+/// 400 with every field that breaks its limit.
+pub async fn create(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
+    let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    if !cx.store.create_agent(owner, &agent).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    Ok(AgentView { agent, metrics: AgentMetrics::default(), version: 1 })
+}
+
+/// # Errors
+/// 404 where there is none.
+pub async fn load(cx: &Cx, owner: &Owner, id: AgentId) -> Result<Versioned<Agent>> {
+    cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))
+}
+
+/// # Errors
+/// 404 where there is none.
+pub async fn read(cx: &Cx, owner: &Owner, id: AgentId) -> Result<AgentView> {
+    let agent = load(cx, owner, id).await?;
+    view(cx, owner, agent).await
+}
+
+/// # Errors
+/// 400 for a limit or cursor that is none.
+pub async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    status: Option<AgentStatus>,
+    query: &PageQuery,
+) -> Result<Page<AgentView>> {
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.agents(owner, after.as_deref(), limit).await }.boxed()
+    };
+    let keep = |agent: &Agent| status.is_none_or(|status| agent.status == status);
+    let found = page::filtered(owner, "agents", query, read, keep).await?;
+    let data = try_join_all(found.data.into_iter().map(|agent| view(cx, owner, agent))).await?;
+    Ok(Page { data, next_cursor: found.next_cursor, has_more: found.has_more })
+}
+
+/// # Errors
+/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    id: AgentId,
+    if_match: Option<IfMatch>,
+    patch: AgentPatch,
+) -> Result<AgentView> {
+    for _ in 0..edit::TRIES {
+        let current = load(cx, owner, id).await?;
+        edit::check(if_match, current.version, &current.value)?;
+        let agent = current.value.patched(patch.clone(), cx.clock.now())?;
+        if cx.store.replace_agent(owner, &agent, current.version).await?.done() {
+            return view(cx, owner, Versioned { value: agent, version: current.version + 1 }).await;
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Deletes an agent and all that belongs to it. The agent's own record goes last: a call that was cut off can be made
+/// again and goes on where the first one stopped. What is added meanwhile is swept up after, or refused.
+///
+/// # Errors
+/// 404 where there is none.
+pub async fn delete(cx: &Cx, owner: &Owner, id: AgentId) -> Result<()> {
+    load(cx, owner, id).await?;
+    delete_children(cx, owner, id).await?;
+    cx.store.delete_agent(owner, id).await?;
+    delete_children(cx, owner, id).await
+}
+
+async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
+    /// How many things are deleted at once.
+    const AT_ONCE: usize = 8;
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.agent_children(owner, agent, "", after.as_deref(), 100, Order::Oldest).await?;
+        stream::iter(found.items.into_iter().map(|(id, _)| Ok::<_, Error>(id)))
+            .try_for_each_concurrent(AT_ONCE, async |id| delete_child(cx, owner, &id).await)
+            .await?;
+        after = found.last;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn delete_child(cx: &Cx, owner: &Owner, id: &str) -> Result<()> {
+    if let Ok(asset) = id.parse() {
+        return super::assets::delete_if_there(cx, owner, asset).await;
+    }
+    if let Ok(action) = id.parse() {
+        return super::actions::delete_if_there(cx, owner, action).await;
+    }
+    if let Ok(chat) = id.parse::<ChatId>() {
+        if let Some(chat) = cx.store.chat(owner, chat).await? {
+            super::chats::erase(cx, owner, &chat.value).await?;
+        }
+        return Ok(());
+    }
+    if let Ok(proposal) = id.parse() {
+        return super::proposals::delete_if_there(cx, owner, proposal).await;
+    }
+    Ok(())
+}

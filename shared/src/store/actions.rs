@@ -1,0 +1,146 @@
+//! Actions, their occurrences, and the messages about them.
+//!
+//! Every write of an action computes its place in the `due` index anew, from its next fire time and its live run: the
+//! index can't drift from the record. Writes of an action and of its occurrences go together in one transaction.
+
+use domain::actions::{Action, Occurrence};
+use domain::chats::ChatMessage;
+use domain::ids::{ActionId, AgentId, Owner, RunId};
+use jiff::{SignedDuration, Timestamp};
+
+use super::agents::child;
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, item};
+
+/// How long an occurrence can be asked about.
+const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
+
+fn extras(action: &Action, wake_at: Option<Timestamp>) -> Extras {
+    Extras { expires: None, due: wake_at.map(|at| (keys::shard(action.id), at)) }
+}
+
+impl Store {
+    /// The writes that make an action: refused where it is there already or its agent is gone.
+    pub fn action_writes(owner: &Owner, action: &Action) -> Result<Vec<Write>, StoreError> {
+        let extras = extras(action, action.wake_at(None));
+        Ok(vec![
+            Write::Create { key: keys::action(owner, action.id), item: item(action, &extras)? },
+            child(owner, action.agent_id, action.id, &Extras::default())?,
+            Write::Exists { key: keys::agent(owner, action.agent_id) },
+        ])
+    }
+
+    pub async fn action(&self, owner: &Owner, id: ActionId) -> Result<Option<Versioned<Action>>, StoreError> {
+        self.get(&keys::action(owner, id)).await
+    }
+
+    /// The write of an action over the one that was read at `version`; it is looked at again at `wake_at`.
+    pub fn replace_action(
+        owner: &Owner,
+        action: &Action,
+        version: u64,
+        wake_at: Option<Timestamp>,
+    ) -> Result<Write, StoreError> {
+        Ok(Write::Replace {
+            key: keys::action(owner, action.id),
+            version,
+            item: item(action, &extras(action, wake_at))?,
+        })
+    }
+
+    /// Newest first.
+    pub async fn actions(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Action>, StoreError> {
+        self.query(&keys::actions(owner), after, limit, Order::Newest).await
+    }
+
+    /// An agent's actions, newest first.
+    pub async fn agent_actions(
+        &self,
+        owner: &Owner,
+        agent: AgentId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Action>, StoreError> {
+        let marks = self.agent_children(owner, agent, ActionId::PREFIX, after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: ActionId| keys::action(owner, id)).await
+    }
+
+    pub async fn occurrence(
+        &self,
+        owner: &Owner,
+        action: ActionId,
+        run: RunId,
+    ) -> Result<Option<Versioned<Occurrence>>, StoreError> {
+        self.get(&keys::occurrence(owner, action, run)).await
+    }
+
+    /// The write of a new occurrence: refused where it is there already.
+    pub fn create_occurrence(owner: &Owner, occurrence: &Occurrence) -> Result<Write, StoreError> {
+        let key = keys::occurrence(owner, occurrence.action_id, occurrence.run_id);
+        Ok(Write::Create { key, item: occurrence_item(occurrence)? })
+    }
+
+    /// The write of an occurrence over the one that was read at `version`.
+    pub fn replace_occurrence(
+        owner: &Owner,
+        occurrence: &Occurrence,
+        version: u64,
+    ) -> Result<Write, StoreError> {
+        let key = keys::occurrence(owner, occurrence.action_id, occurrence.run_id);
+        Ok(Write::Replace { key, version, item: occurrence_item(occurrence)? })
+    }
+
+    /// By due time.
+    pub async fn occurrences(
+        &self,
+        owner: &Owner,
+        action: ActionId,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<Occurrence>, StoreError> {
+        self.query(&keys::occurrences(owner, action), after, limit, order).await
+    }
+
+    /// The write of a message about an action.
+    pub fn action_message_write(
+        owner: &Owner,
+        action: ActionId,
+        message: &ChatMessage,
+    ) -> Result<Write, StoreError> {
+        let key = keys::action_message(owner, action, message.message_id);
+        Ok(Write::Put { key, item: item(message, &Extras::default())? })
+    }
+
+    /// Oldest first.
+    pub async fn action_messages(
+        &self,
+        owner: &Owner,
+        action: ActionId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<ChatMessage>, StoreError> {
+        self.query(&keys::action_messages(owner, action), after, limit, Order::Oldest).await
+    }
+
+    /// Takes the action's record away: from then on it is not due any more.
+    pub async fn delete_action(&self, owner: &Owner, action: &Action) -> Result<(), StoreError> {
+        self.transact(vec![
+            Write::Delete { key: keys::action(owner, action.id), must_exist: false },
+            Write::Delete { key: keys::agent_child(owner, action.agent_id, action.id), must_exist: false },
+        ])
+        .await
+        .map(|_| ())
+    }
+}
+
+fn occurrence_item(
+    occurrence: &Occurrence,
+) -> Result<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
+    item(occurrence, &Extras::expiring(occurrence.due_at + OCCURRENCE_LIFETIME))
+}
