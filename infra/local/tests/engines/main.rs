@@ -8,6 +8,7 @@ mod crash;
 mod faults;
 mod harness;
 mod integrity;
+mod multipart;
 mod queue;
 mod table;
 mod uploads;

@@ -1,6 +1,7 @@
 //! S3: one bucket in a folder, served by s3s, which brings the protocol and checks signatures.
 
 mod listing;
+mod multipart;
 mod object;
 mod operations;
 mod receive;

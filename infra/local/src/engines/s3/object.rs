@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use http::HeaderMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -58,14 +59,34 @@ pub(super) struct Checksums {
 
 impl Checksums {
     /// Each by the name of the header, or trailer, that carries it.
-    pub(super) fn by_header(&mut self) -> [(&'static str, &mut Option<String>); 5] {
+    pub(super) fn by_header(&self) -> [(&'static str, Option<&str>); 5] {
         [
-            ("x-amz-checksum-crc32", &mut self.crc32),
-            ("x-amz-checksum-crc32c", &mut self.crc32c),
-            ("x-amz-checksum-crc64nvme", &mut self.crc64nvme),
-            ("x-amz-checksum-sha1", &mut self.sha1),
-            ("x-amz-checksum-sha256", &mut self.sha256),
+            ("x-amz-checksum-crc32", self.crc32.as_deref()),
+            ("x-amz-checksum-crc32c", self.crc32c.as_deref()),
+            ("x-amz-checksum-crc64nvme", self.crc64nvme.as_deref()),
+            ("x-amz-checksum-sha1", self.sha1.as_deref()),
+            ("x-amz-checksum-sha256", self.sha256.as_deref()),
         ]
+    }
+
+    /// What those headers say, where they are there.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Self {
+            crc32: text("x-amz-checksum-crc32"),
+            crc32c: text("x-amz-checksum-crc32c"),
+            crc64nvme: text("x-amz-checksum-crc64nvme"),
+            sha1: text("x-amz-checksum-sha1"),
+            sha256: text("x-amz-checksum-sha256"),
+        }
+    }
+
+    /// The first of these claims that does not hold for a body with the other checksums.
+    pub(super) fn refuted_by(&self, computed: &Self) -> Option<&'static str> {
+        let pairs = self.by_header().into_iter().zip(computed.by_header());
+        { pairs }
+            .find(|((_, claimed), (_, found))| claimed.is_some() && claimed != found)
+            .map(|((name, _), _)| name)
     }
 }
 

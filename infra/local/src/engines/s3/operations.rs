@@ -20,7 +20,7 @@ const MAX_KEYS: i32 = 1000;
 
 #[derive(Debug)]
 pub(super) struct Operations {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
 }
 
 /// Copies the five checksums into an answer that has a field for each.
@@ -50,6 +50,8 @@ macro_rules! headers_of {
     };
 }
 
+pub(super) use {headers_of, with_checksums};
+
 impl From<StoreError> for S3Error {
     fn from(error: StoreError) -> Self {
         match error {
@@ -57,6 +59,7 @@ impl From<StoreError> for S3Error {
                 s3_error!(PreconditionFailed, "At least one of the pre-conditions you specified did not hold")
             }
             StoreError::NoSuchKey => s3_error!(NoSuchKey, "The specified key does not exist."),
+            StoreError::NoSuchUpload => s3_error!(NoSuchUpload, "The specified upload does not exist."),
             StoreError::Io(source) => S3Error::internal_error(source),
         }
     }
@@ -67,7 +70,7 @@ impl Operations {
         Self { store }
     }
 
-    fn check_bucket(&self, bucket: &str) -> S3Result<()> {
+    pub(super) fn check_bucket(&self, bucket: &str) -> S3Result<()> {
         if bucket == self.store.bucket {
             Ok(())
         } else {
@@ -76,7 +79,7 @@ impl Operations {
     }
 
     /// Runs what waits for the disk off the async workers.
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> S3Result<T> {
@@ -272,6 +275,38 @@ impl S3 for Operations {
         Ok(S3Response::new(DeleteObjectsOutput { deleted, ..Default::default() }))
     }
 
+    async fn create_multipart_upload(
+        &self,
+        request: S3Request<CreateMultipartUploadInput>,
+    ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        self.create_upload(request).await
+    }
+
+    async fn upload_part(
+        &self,
+        request: S3Request<UploadPartInput>,
+    ) -> S3Result<S3Response<UploadPartOutput>> {
+        self.receive_part(request).await
+    }
+
+    async fn list_parts(&self, request: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
+        self.parts_of_upload(request).await
+    }
+
+    async fn abort_multipart_upload(
+        &self,
+        request: S3Request<AbortMultipartUploadInput>,
+    ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        self.abort_upload(request).await
+    }
+
+    async fn complete_multipart_upload(
+        &self,
+        request: S3Request<CompleteMultipartUploadInput>,
+    ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        self.complete_upload(request).await
+    }
+
     async fn list_objects_v2(
         &self,
         request: S3Request<ListObjectsV2Input>,
@@ -328,7 +363,10 @@ impl S3 for Operations {
     }
 }
 
-fn condition(if_match: Option<ETagCondition>, if_none_match: Option<ETagCondition>) -> S3Result<Condition> {
+pub(super) fn condition(
+    if_match: Option<ETagCondition>,
+    if_none_match: Option<ETagCondition>,
+) -> S3Result<Condition> {
     match (if_match, if_none_match) {
         (None, None) => Ok(Condition::Always),
         (None, Some(ETagCondition::Any)) => Ok(Condition::Absent),
@@ -339,7 +377,7 @@ fn condition(if_match: Option<ETagCondition>, if_none_match: Option<ETagConditio
 }
 
 /// `aws-chunked` is how the body travelled, and not what the object is.
-fn stored_encoding(header: &str) -> Option<String> {
+pub(super) fn stored_encoding(header: &str) -> Option<String> {
     let kept: Vec<&str> =
         header.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "aws-chunked").collect();
     (!kept.is_empty()).then(|| kept.join(","))
@@ -349,11 +387,11 @@ fn etag(metadata: &Metadata) -> ETag {
     ETag::Strong(metadata.etag.clone())
 }
 
-fn modified(at: jiff::Timestamp) -> Timestamp {
+pub(super) fn modified(at: jiff::Timestamp) -> Timestamp {
     Timestamp::from(SystemTime::from(at))
 }
 
-fn length(bytes: u64) -> i64 {
+pub(super) fn length(bytes: u64) -> i64 {
     i64::try_from(bytes).expect("no file is that long")
 }
 
@@ -371,7 +409,7 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// The bytes of a range of the file, piece by piece.
-fn read(
+pub(super) fn read(
     file: std::fs::File,
     range: std::ops::Range<u64>,
 ) -> impl Stream<Item = std::io::Result<Bytes>> + Send + Sync + 'static {

@@ -30,16 +30,12 @@ pub(super) struct Claims {
 impl Claims {
     pub(super) fn of<T>(request: &S3Request<T>, md5: Option<String>) -> Self {
         let text = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
-        let mut checksums = Checksums::default();
-        for (name, checksum) in checksums.by_header() {
-            *checksum = text(name).map(str::to_owned);
-        }
         Self {
             length: text("x-amz-decoded-content-length")
                 .or_else(|| text("content-length"))
                 .and_then(|length| length.parse().ok()),
             md5,
-            checksums,
+            checksums: Checksums::from_headers(&request.headers),
             announced: text("x-amz-trailer")
                 .map(|names| names.split(',').map(|name| name.trim().to_ascii_lowercase()).collect())
                 .unwrap_or_default(),
@@ -62,8 +58,7 @@ impl Claims {
 
     /// Computes what was claimed, announced or asked for; as S3 does, CRC64NVME where that is nothing.
     fn hasher(&self) -> ChecksumHasher {
-        let mut claimed = self.checksums.clone();
-        let mut wanted = claimed.by_header().map(|(name, checksum)| {
+        let mut wanted = self.checksums.by_header().map(|(name, checksum)| {
             let algorithm = name.trim_start_matches("x-amz-checksum-");
             checksum.is_some()
                 || self.announced.iter().any(|announced| announced == name)
@@ -83,7 +78,7 @@ impl Claims {
     }
 
     /// Compares with what the body turned out to be.
-    fn check(mut self, size: u64, md5: &[u8], computed: &Checksums) -> S3Result<()> {
+    fn check(&self, size: u64, md5: &[u8], computed: &Checksums) -> S3Result<()> {
         if self.length.is_some_and(|length| length != size) {
             return Err(s3_error!(IncompleteBody, "The body has {size} bytes and not as many as announced."));
         }
@@ -97,17 +92,11 @@ impl Claims {
             }
         }
         let trailers: HeaderMap = self.trailers.as_ref().and_then(TrailingHeaders::take).unwrap_or_default();
-        let mut computed = computed.clone();
-        for ((name, claimed), (_, computed)) in
-            self.checksums.by_header().into_iter().zip(computed.by_header())
-        {
-            if self.announced.iter().any(|announced| announced == name) {
-                let Some(value) = trailers.get(name).and_then(|value| value.to_str().ok()) else {
-                    return Err(s3_error!(InvalidRequest, "The announced trailer {name} did not follow."));
-                };
-                *claimed = Some(value.to_owned());
-            }
-            if claimed.is_some() && claimed != computed {
+        if let Some(name) = self.announced.iter().find(|name| !trailers.contains_key(name.as_str())) {
+            return Err(s3_error!(InvalidRequest, "The announced trailer {name} did not follow."));
+        }
+        for claims in [&self.checksums, &Checksums::from_headers(&trailers)] {
+            if let Some(name) = claims.refuted_by(computed) {
                 return Err(s3_error!(BadDigest, "The {name} you specified did not match the body."));
             }
         }

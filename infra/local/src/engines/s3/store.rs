@@ -69,6 +69,8 @@ pub(super) enum StoreError {
     Precondition,
     #[error("find the object")]
     NoSuchKey,
+    #[error("find the multipart upload")]
+    NoSuchUpload,
     #[error("reach the bucket's files: {0}")]
     Io(#[from] io::Error),
 }
@@ -170,9 +172,7 @@ impl Store {
             checksums: staged.checksums.clone(),
         };
         metadata.append_to(&mut staged.file)?;
-        if self.durable {
-            staged.file.sync_all()?;
-        }
+        self.sync_file(&staged.path)?;
         fs::rename(&staged.path, self.object_path(key))?;
         state.last_sequencer = sequencer;
         state.objects.insert(key.to_owned(), Summary::from(&metadata));
@@ -183,9 +183,14 @@ impl Store {
         Ok(metadata)
     }
 
+    /// Makes what is in a file last.
+    pub(super) fn sync_file(&self, file: &Path) -> io::Result<()> {
+        if self.durable { File::open(file)?.sync_all() } else { Ok(()) }
+    }
+
     /// Makes the creations, renames and removals in a folder last.
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        if self.durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.sync_file(folder)
     }
 
     /// The object as it is now: what is read from the file stays whole whatever is written meanwhile.
