@@ -13,9 +13,8 @@
 //!
 //! `missed`, `skipped` and `held` are also written at once, for due times that never ran.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::action::Action;
 use super::plan::{Decided, Decision};
@@ -52,7 +51,8 @@ pub struct Occurrence {
     pub approval_hash: Option<String>,
     /// How many steps are stored. A retry goes on after them.
     pub steps_done: u32,
-    /// The outside effect that was begun and whose result is not stored yet.
+    /// The outside effect that was begun and whose result is not stored yet. An executor that claims it finds out what
+    /// became of the effect, or reports `LoseTrack`.
     pub open_effect: Option<String>,
 }
 
@@ -123,129 +123,6 @@ impl OccurrenceState {
     }
 }
 
-/// What happens to an occurrence. All but the last four come from its executor and name the fence of its claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OccurrenceCommand {
-    /// An executor takes it until `lease_until`.
-    Claim {
-        lease_until: Timestamp,
-        max_attempts: u32,
-    },
-    Start {
-        fence: u64,
-    },
-    /// Something outside is about to be touched.
-    EffectBegun {
-        fence: u64,
-        effect: String,
-    },
-    /// A step's result is stored, with what it cost; an effect that was begun is known to have happened or not.
-    StepDone {
-        fence: u64,
-        usage: Usage,
-        cost_micros: i64,
-    },
-    /// The time is nearly up: it goes on at once in another executor. Not an attempt.
-    HandOver {
-        fence: u64,
-    },
-    Succeed {
-        fence: u64,
-        score: Option<u8>,
-    },
-    /// Tried again after [`backoff`] where that may help and attempts are left.
-    Fail {
-        fence: u64,
-        error: String,
-        retryable: bool,
-        max_attempts: u32,
-    },
-    /// It wants what its grants do not give.
-    Wait {
-        fence: u64,
-        wants: String,
-    },
-    /// What would have run is not what was approved.
-    Drift {
-        fence: u64,
-    },
-    /// Whether the effect happened cannot be known.
-    LoseTrack {
-        fence: u64,
-        effect: String,
-    },
-    /// A person answered: it goes on.
-    Answer,
-    /// It cannot begin yet, because another run is live.
-    Defer {
-        until: Timestamp,
-    },
-    Cancel {
-        why: String,
-    },
-    /// The lease ran out and no attempt is left.
-    Expire {
-        max_attempts: u32,
-    },
-}
-
-impl OccurrenceCommand {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Claim { .. } => "claim",
-            Self::Start { .. } => "start",
-            Self::EffectBegun { .. } => "begin an effect of",
-            Self::StepDone { .. } => "store a step of",
-            Self::HandOver { .. } => "hand over",
-            Self::Succeed { .. } => "complete",
-            Self::Fail { .. } => "fail",
-            Self::Wait { .. } => "suspend",
-            Self::Drift { .. } => "hold",
-            Self::LoseTrack { .. } => "lose track of",
-            Self::Answer => "resume",
-            Self::Defer { .. } => "defer",
-            Self::Cancel { .. } => "cancel",
-            Self::Expire { .. } => "expire",
-        }
-    }
-
-    const fn fence(&self) -> Option<u64> {
-        match self {
-            Self::Start { fence }
-            | Self::EffectBegun { fence, .. }
-            | Self::StepDone { fence, .. }
-            | Self::HandOver { fence }
-            | Self::Succeed { fence, .. }
-            | Self::Fail { fence, .. }
-            | Self::Wait { fence, .. }
-            | Self::Drift { fence }
-            | Self::LoseTrack { fence, .. } => Some(*fence),
-            Self::Claim { .. }
-            | Self::Answer
-            | Self::Defer { .. }
-            | Self::Cancel { .. }
-            | Self::Expire { .. } => None,
-        }
-    }
-}
-
-/// Why a command was refused. Phrased to follow "failed to …: ".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OccurrenceRefused {
-    #[error("cannot {command} an occurrence that is {}", state.as_str())]
-    WrongState { command: &'static str, state: OccurrenceState },
-    #[error("the fence {given} is stale, it is now {current}")]
-    StaleFence { given: u64, current: u64 },
-    #[error("it must not begin before {not_before}")]
-    NotYet { not_before: Timestamp },
-    #[error("another executor has it until {lease_until}")]
-    Leased { lease_until: Timestamp },
-    #[error("all of its {max} attempts are used up")]
-    AttemptsUsed { max: u32 },
-    #[error("it has attempts left")]
-    AttemptsLeft,
-}
-
 impl Occurrence {
     /// The record of a decision: due, or final at once.
     #[must_use]
@@ -306,150 +183,7 @@ impl Occurrence {
         }
     }
 
-    /// Whether a claim at `now` would be granted.
-    #[must_use]
-    pub fn may_claim(&self, now: Timestamp, max_attempts: u32) -> bool {
-        self.check_claim(now, max_attempts).is_ok()
-    }
-
-    fn check_claim(&self, now: Timestamp, max: u32) -> Result<(), OccurrenceRefused> {
-        match self.state {
-            OccurrenceState::Due if self.not_before > now => {
-                Err(OccurrenceRefused::NotYet { not_before: self.not_before })
-            }
-            OccurrenceState::Claimed | OccurrenceState::Running => match self.lease_until {
-                Some(lease_until) if lease_until >= now => Err(OccurrenceRefused::Leased { lease_until }),
-                _ => Ok(()),
-            },
-            OccurrenceState::Due => Ok(()),
-            state => Err(OccurrenceRefused::WrongState { command: "claim", state }),
-        }?;
-        if self.attempts < max { Ok(()) } else { Err(OccurrenceRefused::AttemptsUsed { max }) }
-    }
-
-    /// The occurrence after `command`. A cancelled one stays cancelled when it is cancelled again.
-    ///
-    /// # Errors
-    /// [`OccurrenceRefused`]; after `StaleFence` the executor stops, for another one has it.
-    pub fn transition(&self, command: OccurrenceCommand, now: Timestamp) -> Result<Self, OccurrenceRefused> {
-        use OccurrenceState::{Cancelled, Claimed, Due, Failed, Held, Running, Succeeded, Unknown, Waiting};
-        let state = self.state;
-        let wrong_state = OccurrenceRefused::WrongState { command: command.name(), state };
-        if let Some(given) = command.fence() {
-            if given != self.fence {
-                return Err(OccurrenceRefused::StaleFence { given, current: self.fence });
-            }
-            let expected = match command {
-                OccurrenceCommand::Start { .. } => matches!(state, Claimed | Running),
-                OccurrenceCommand::EffectBegun { .. }
-                | OccurrenceCommand::StepDone { .. }
-                | OccurrenceCommand::Succeed { .. }
-                | OccurrenceCommand::Wait { .. } => state == Running,
-                _ => matches!(state, Claimed | Running),
-            };
-            if !expected {
-                return Err(wrong_state);
-            }
-        }
-        let mut next = self.clone();
-        match command {
-            OccurrenceCommand::Claim { lease_until, max_attempts } => {
-                self.check_claim(now, max_attempts)?;
-                next.state = Claimed;
-                next.fence += 1;
-                next.attempts += 1;
-                next.lease_until = Some(lease_until);
-            }
-            OccurrenceCommand::Start { .. } => {
-                next.state = Running;
-                next.started_at = next.started_at.or(Some(now));
-                next.reason = None;
-                next.reason_code = None;
-            }
-            OccurrenceCommand::EffectBegun { effect, .. } => next.open_effect = Some(effect),
-            OccurrenceCommand::StepDone { usage, cost_micros, .. } => {
-                next.steps_done += 1;
-                next.usage += usage;
-                next.cost_micros = next.cost_micros.saturating_add(cost_micros);
-                next.open_effect = None;
-            }
-            OccurrenceCommand::HandOver { .. } => {
-                next.attempts = next.attempts.saturating_sub(1);
-                next.due_again(now);
-            }
-            OccurrenceCommand::Succeed { score, .. } => {
-                next.score = score;
-                next.finish(Succeeded, now);
-            }
-            OccurrenceCommand::Fail { error, retryable, max_attempts, .. } => {
-                if retryable && self.attempts < max_attempts {
-                    let not_before = now.checked_add(backoff(self.run_id, self.attempts)).unwrap_or(now);
-                    next.due_again(not_before);
-                    next.because(ReasonCode::Retrying, &error);
-                } else {
-                    next.finish(Failed, now);
-                    next.because(ReasonCode::Error, &error);
-                }
-            }
-            OccurrenceCommand::Wait { wants, .. } => {
-                next.state = Waiting;
-                next.lease_until = None;
-                next.because(ReasonCode::OutsideGrant, &wants);
-            }
-            OccurrenceCommand::Drift { .. } => {
-                next.finish(Held, now);
-                next.because(ReasonCode::Drifted, "what would have run is not what was approved");
-            }
-            OccurrenceCommand::LoseTrack { effect, .. } => next.lose_track(&effect, now),
-            OccurrenceCommand::Answer => match state {
-                Waiting => {
-                    next.attempts = 0;
-                    next.due_again(now);
-                }
-                _ => return Err(wrong_state),
-            },
-            OccurrenceCommand::Defer { until } => match state {
-                Due => next.not_before = self.not_before.max(until),
-                _ => return Err(wrong_state),
-            },
-            OccurrenceCommand::Cancel { why } => match state {
-                Cancelled => {}
-                _ if state.is_final() => return Err(wrong_state),
-                _ => {
-                    // Whoever runs it now is to find out at the next write.
-                    next.fence += 1;
-                    next.finish(Cancelled, now);
-                    next.because(ReasonCode::Cancelled, &why);
-                }
-            },
-            OccurrenceCommand::Expire { max_attempts } => match self.check_claim(now, max_attempts) {
-                Ok(()) => return Err(OccurrenceRefused::AttemptsLeft),
-                Err(OccurrenceRefused::AttemptsUsed { .. }) => {
-                    next.fence += 1;
-                    match &self.open_effect {
-                        Some(effect) => next.lose_track(effect, now),
-                        None => {
-                            next.finish(Failed, now);
-                            let text = format!("the executor was killed {} times", self.attempts);
-                            next.because(ReasonCode::Killed, &text);
-                        }
-                    }
-                }
-                Err(OccurrenceRefused::WrongState { .. }) => return Err(wrong_state),
-                Err(other) => return Err(other),
-            },
-        }
-        debug_assert!(next.state != Unknown || next.finished_at.is_some());
-        Ok(next)
-    }
-
-    fn due_again(&mut self, not_before: Timestamp) {
-        self.state = OccurrenceState::Due;
-        self.not_before = not_before;
-        self.lease_until = None;
-    }
-
-    fn finish(&mut self, state: OccurrenceState, now: Timestamp) {
+    pub(super) fn finish(&mut self, state: OccurrenceState, now: Timestamp) {
         self.state = state;
         self.lease_until = None;
         self.finished_at = Some(now);
@@ -457,31 +191,8 @@ impl Occurrence {
         self.reason_code = None;
     }
 
-    fn lose_track(&mut self, effect: &str, now: Timestamp) {
-        self.finish(OccurrenceState::Unknown, now);
-        self.because(
-            ReasonCode::EffectUnknown,
-            &format!("{effect} was begun, and whether it happened cannot be known"),
-        );
-    }
-
-    fn because(&mut self, code: ReasonCode, text: &str) {
+    pub(super) fn because(&mut self, code: ReasonCode, text: &str) {
         self.reason_code = Some(code);
         self.reason = Some(text.to_owned());
     }
-}
-
-/// How long to wait after failed attempt number `attempt` (from 1): 30 s, 2 min, 8 min, … at most an hour, give or take a
-/// fifth that is always the same for one run and attempt.
-#[must_use]
-pub fn backoff(run: RunId, attempt: u32) -> SignedDuration {
-    let millis = 30_000_i64.saturating_mul(4_i64.saturating_pow(attempt.saturating_sub(1))).min(3_600_000);
-    let hash = Sha256::new()
-        .chain_update(b"backoff\0")
-        .chain_update(run.uuid().as_bytes())
-        .chain_update(attempt.to_be_bytes())
-        .finalize();
-    // -200 to +200 thousandths.
-    let thousandths = i64::from(u16::from_be_bytes([hash[0], hash[1]])) % 401 - 200;
-    SignedDuration::from_millis(millis + millis / 1_000 * thousandths)
 }

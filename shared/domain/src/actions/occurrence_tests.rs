@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::occurrence::backoff;
+use super::progress::backoff;
 use super::samples::{approved, noon, run, ts};
 use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, ReasonCode};
 use crate::models::Usage;

@@ -52,7 +52,9 @@ pub enum Decision {
 }
 
 /// Decides about the fire times of `action` from `next_due` on whose wake time (with jitter) is not after `now`, at most
-/// `limit` of them (at least one). `live` is the occurrence `action.live_run`; without it a live run is taken to be live.
+/// `limit` of them (at least one). `live` is the occurrence `action.live_run`; without it that run is taken to be live.
+/// Where it has ended and the action does not know, write [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded)
+/// together with the plan.
 ///
 /// Deciding in several steps, each written down before the next, is the same as deciding at once.
 #[must_use]

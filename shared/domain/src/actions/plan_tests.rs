@@ -202,7 +202,7 @@ fn jitter_delays_the_decision_but_not_the_due_time() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn deciding_in_steps_is_deciding_at_once(

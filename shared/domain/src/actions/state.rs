@@ -16,8 +16,9 @@
 
 use jiff::Timestamp;
 
-use super::action::{Action, ActionState, Approval, ValidPatch};
+use super::action::{Action, ActionState, Approval};
 use super::approval::{ToolSpecForHash, approval_hash};
+use super::input::ValidPatch;
 use super::plan::{Decision, DuePlan, ON_TIME};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
@@ -145,6 +146,9 @@ impl Refused {
 /// The action after `command`. Where anything changed, `version` is one higher and `updated_at` is `now`; where nothing
 /// did (the command came twice), it is equal to what was given and need not be written.
 ///
+/// Where a command other than `OccurrenceEnded` takes `live_run` away, the caller cancels that occurrence. Queued
+/// occurrences that the action forgets are refused when they are about to start, and cancelled then.
+///
 /// # Errors
 /// [`Refused`], which is a conflict with the current state.
 pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Result<Action, Refused> {
@@ -226,7 +230,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
                 (Defined | Completed | Failed | Dismissed | NeedsApproval, _) => return Err(wrong_state),
                 (_, Some(live)) if live == run => {}
                 (_, Some(live)) => return Err(Refused::RunLive { state, run: live }),
-                (_, None) if action.queued > 0 => next.queued -= 1,
+                (Scheduled, None) if action.queued > 0 => next.queued -= 1,
                 (_, None) => return Err(wrong_state),
             }
             next.live_run = Some(run);

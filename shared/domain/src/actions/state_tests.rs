@@ -267,7 +267,7 @@ fn perform(action: &Action, step: &Step, now: Timestamp) -> Result<Action, Refus
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn no_sequence_of_commands_reaches_an_impossible_action(steps in prop::collection::vec((step(), 0i64..3_000), 1..40)) {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::next_tests::any_cron;
 use super::{Schedule, ScheduleInput};
@@ -112,6 +113,19 @@ fn what_is_left_out_is_stated() {
     for (given, printed) in cases {
         let schedule: Schedule = serde_json::from_value(given).unwrap();
         assert_eq!(serde_json::to_value(&schedule).unwrap(), printed);
+    }
+}
+
+#[test]
+fn the_documentation_shows_schedules_that_are_accepted() {
+    assert_eq!(Schedule::name(), ScheduleInput::name());
+    let schema = serde_json::to_value(Schedule::schema()).unwrap();
+    assert_eq!(schema, serde_json::to_value(ScheduleInput::schema()).unwrap());
+    assert_eq!(schema["additionalProperties"], false);
+    let examples = schema["examples"].as_array().unwrap();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        serde_json::from_value::<Schedule>(example.clone()).unwrap();
     }
 }
 

@@ -1,0 +1,295 @@
+//! What may be written into an action: asked for, checked, applied.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
+use crate::ids::{ActionId, AgentId};
+use crate::models::ModelTier;
+use crate::schedule::{Schedule, ScheduleInput};
+use crate::validate::FieldErrors;
+
+/// An action as it is asked for, before it is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct NewAction {
+    /// 1 to 200 characters.
+    #[schema(max_length = 200, example = "Weekly market report")]
+    pub title: String,
+    /// At most 2,000 characters.
+    #[serde(default)]
+    #[schema(max_length = 2_000)]
+    pub description: String,
+    #[serde(default)]
+    pub priority: Priority,
+    pub task_config: TaskConfig,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleInput>,
+    /// Names of at most 64 tools.
+    #[serde(default)]
+    pub grants: Vec<String>,
+    #[serde(default)]
+    pub model_tier: ModelTier,
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+/// A [`NewAction`] that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidAction {
+    new: NewAction,
+    schedule: Option<Schedule>,
+}
+
+impl NewAction {
+    /// # Errors
+    /// Every field that is wrong, with its limit.
+    pub fn validate(mut self) -> Result<ValidAction, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_title(&mut errors, &self.title);
+        check_description(&mut errors, &self.description);
+        check_instructions(&mut errors, &self.task_config.instructions);
+        check_expected_output(&mut errors, &self.task_config.expected_output);
+        let schedule = self.schedule.take().and_then(|input| errors.nest("schedule", input.validate()));
+        check_grants(&mut errors, &mut self.grants);
+        check_budget(&mut errors, self.budget);
+        errors.into_result(ValidAction { new: self, schedule })
+    }
+}
+
+impl ValidAction {
+    /// The action, not yet approved.
+    #[must_use]
+    pub fn define(self, id: ActionId, agent_id: AgentId, now: Timestamp) -> Action {
+        let NewAction { title, description, priority, task_config, grants, model_tier, budget, .. } =
+            self.new;
+        Action {
+            id,
+            agent_id,
+            title,
+            description,
+            priority,
+            task_config,
+            schedule: self.schedule,
+            grants,
+            model_tier,
+            budget,
+            state: ActionState::Defined,
+            approval: None,
+            anchor: None,
+            next_due: None,
+            live_run: None,
+            queued: 0,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// A change to an action: what is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActionPatch {
+    #[schema(max_length = 200)]
+    pub title: Option<String>,
+    #[schema(max_length = 2_000)]
+    pub description: Option<String>,
+    pub priority: Option<Priority>,
+    pub task_config: Option<TaskConfigPatch>,
+    /// `null` takes the schedule away.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ScheduleInput>)]
+    pub schedule: Option<Option<ScheduleInput>>,
+    pub grants: Option<Vec<String>>,
+    pub model_tier: Option<ModelTier>,
+    pub budget: Option<Budget>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskConfigPatch {
+    #[schema(max_length = 20_000)]
+    pub instructions: Option<String>,
+    #[schema(max_length = 5_000)]
+    pub expected_output: Option<String>,
+}
+
+/// Tells a field that is `null` (`Some(None)`) from one that is left out (`None`).
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// An [`ActionPatch`] that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidPatch {
+    patch: ActionPatch,
+    schedule: Option<Option<Schedule>>,
+}
+
+impl ActionPatch {
+    /// # Errors
+    /// Every field that is wrong, with its limit.
+    pub fn validate(mut self) -> Result<ValidPatch, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        self.title.iter().for_each(|title| check_title(&mut errors, title));
+        self.description.iter().for_each(|description| check_description(&mut errors, description));
+        let task = self.task_config.as_ref();
+        task.and_then(|task| task.instructions.as_ref())
+            .into_iter()
+            .for_each(|text| check_instructions(&mut errors, text));
+        task.and_then(|task| task.expected_output.as_ref())
+            .into_iter()
+            .for_each(|text| check_expected_output(&mut errors, text));
+        let schedule = match self.schedule.take() {
+            Some(Some(input)) => errors.nest("schedule", input.validate()).map(Some),
+            Some(None) => Some(None),
+            None => None,
+        };
+        self.grants.iter_mut().for_each(|grants| check_grants(&mut errors, grants));
+        self.budget.iter().for_each(|budget| check_budget(&mut errors, *budget));
+        errors.into_result(ValidPatch { patch: self, schedule })
+    }
+}
+
+impl ValidPatch {
+    /// Writes the changes, and says whether any is to what an approval binds.
+    pub(super) fn apply(&self, action: &mut Action) -> bool {
+        let ActionPatch {
+            title,
+            description,
+            priority,
+            task_config,
+            grants,
+            model_tier,
+            budget,
+            schedule: _,
+        } = self.patch.clone();
+        let before = action.clone();
+        set(&mut action.title, title);
+        set(&mut action.description, description);
+        set(&mut action.priority, priority);
+        let task = task_config.unwrap_or_default();
+        set(&mut action.task_config.instructions, task.instructions);
+        set(&mut action.task_config.expected_output, task.expected_output);
+        set(&mut action.schedule, self.schedule.clone());
+        set(&mut action.grants, grants);
+        set(&mut action.model_tier, model_tier);
+        set(&mut action.budget, budget);
+        before.task_config != action.task_config
+            || before.schedule != action.schedule
+            || before.grants != action.grants
+            || before.model_tier != action.model_tier
+            || before.budget != action.budget
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn check_title(errors: &mut FieldErrors, title: &str) {
+    errors.length("title", title, 1, 200);
+}
+
+fn check_description(errors: &mut FieldErrors, description: &str) {
+    errors.length("description", description, 0, 2_000);
+}
+
+fn check_instructions(errors: &mut FieldErrors, text: &str) {
+    errors.length("task_config.instructions", text, 1, 20_000);
+}
+
+fn check_expected_output(errors: &mut FieldErrors, text: &str) {
+    errors.length("task_config.expected_output", text, 1, 5_000);
+}
+
+/// Sorts and deduplicates, so that the same grants are the same approval.
+fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
+    grants.sort();
+    grants.dedup();
+    if grants.len() > 64 {
+        errors.add("grants", format!("must be at most 64 tools, is {}", grants.len()));
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    if let Some(wrong) =
+        grants.iter().find(|name| !(1..=64).contains(&name.len()) || !name.bytes().all(allowed))
+    {
+        let name: String = wrong.chars().take(80).collect();
+        errors.add("grants", format!("must be names of 1 to 64 of A-Z a-z 0-9 _ - . : /, has {name:?}"));
+    }
+}
+
+fn check_budget(errors: &mut FieldErrors, budget: Budget) {
+    if !(1..=100_000_000).contains(&budget.per_run_micros) {
+        errors.add(
+            "budget.per_run_micros",
+            format!("must be 1 to 100000000 micro-dollars, is {}", budget.per_run_micros),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn new(change: &serde_json::Value) -> Result<ValidAction, FieldErrors> {
+        let mut body = json!({
+            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+        });
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        serde_json::from_value::<NewAction>(body).unwrap().validate()
+    }
+
+    #[test]
+    fn refusals_name_every_field_and_its_limit() {
+        let long = |n: usize| "é".repeat(n);
+        let cases = [
+            (json!({"title": long(200), "description": long(2_000)}), ""),
+            (json!({"title": " "}), "title: must be 1 to 200 characters, is 1"),
+            (json!({"title": long(201)}), "title: must be 1 to 200 characters, is 201"),
+            (json!({"description": long(2_001)}), "description: must be 0 to 2000 characters, is 2001"),
+            (
+                json!({"task_config": {"instructions": "", "expected_output": long(5_001)}}),
+                "task_config.instructions: must be 1 to 20000 characters, is 0; \
+                 task_config.expected_output: must be 1 to 5000 characters, is 5001",
+            ),
+            (json!({"schedule": {"every": "1s"}}), "schedule.every: must be 1m to 366d, is 1s"),
+            (json!({"schedule": {}}), "schedule: must have exactly one of `at`, `every` and `cron`"),
+            (
+                json!({"grants": ["a b"]}),
+                "grants: must be names of 1 to 64 of A-Z a-z 0-9 _ - . : /, has \"a b\"",
+            ),
+            (
+                json!({"grants": (0..65).map(|n| format!("t{n}")).collect::<Vec<_>>()}),
+                "grants: must be at most 64 tools, is 65",
+            ),
+            (
+                json!({"budget": {"per_run_micros": 0}}),
+                "budget.per_run_micros: must be 1 to 100000000 micro-dollars, is 0",
+            ),
+        ];
+        for (change, message) in cases {
+            let said = new(&change).map_or_else(|errors| errors.to_string(), |_| String::new());
+            assert_eq!(said, message, "{change}");
+            // A patch is checked by the same rules.
+            let patch: ActionPatch = serde_json::from_value(change.clone()).unwrap();
+            let said = patch.validate().map_or_else(|errors| errors.to_string(), |_| String::new());
+            assert_eq!(said, message, "{change}");
+        }
+    }
+
+    #[test]
+    fn a_patch_tells_null_from_absent() {
+        let parse = |value| serde_json::from_value::<ActionPatch>(value);
+        assert_eq!(parse(json!({})).unwrap().schedule, None);
+        assert_eq!(parse(json!({"schedule": null})).unwrap().schedule, Some(None));
+        assert!(matches!(parse(json!({"schedule": {"every": "1h"}})).unwrap().schedule, Some(Some(_))));
+        assert!(parse(json!({"state": "completed"})).is_err());
+    }
+}
