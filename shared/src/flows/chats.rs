@@ -1,17 +1,397 @@
-//! Chats: created, appended to, reset, deleted.
+//! Chats: created, appended to, read, reset, deleted.
+//!
+//! A message is an item, and an append writes nothing else: appends that meet don't even contend. That the chat is still
+//! there is looked at after the write. A deletion takes the chat's record away before it sweeps the messages up, so an
+//! append that sees the record has been seen by no sweep, and one that doesn't sweeps up after itself.
 
-use domain::chats::Chat;
-use domain::ids::Owner;
+use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
+use domain::chats::{Chat, ChatMessage};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
+use domain::models::{Block, Role};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::blobs::BlobKey;
+use super::{agents, edit};
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::chats::StoredMessage;
+use crate::store::table::{Order, Write};
+use crate::store::{Store, Versioned};
+
+/// The largest content that is kept within a message's item, in bytes of JSON; larger ones lie in S3.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
+const MAX_INLINE_TOTAL: usize = 3_000_000;
+
+/// Most ids of one kind that one call may say a chat has led to.
+const MAX_GENERATED: usize = 40;
+
+/// What it takes to save a chat.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct NewChat {
+    /// Up to 200 characters.
+    #[serde(default)]
+    pub title: String,
+    #[serde(flatten)]
+    pub append: Append,
+}
+
+/// What is added to a chat.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct Append {
+    /// Up to 100, oldest first.
+    #[serde(default)]
+    pub messages: Vec<NewMessage>,
+    /// Assets that the chat has led to, up to 40. Naming one twice is naming it once.
+    #[serde(default)]
+    pub generated_assets: Vec<AssetId>,
+    /// Actions that the chat has led to, up to 40.
+    #[serde(default)]
+    pub generated_actions: Vec<ActionId>,
+}
+
+/// A chat in a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChatView {
+    pub chat_id: ChatId,
+    /// Absent for the conversation that sets an agent up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    pub title: String,
+    pub created_at: Timestamp,
+    pub version: u64,
+}
+
+/// A message as people read it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MessageView {
+    pub message_id: MessageId,
+    #[schema(value_type = String, example = "user")]
+    pub role: Role,
+    pub content: String,
+    pub created_at: Timestamp,
+    /// The run that said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+/// A chat with its newest messages, or with a page of older ones.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChatDetail {
+    #[serde(flatten)]
+    pub chat: ChatView,
+    /// Oldest first.
+    pub messages: Vec<MessageView>,
+    /// Give it as `cursor` to read the messages before these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+    pub generated_assets: Vec<AssetId>,
+    pub generated_actions: Vec<ActionId>,
+}
+
+/// What an append has added.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Appended {
+    pub chat_id: ChatId,
+    pub messages: Vec<MessageView>,
+}
+
+impl From<Versioned<Chat>> for ChatView {
+    fn from(Versioned { value, version }: Versioned<Chat>) -> Self {
+        let Chat { chat_id, agent_id, title, created_at, .. } = value;
+        Self { chat_id, agent_id, title, created_at, version }
+    }
+}
+
+impl From<ChatMessage> for MessageView {
+    fn from(message: ChatMessage) -> Self {
+        let content = message.text();
+        let ChatMessage { message_id, role, created_at, run_id, .. } = message;
+        Self { message_id, role, content, created_at, run_id }
+    }
+}
+
+impl Append {
+    fn check(&self, errors: &mut FieldErrors) {
+        let mut at_most = |field: &str, max: usize, count: usize| {
+            if count > max {
+                errors.add(field, format!("must have at most {max}, has {count}"));
+            }
+        };
+        at_most("messages", MAX_APPEND, self.messages.len());
+        at_most("generated_assets", MAX_GENERATED, self.generated_assets.len());
+        at_most("generated_actions", MAX_GENERATED, self.generated_actions.len());
+        for (i, message) in self.messages.iter().enumerate() {
+            errors.nest(&format!("messages[{i}]"), message.validate());
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.generated_assets.is_empty() && self.generated_actions.is_empty()
+    }
+}
+
+/// # Errors
+/// 404 where the agent is not there, 400 with every field that breaks its limit.
+pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> Result<ChatDetail> {
+    let mut errors = FieldErrors::default();
+    errors.length("title", &input.title, 0, MAX_TITLE);
+    input.append.check(&mut errors);
+    errors.into_result(())?;
+    agents::load(cx, owner, agent).await?;
+    let chat = Chat {
+        chat_id: ChatId::from_uuid(cx.clock.uuid()),
+        agent_id: Some(agent),
+        title: input.title.trim().to_owned(),
+        created_at: cx.clock.now(),
+        reset_after: None,
+    };
+    // The record comes last: a chat is there with all its messages or not at all.
+    write(cx, owner, chat.chat_id, input.append).await?;
+    if !cx.store.transact(Store::chat_writes(owner, &chat)?).await?.done() {
+        sweep(cx, owner, chat.chat_id).await?;
+        return Err(Error::NotFound("agent"));
+    }
+    read(cx, owner, chat.chat_id, &PageQuery::default()).await
+}
+
+/// # Errors
+/// 404 where there is none.
+pub async fn load(cx: &Cx, owner: &Owner, id: ChatId) -> Result<Versioned<Chat>> {
+    cx.store.chat(owner, id).await?.ok_or(Error::NotFound("chat"))
+}
+
+/// # Errors
+/// 404 where there is none, 400 for a limit or cursor that is none.
+pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Result<ChatDetail> {
+    let chat = load(cx, owner, id).await?;
+    let list = format!("messages of {id}");
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.chat_messages(owner, id, after.as_deref(), limit, Order::Newest).await }.boxed()
+    };
+    let shown = |stored: &StoredMessage| {
+        is_shown(&chat.value, stored) && (stored.overflow || !stored.message.text().is_empty())
+    };
+    let found = page::filtered(owner, &list, query, newest, shown).await?;
+    let stored = found.data.into_iter().rev().map(|message| message.value).collect();
+    let messages = whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
+    let (generated_assets, generated_actions) = cx.store.generated(owner, id).await?;
+    Ok(ChatDetail {
+        messages: messages.filter(|message| !message.content.is_empty()).collect(),
+        chat: chat.into(),
+        next_cursor: found.next_cursor,
+        has_more: found.has_more,
+        generated_assets,
+        generated_actions,
+    })
+}
+
+/// An agent's chats, newest first.
+///
+/// # Errors
+/// 404 where the agent is not there, 400 for a limit or cursor that is none.
+pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ChatView>> {
+    agents::load(cx, owner, agent).await?;
+    let list = format!("chats of {agent}");
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.agent_chats(owner, agent, after.as_deref(), limit).await }.boxed()
+    };
+    Ok(page::filtered(owner, &list, query, newest, |_| true).await?.map(ChatView::from))
+}
+
+/// Adds messages, in the order of their arrival here.
+///
+/// # Errors
+/// 404 where there is no such chat, 400 with every field that breaks its limit.
+pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result<Appended> {
+    let mut errors = FieldErrors::default();
+    if input.is_empty() {
+        errors.add("messages", format!("must have 1 to {MAX_APPEND}, has 0"));
+    }
+    input.check(&mut errors);
+    errors.into_result(())?;
+    load(cx, owner, id).await?;
+    let messages = write(cx, owner, id, input).await?;
+    if cx.store.chat(owner, id).await?.is_none() {
+        sweep(cx, owner, id).await?;
+        return Err(Error::NotFound("chat"));
+    }
+    Ok(Appended { chat_id: id, messages: messages.into_iter().map(MessageView::from).collect() })
+}
+
+async fn write(cx: &Cx, owner: &Owner, chat: ChatId, input: Append) -> Result<Vec<ChatMessage>> {
+    let generated = input
+        .generated_assets
+        .iter()
+        .map(|id| Store::generated_write(owner, chat, id))
+        .chain(input.generated_actions.iter().map(|id| Store::generated_write(owner, chat, id)));
+    let generated: Vec<Write> = distinct(generated.collect::<Result<_, _>>()?);
+    if !generated.is_empty() {
+        let _ = cx.store.transact(generated).await?;
+    }
+    let new = |message: NewMessage| ChatMessage {
+        message_id: MessageId::from_uuid(cx.clock.uuid()),
+        role: message.role,
+        content: vec![Block::text(message.content)],
+        created_at: cx.clock.now(),
+        run_id: None,
+    };
+    let messages: Vec<ChatMessage> = input.messages.into_iter().map(new).collect();
+    if !messages.is_empty() {
+        let writes = message_writes(cx, owner, chat, messages.clone()).await?;
+        let _ = cx.store.transact(writes).await?;
+    }
+    Ok(messages)
+}
+
+/// DynamoDB refuses a transaction that writes one item twice.
+fn distinct(writes: Vec<Write>) -> Vec<Write> {
+    let mut seen = std::collections::HashSet::new();
+    let mut first = |write: &Write| match write {
+        Write::Put { key, .. } => seen.insert(key.clone()),
+        _ => true,
+    };
+    writes.into_iter().filter(|write| first(write)).collect()
+}
+
+/// The writes of new messages, for a transaction; what is too large for an item has been stored when they are returned.
+/// The transaction, or a look after it, must see that the chat is there.
+///
+/// # Errors
+/// When a large content can't be stored.
+pub async fn message_writes(
+    cx: &Cx,
+    owner: &Owner,
+    chat: ChatId,
+    messages: Vec<ChatMessage>,
+) -> Result<Vec<Write>> {
+    let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
+    try_join_all(messages.into_iter().map(async |mut message| {
+        let content = serde_json::to_vec(&message.content).map_err(|e| Error::internal(e.to_string()))?;
+        let overflow = content.len() > max_inline;
+        if overflow {
+            let key = BlobKey::message(owner, chat, message.message_id);
+            cx.blobs.put(&key, content, "application/json").await?;
+            message.content.clear();
+        }
+        Ok(Store::message_write(owner, chat, &StoredMessage { message, overflow })?)
+    }))
+    .await
+}
+
+/// The newest messages of a chat since its last reset, at most `max`, oldest first.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn history(cx: &Cx, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
+    let mut newest: Vec<StoredMessage> = Vec::new();
+    let mut after: Option<String> = None;
+    while newest.len() < max {
+        let limit = max - newest.len();
+        let found =
+            cx.store.chat_messages(owner, chat.chat_id, after.as_deref(), limit, Order::Newest).await?;
+        let seen = newest.len() + found.items.len();
+        let messages = found.items.into_iter().map(|(_, stored)| stored.value);
+        newest.extend(messages.take_while(|stored| is_shown(chat, stored)));
+        after = found.last;
+        if after.is_none() || newest.len() < seen {
+            break;
+        }
+    }
+    newest.reverse();
+    whole(cx, owner, chat.chat_id, newest).await
+}
+
+fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
+    chat.reset_after.is_none_or(|last| stored.message.message_id > last)
+}
+
+/// Messages with the contents that lie in S3.
+async fn whole(cx: &Cx, owner: &Owner, chat: ChatId, stored: Vec<StoredMessage>) -> Result<Vec<ChatMessage>> {
+    let read = async |StoredMessage { mut message, overflow }: StoredMessage| {
+        if !overflow {
+            return Ok(Some(message));
+        }
+        let body = match cx.blobs.get(&BlobKey::message(owner, chat, message.message_id)).await {
+            // A reset or a deletion came between the two reads.
+            Err(BlobError::Missing { .. }) => return Ok(None),
+            body => body?,
+        };
+        message.content = serde_json::from_slice(&body)
+            .map_err(|error| Error::internal(format!("a stored message can't be read: {error}")))?;
+        Ok::<_, Error>(Some(message))
+    };
+    Ok(try_join_all(stored.into_iter().map(read)).await?.into_iter().flatten().collect())
+}
+
+/// Begins the conversation anew: what was said is no longer shown, nor sent to a model, and is deleted. What it has
+/// led to stays.
+///
+/// # Errors
+/// 404 where there is no such chat.
+pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
+    for _ in 0..edit::TRIES {
+        let Versioned { value: chat, version } = load(cx, owner, id).await?;
+        let newest = cx.store.chat_messages(owner, id, None, 1, Order::Newest).await?;
+        let newest = newest.items.first().map(|(_, stored)| stored.value.message.message_id);
+        // The record first: from then on nothing older is shown, whatever becomes of the sweep.
+        let chat = Chat { reset_after: chat.reset_after.max(newest), ..chat };
+        if cx.store.replace_chat(owner, &chat, version).await?.done() {
+            if let Some(last) = chat.reset_after {
+                delete_messages(cx, owner, id, last).await?;
+            }
+            return read(cx, owner, id, &PageQuery::default()).await;
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Deletes the messages of a chat up to and with `last`, each content before the record that names it.
+async fn delete_messages(cx: &Cx, owner: &Owner, chat: ChatId, last: MessageId) -> Result<()> {
+    loop {
+        let found = cx.store.chat_messages(owner, chat, None, 25, Order::Oldest).await?;
+        let stored = found.items.into_iter().map(|(_, stored)| stored.value);
+        let old: Vec<StoredMessage> = stored.take_while(|stored| stored.message.message_id <= last).collect();
+        if old.is_empty() {
+            return Ok(());
+        }
+        for stored in old.iter().filter(|stored| stored.overflow) {
+            cx.blobs.delete_prefix(&BlobKey::message(owner, chat, stored.message.message_id)).await?;
+        }
+        let ids: Vec<MessageId> = old.iter().map(|stored| stored.message.message_id).collect();
+        cx.store.delete_messages(owner, chat, &ids).await?;
+    }
+}
+
+/// # Errors
+/// 404 where there is no such chat.
+pub async fn delete(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
+    let chat = load(cx, owner, id).await?;
+    erase(cx, owner, &chat.value).await
+}
 
 /// Deletes a chat and its messages.
 ///
 /// # Errors
 /// When the table or the bucket does not answer; the call can be made again.
 pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
+    // Contents first: as long as the record stands, the call can be repeated.
     cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, chat.chat_id)).await?;
-    Ok(cx.store.delete_chat(owner, chat).await?)
+    cx.store.delete_chat(owner, chat).await?;
+    // An append may have stored one meanwhile.
+    Ok(cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, chat.chat_id)).await?)
+}
+
+/// Deletes what was written under a chat that is not there.
+async fn sweep(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
+    cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, id)).await?;
+    Ok(cx.store.delete_chat_children(owner, id).await?)
 }

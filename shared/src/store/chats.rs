@@ -116,29 +116,23 @@ impl Store {
             });
         }
         let _ = self.transact(writes).await?;
-        self.delete_range(&chat_children(owner, chat.chat_id, "")).await
+        self.delete_chat_children(owner, chat.chat_id).await
     }
 
-    /// Deletes the messages of a chat up to and with `last`.
+    /// Deletes the messages of a chat and the marks of what it led to.
+    pub async fn delete_chat_children(&self, owner: &Owner, chat: ChatId) -> Result<(), StoreError> {
+        self.delete_range(&chat_children(owner, chat, "")).await
+    }
+
+    /// Deletes messages of a chat, at most 100.
     pub async fn delete_messages(
         &self,
         owner: &Owner,
         chat: ChatId,
-        last: MessageId,
+        messages: &[MessageId],
     ) -> Result<(), StoreError> {
-        loop {
-            let found = self.chat_messages(owner, chat, None, 25, Order::Oldest).await?;
-            let old: Vec<Write> = found
-                .items
-                .iter()
-                .map(|(_, stored)| stored.value.message.message_id)
-                .take_while(|id| *id <= last)
-                .map(|id| Write::Delete { key: keys::chat_message(owner, chat, id), must_exist: false })
-                .collect();
-            if old.is_empty() {
-                return Ok(());
-            }
-            let _ = self.transact(old).await?;
-        }
+        let delete =
+            |id: &MessageId| Write::Delete { key: keys::chat_message(owner, chat, *id), must_exist: false };
+        self.transact(messages.iter().map(delete).collect()).await.map(|_| ())
     }
 }
