@@ -108,12 +108,17 @@ async fn a_body_changed_on_its_way_is_refused() {
     let file = folder.path().join("body");
     std::fs::write(&file, "the original, streamed").unwrap();
 
-    // In memory: the SDK signs the body's hash. From a file: it streams, with the checksum in a trailer.
-    let (in_memory, streamed) =
-        (ByteStream::from_static(b"the original, at once"), ByteStream::from_path(&file).await.unwrap());
-    for (name, body) in [("in memory", in_memory), ("streamed", streamed)] {
-        let put = tampered.put_object().bucket(BUCKET).key("refused").body(body).send().await;
-        assert!(put.is_err(), "{name}");
+    // Signed, the body's hash or that of each chunk is in the signature; unsigned, only the checksum remains.
+    let in_memory = || ByteStream::from_static(b"the original, at once");
+    let cases = [
+        ("in memory, signed", in_memory(), true, "InvalidRequest"),
+        ("in memory, unsigned", in_memory(), false, "BadDigest"),
+        ("streamed", ByteStream::from_path(&file).await.unwrap(), true, "InvalidRequest"),
+    ];
+    for (name, body, signed, expected) in cases {
+        let put = tampered.put_object().bucket(BUCKET).key("refused").body(body).customize();
+        let put = if signed { put } else { put.disable_payload_signing() };
+        assert_eq!(put.send().await.unwrap_err().code(), Some(expected), "{name}");
         assert!(is_absent(&engines, "refused").await, "{name}");
     }
     let client = s3(&engines);

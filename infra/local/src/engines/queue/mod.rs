@@ -251,7 +251,7 @@ impl Queue {
                 continue;
             }
             batch.push(state.deliver(slot));
-            let duplicates = state.faults.duplicates;
+            let duplicates = state.faults.duplicates.clamp(0.0, 1.0);
             if state.rng.random_bool(duplicates) {
                 let copy = Stored { visible_at: now, token: None, ..state.messages[&slot].clone() };
                 state.insert(copy);

@@ -1,5 +1,6 @@
 //! S3: one bucket in a folder, served by s3s, which brings the protocol and checks signatures.
 
+mod convert;
 mod listing;
 mod multipart;
 mod object;

@@ -14,10 +14,9 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::convert::{condition, length, modified, read, stored_encoding};
 use super::object::{Checksums, Headers, Metadata};
-use super::operations::{
-    Operations, condition, headers_of, length, modified, read, stored_encoding, with_checksums,
-};
+use super::operations::{Operations, headers_of, with_checksums};
 use super::receive::Claims;
 use super::store::{Staged, Store, StoreError};
 use crate::engines::digest::hex;

@@ -1,21 +1,16 @@
 //! The S3 operations: from s3s's types to the store and back.
 
-use std::io::SeekFrom;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use bytes::Bytes;
-use futures::{Stream, stream};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+use super::convert::{condition, etag, length, modified, percent_encoded, read, stored_encoding};
 use super::listing::{self, After, Query};
 use super::object::{Headers, Metadata};
 use super::receive::Claims;
 use super::store::{Condition, Store, StoreError};
 
-const READ_SIZE: usize = 256 * 1024;
 const MAX_KEYS: i32 = 1000;
 
 #[derive(Debug)]
@@ -361,71 +356,4 @@ impl S3 for Operations {
             ..Default::default()
         }))
     }
-}
-
-pub(super) fn condition(
-    if_match: Option<ETagCondition>,
-    if_none_match: Option<ETagCondition>,
-) -> S3Result<Condition> {
-    match (if_match, if_none_match) {
-        (None, None) => Ok(Condition::Always),
-        (None, Some(ETagCondition::Any)) => Ok(Condition::Absent),
-        (Some(ETagCondition::Any), None) => Ok(Condition::Present),
-        (Some(ETagCondition::ETag(etag)), None) => Ok(Condition::Matches(etag.into_value())),
-        _ => Err(s3_error!(NotImplemented, "A write takes If-Match, or If-None-Match with an asterisk.")),
-    }
-}
-
-/// `aws-chunked` is how the body travelled, and not what the object is.
-pub(super) fn stored_encoding(header: &str) -> Option<String> {
-    let kept: Vec<&str> =
-        header.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "aws-chunked").collect();
-    (!kept.is_empty()).then(|| kept.join(","))
-}
-
-fn etag(metadata: &Metadata) -> ETag {
-    ETag::Strong(metadata.etag.clone())
-}
-
-pub(super) fn modified(at: jiff::Timestamp) -> Timestamp {
-    Timestamp::from(SystemTime::from(at))
-}
-
-pub(super) fn length(bytes: u64) -> i64 {
-    i64::try_from(bytes).expect("no file is that long")
-}
-
-fn percent_encoded(text: &str) -> String {
-    use std::fmt::Write;
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(char::from(byte));
-            }
-            _ => write!(encoded, "%{byte:02X}").expect("a string takes whatever is written to it"),
-        }
-        encoded
-    })
-}
-
-/// The bytes of a range of the file, piece by piece.
-pub(super) fn read(
-    file: std::fs::File,
-    range: std::ops::Range<u64>,
-) -> impl Stream<Item = std::io::Result<Bytes>> + Send + Sync + 'static {
-    let start = range.start;
-    let left = range.end - range.start;
-    let begin = (tokio::fs::File::from_std(file), Some(start), left);
-    stream::try_unfold(begin, |(mut file, seek, left)| async move {
-        if left == 0 {
-            return Ok(None);
-        }
-        if let Some(start) = seek {
-            file.seek(SeekFrom::Start(start)).await?;
-        }
-        let size = usize::try_from(left).map_or(READ_SIZE, |left| left.min(READ_SIZE));
-        let mut piece = vec![0; size];
-        file.read_exact(&mut piece).await?;
-        Ok(Some((Bytes::from(piece), (file, None, left - size as u64))))
-    })
 }

@@ -78,7 +78,7 @@ impl Claims {
     }
 
     /// Compares with what the body turned out to be.
-    fn check(&self, size: u64, md5: &[u8], computed: &Checksums) -> S3Result<()> {
+    fn check(&self, size: u64, md5: &[u8], computed: &Checksums, trailers: &HeaderMap) -> S3Result<()> {
         if self.length.is_some_and(|length| length != size) {
             return Err(s3_error!(IncompleteBody, "The body has {size} bytes and not as many as announced."));
         }
@@ -91,11 +91,10 @@ impl Claims {
                 return Err(s3_error!(BadDigest, "The Content-MD5 you specified did not match the body."));
             }
         }
-        let trailers: HeaderMap = self.trailers.as_ref().and_then(TrailingHeaders::take).unwrap_or_default();
         if let Some(name) = self.announced.iter().find(|name| !trailers.contains_key(name.as_str())) {
             return Err(s3_error!(InvalidRequest, "The announced trailer {name} did not follow."));
         }
-        for claims in [&self.checksums, &Checksums::from_headers(&trailers)] {
+        for claims in [&self.checksums, &Checksums::from_headers(trailers)] {
             if let Some(name) = claims.refuted_by(computed) {
                 return Err(s3_error!(BadDigest, "The {name} you specified did not match the body."));
             }
@@ -145,7 +144,55 @@ impl Store {
             sha1: computed.checksum_sha1,
             sha256: computed.checksum_sha256,
         };
-        claims.check(staged.size, &md5, &staged.checksums)?;
+        let trailers = claims.trailers.as_ref().and_then(TrailingHeaders::take).unwrap_or_default();
+        claims.check(staged.size, &md5, &staged.checksums, &trailers)?;
         Ok(staged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the body `hello`.
+    const CRC32: &str = "NhCmhg==";
+    const ANOTHER: &str = "AAAAAA==";
+
+    #[test]
+    fn every_claim_is_held_against_the_body() {
+        let md5 = Md5::checksum(b"hello");
+        let computed = Checksums { crc32: Some(CRC32.into()), ..Checksums::default() };
+        let header = |value: &str| Checksums { crc32: Some(value.into()), ..Checksums::default() };
+        let announced = || vec!["x-amz-checksum-crc32".to_owned()];
+        let cases = [
+            ("nothing", Claims::none(), None, Ok(())),
+            ("the length", Claims { length: Some(5), ..Claims::none() }, None, Ok(())),
+            ("a wrong length", Claims { length: Some(6), ..Claims::none() }, None, Err("IncompleteBody")),
+            ("a header", Claims { checksums: header(CRC32), ..Claims::none() }, None, Ok(())),
+            (
+                "a wrong header",
+                Claims { checksums: header(ANOTHER), ..Claims::none() },
+                None,
+                Err("BadDigest"),
+            ),
+            ("a trailer", Claims { announced: announced(), ..Claims::none() }, Some(CRC32), Ok(())),
+            (
+                "a wrong trailer",
+                Claims { announced: announced(), ..Claims::none() },
+                Some(ANOTHER),
+                Err("BadDigest"),
+            ),
+            ("no trailer", Claims { announced: announced(), ..Claims::none() }, None, Err("InvalidRequest")),
+            ("a surprising trailer", Claims::none(), Some(ANOTHER), Err("BadDigest")),
+        ];
+        for (name, claims, trailer, expected) in cases {
+            let mut trailers = HeaderMap::new();
+            if let Some(trailer) = trailer {
+                trailers.insert("x-amz-checksum-crc32", trailer.parse().unwrap());
+            }
+            let checked = claims.check(5, md5.as_ref(), &computed, &trailers);
+            let checked = checked.map_err(|error| error.code().as_str().to_owned());
+            assert_eq!(checked, expected.map_err(str::to_owned), "{name}");
+        }
     }
 }
