@@ -26,14 +26,14 @@ pub(super) fn schedule(value: Value) -> Schedule {
 }
 
 pub(super) fn tools() -> Vec<ToolSpecForHash> {
-    vec![ToolSpecForHash { name: "save_asset".into(), schema: json!({"type": "object"}) }]
+    vec![ToolSpecForHash { name: "save_output".into(), schema: json!({"type": "object"}) }]
 }
 
 /// Defined at noon, with this schedule.
 pub(super) fn defined(schedule: &Value) -> Action {
     let new = json!({
         "title": "Report", "task_config": {"instructions": "Write the report", "expected_output": "One page"},
-        "grants": ["save_asset"], "schedule": schedule,
+        "grants": ["save_output"], "schedule": schedule,
     });
     let (action, agent) = (Uuid::from_u128(0xac7), Uuid::from_u128(0xa6e));
     serde_json::from_value::<NewAction>(new).unwrap().validate().unwrap().define(

@@ -136,7 +136,7 @@ fn approval_and_schedule_make_it_due_in_either_order() {
 
 #[test]
 fn an_approval_covers_a_first_schedule_only_while_its_tools_are_the_same() {
-    let changed = [ToolSpecForHash { name: "save_asset".into(), schema: json!({"type": "object", "x": 1}) }];
+    let changed = [ToolSpecForHash { name: "save_output".into(), schema: json!({"type": "object", "x": 1}) }];
     let parsed = schedule(json!({"cron": "0 9 * * *"}));
     let command = Command::Schedule { schedule: &parsed, tools: &changed };
     let action = transition(&approved(&json!(null)), command, noon()).unwrap();
@@ -174,7 +174,7 @@ fn an_appointment_is_due_if_it_is_ahead_or_has_only_just_passed() {
 fn only_edits_of_what_is_bound_drop_the_approval() {
     let cases = [
         (json!({"title": "New", "description": "New", "priority": "high"}), true),
-        (json!({"task_config": {"instructions": "Write the report"}, "grants": ["save_asset"]}), true),
+        (json!({"task_config": {"instructions": "Write the report"}, "grants": ["save_output"]}), true),
         (json!({"task_config": {"instructions": "New"}}), false),
         (json!({"task_config": {"expected_output": "New"}}), false),
         (json!({"schedule": {"every": "1h"}}), false),
