@@ -231,8 +231,10 @@ impl Queue {
         let Inner { config, dead_letters, .. } = &*self.0;
         let now = Instant::now();
         let mut state = self.state();
-        let mut visible: Vec<u64> =
-            state.order.iter().take_while(|(at, _)| *at <= now).map(|(_, slot)| *slot).collect();
+        // Only to shuffle must all of them be seen.
+        let look_at = if state.faults.reorder { usize::MAX } else { max };
+        let visible = state.order.iter().take_while(|(at, _)| *at <= now).take(look_at);
+        let mut visible: Vec<u64> = visible.map(|(_, slot)| *slot).collect();
         if state.faults.reorder {
             visible.shuffle(&mut state.rng);
         }
