@@ -32,6 +32,14 @@ pub fn approval_hash(action: &Action, tools: &[ToolSpecForHash]) -> String {
     Sha256::digest(canonical(&content)).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+impl Action {
+    /// Whether what would run, with its tools as they are now, is what was approved. If not it has drifted, and must not run.
+    #[must_use]
+    pub fn is_approved(&self, tools: &[ToolSpecForHash]) -> bool {
+        self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, tools))
+    }
+}
+
 /// JSON without blanks and with sorted keys, whatever order the map keeps: one text for one value.
 fn canonical(value: &Value) -> String {
     match value {
@@ -56,7 +64,7 @@ fn canonical(value: &Value) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::samples::{defined, tools};
+    use super::super::samples::{approved, defined, tools};
     use super::*;
 
     #[test]
@@ -71,6 +79,13 @@ mod tests {
         for (schedule, expected) in cases {
             assert_eq!(approval_hash(&defined(&schedule), &tools()), expected, "{schedule}");
         }
+    }
+
+    #[test]
+    fn an_action_is_approved_with_the_tools_that_were_approved() {
+        assert!(!defined(&Value::Null).is_approved(&tools()));
+        assert!(approved(&Value::Null).is_approved(&tools()));
+        assert!(!approved(&Value::Null).is_approved(&[]));
     }
 
     #[test]

@@ -10,7 +10,17 @@
 //! - [`why`]: what became of a due time, in words
 //!
 //! All of it is pure: load, call, and write what came back on the condition that the `version` (of an action) or the
-//! `fence` (of an occurrence) is still the one that was loaded.
+//! `fence` (of an occurrence) is still the one that was loaded. Where both change they are written in one transaction.
+//!
+//! # The life of a due time
+//! 1. A sweep finds an action whose [`Action::wake_at`] has come, calls [`plan_due`], and writes the occurrences (if absent)
+//!    and the action after [`Command::Planned`]. If the live run, or else the oldest one that is due, may be claimed, it
+//!    sends for an executor.
+//! 2. The executor writes [`Command::OccurrenceStarted`] and [`OccurrenceCommand::Claim`]. Refused because another run is
+//!    live, the action is paused or a person is asked, it writes `Defer`; refused otherwise, `Cancel`. Where no attempt is
+//!    left, `Expire`.
+//! 3. If the action has drifted ([`Action::is_approved`]), it writes `Drift`. Else `Start`, and every step when it is done.
+//! 4. However it leaves for good, the occurrence and [`Command::OccurrenceEnded`] are written together.
 
 pub mod action;
 pub mod approval;

@@ -153,7 +153,11 @@ impl World {
                     .unwrap();
                 self.end(run, Outcome::Waiting);
             }
-            4..=6 => {
+            4 => {
+                self.apply(run, OccurrenceCommand::Drift { fence }).unwrap();
+                self.end(run, Outcome::Drifted);
+            }
+            5..=7 => {
                 let (retryable, max_attempts) = (self.luck.roll(4) > 0, MAX_ATTEMPTS);
                 let fail =
                     OccurrenceCommand::Fail { fence, error: "overloaded".into(), retryable, max_attempts };
@@ -181,6 +185,13 @@ impl World {
     fn person(&mut self) {
         let read = self.action.clone();
         match (read.state, self.luck.roll(12)) {
+            (ActionState::NeedsApproval | ActionState::InProgress, 0..=2) => {
+                if let Some(run) = read.live_run {
+                    self.apply(run, OccurrenceCommand::Cancel { why: "a person cancelled it".into() })
+                        .unwrap();
+                }
+                self.write(&read, Command::Cancel).unwrap();
+            }
             (ActionState::NeedsApproval, _) => {
                 if let Some(run) = read.live_run {
                     self.apply(run, OccurrenceCommand::Answer).unwrap();

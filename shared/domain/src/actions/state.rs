@@ -57,7 +57,8 @@ pub enum Command<'a> {
     Planned {
         plan: &'a DuePlan,
     },
-    /// An executor is about to run `run`, which was decided on under the approval `approval_hash`.
+    /// An executor claims `run`, an occurrence that holds `approval_hash`. Whether the tools have drifted since is for the
+    /// executor to ask ([`Action::is_approved`]).
     OccurrenceStarted {
         run: RunId,
         approval_hash: &'a str,
@@ -285,8 +286,7 @@ fn set_schedule(
     if action.schedule.as_ref() == Some(schedule) {
         return if is_due(action) { Ok(()) } else { activate(action, now) };
     }
-    let approved_without = action.schedule.is_none()
-        && action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(action, tools));
+    let approved_without = action.schedule.is_none() && action.is_approved(tools);
     action.schedule = Some(schedule.clone());
     if !approved_without {
         withdraw(action);
