@@ -5,12 +5,14 @@ use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 
 /// A proposal as clients see it.
@@ -30,7 +32,10 @@ pub struct ProposalView {
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset_type: Option<AssetType>,
-    /// The whole content of a proposed asset.
+    /// Size of a proposed asset's content, in bytes of UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The whole content of a proposed asset; in a list only where it has at most 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +109,16 @@ pub async fn content(cx: &Cx, owner: &Owner, id: ProposalId, inline: Option<Stri
 /// # Errors
 /// When the content can't be read.
 pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
+    let view = summary(proposal);
+    if view.bytes.is_none() {
+        return Ok(view);
+    }
+    let content = content(cx, owner, view.proposal_id, view.content).await?;
+    Ok(ProposalView { content: Some(content), ..view })
+}
+
+/// The view without a content that lies in S3.
+fn summary(proposal: Proposal) -> ProposalView {
     let base = ProposalView {
         proposal_id: proposal.proposal_id,
         kind: "asset",
@@ -115,18 +130,16 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
         title: proposal.body.title().to_owned(),
         description: String::new(),
         asset_type: None,
+        bytes: None,
         content: None,
         priority: None,
         task_config: None,
         schedule: None,
     };
-    Ok(match proposal.body {
-        ProposalBody::Asset { description, asset_type, content: inline, .. } => ProposalView {
-            description,
-            asset_type: Some(asset_type),
-            content: Some(content(cx, owner, proposal.proposal_id, inline).await?),
-            ..base
-        },
+    match proposal.body {
+        ProposalBody::Asset { description, asset_type, bytes, content, .. } => {
+            ProposalView { description, asset_type: Some(asset_type), bytes: Some(bytes), content, ..base }
+        }
         ProposalBody::Action(draft) => ProposalView {
             kind: "action",
             description: draft.description,
@@ -135,7 +148,36 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
             schedule: draft.schedule,
             ..base
         },
-    })
+    }
+}
+
+/// # Errors
+/// 404 where there is none, or it has expired.
+pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView> {
+    let proposal = load(cx, owner, id).await?;
+    view(cx, owner, proposal).await
+}
+
+/// An agent's proposals, newest first.
+///
+/// # Errors
+/// 404 where the agent is not there, 400 for a limit or cursor that is none.
+pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ProposalView>> {
+    super::agents::load(cx, owner, agent).await?;
+    let list = format!("proposals of {agent}");
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.agent_proposals(owner, agent, after.as_deref(), limit).await }.boxed()
+    };
+    let now = cx.clock.now();
+    let waits = |proposal: &Proposal| proposal.expires_at > now;
+    Ok(page::filtered(owner, &list, query, newest, waits).await?.map(|proposal| summary(proposal.value)))
+}
+
+/// # Errors
+/// 404 where there is none, or it has expired.
+pub async fn delete(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
+    load(cx, owner, id).await?;
+    delete_if_there(cx, owner, id).await
 }
 
 /// Throws a proposal away. One that is gone is no error.

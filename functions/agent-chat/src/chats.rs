@@ -1,0 +1,125 @@
+//! The routes of saved chats.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::ids::{AgentId, ChatId};
+use shared::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::flows::chats::{self, Append, Appended, ChatDetail, ChatView, NewChat};
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(create, list))
+        .routes(routes!(read, reset, delete))
+        .routes(routes!(append))
+}
+
+fn tagged(chat: ChatDetail) -> Tagged<ChatDetail> {
+    Tagged { version: chat.chat.version, body: chat }
+}
+
+/// Save a chat
+///
+/// With the messages so far, if there are any: the chat is there with all of them or not at all.
+#[utoipa::path(
+    post, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "create_chat",
+    params(
+        ("agent_id" = AgentId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = NewChat,
+    responses((status = 201, body = ChatDetail), Problems),
+)]
+async fn create(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    OptionalJson(input): OptionalJson<NewChat>,
+) -> Result<Created<ChatDetail>> {
+    let chat = chats::create(&cx, &caller.owner, agent, input).await?;
+    Ok(Created { location: format!("/chats/{}", chat.chat.chat_id), version: chat.chat.version, body: chat })
+}
+
+/// List an agent's chats, newest first
+#[utoipa::path(
+    get, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "list_chats",
+    params(("agent_id" = AgentId, Path), PageQuery),
+    responses((status = 200, body = Page<ChatView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<ChatView>>> {
+    chats::list(&cx, &caller.owner, agent, &page).await.map(axum::Json)
+}
+
+/// Read a chat with its newest messages
+///
+/// The messages of a page are in the order they were said; `next_cursor` leads to those before them.
+#[utoipa::path(
+    get, path = "/chats/{chat_id}", tag = "chats", operation_id = "read_chat",
+    params(("chat_id" = ChatId, Path), PageQuery),
+    responses((status = 200, body = ChatDetail), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChatId>,
+    Query(page): Query<PageQuery>,
+) -> Result<Tagged<ChatDetail>> {
+    chats::read(&cx, &caller.owner, id, &page).await.map(tagged)
+}
+
+/// Begin a chat anew
+///
+/// What was said is no longer shown or sent to a model, and is deleted. Proposals and what the chat has led to stay.
+#[utoipa::path(
+    post, path = "/chats/{chat_id}", tag = "chats", operation_id = "reset_chat",
+    params(
+        ("chat_id" = ChatId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    responses((status = 200, body = ChatDetail), Problems),
+)]
+async fn reset(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Result<Tagged<ChatDetail>> {
+    chats::reset(&cx, &caller.owner, id).await.map(tagged)
+}
+
+/// Delete a chat and its messages
+#[utoipa::path(
+    delete, path = "/chats/{chat_id}", tag = "chats", operation_id = "delete_chat",
+    params(("chat_id" = ChatId, Path)),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Result<StatusCode> {
+    chats::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Append to a chat
+///
+/// Appends that meet lose nothing; the order is that of their arrival.
+#[utoipa::path(
+    post, path = "/chats/{chat_id}/messages", tag = "chats", operation_id = "append_to_chat",
+    params(
+        ("chat_id" = ChatId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = Append,
+    responses((status = 201, body = Appended), Problems),
+)]
+async fn append(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChatId>,
+    Json(input): Json<Append>,
+) -> Result<(StatusCode, axum::Json<Appended>)> {
+    let appended = chats::append(&cx, &caller.owner, id, input).await?;
+    Ok((StatusCode::CREATED, axum::Json(appended)))
+}

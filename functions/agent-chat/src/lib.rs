@@ -1,0 +1,13 @@
+//! One turn with an agent, streamed; chats: list, read, append, reset; proposals.
+//!
+//! A chat keeps what was said and names what it has led to. What a reply proposes waits on the server for a person's
+//! yes, so that another device sees it.
+
+mod chats;
+mod proposals;
+mod routes;
+
+use shared::function::{Function, Trigger};
+
+pub const FUNCTION: Function =
+    Function { name: "agent-chat", trigger: Trigger::Http { routes: routes::router, streaming: true } };

@@ -1,0 +1,58 @@
+//! The routes of proposals.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::ids::{AgentId, ProposalId};
+use shared::extract::{Caller, Id, Query};
+use shared::flows::proposals::{self, ProposalView};
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(read, delete))
+}
+
+/// List an agent's proposals, newest first
+///
+/// A content of more than 64 KiB is left out here; reading the proposal gives it.
+#[utoipa::path(
+    get, path = "/agents/{agent_id}/proposals", tag = "proposals", operation_id = "list_proposals",
+    params(("agent_id" = AgentId, Path), PageQuery),
+    responses((status = 200, body = Page<ProposalView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<ProposalView>>> {
+    proposals::list(&cx, &caller.owner, agent, &page).await.map(axum::Json)
+}
+
+/// Read a proposal
+#[utoipa::path(
+    get, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "read_proposal",
+    params(("proposal_id" = ProposalId, Path)),
+    responses((status = 200, body = ProposalView), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ProposalId>,
+) -> Result<axum::Json<ProposalView>> {
+    proposals::read(&cx, &caller.owner, id).await.map(axum::Json)
+}
+
+/// Throw a proposal away
+#[utoipa::path(
+    delete, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "delete_proposal",
+    params(("proposal_id" = ProposalId, Path)),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProposalId>) -> Result<StatusCode> {
+    proposals::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
