@@ -24,13 +24,13 @@ pub enum BlobError {
 pub struct BlobKey(String);
 
 impl BlobKey {
-    /// A version of an asset's content.
+    /// A content of an asset, by its SHA-256: the same key never has two contents.
     #[must_use]
-    pub fn asset(owner: &Owner, asset: AssetId, version: u64) -> Self {
-        Self(format!("{owner}/assets/{asset}/{version}"))
+    pub fn asset(owner: &Owner, asset: AssetId, sha256: &str) -> Self {
+        Self(format!("{owner}/assets/{asset}/{sha256}"))
     }
 
-    /// All versions of an asset.
+    /// All contents of an asset.
     #[must_use]
     pub fn asset_prefix(owner: &Owner, asset: AssetId) -> Self {
         Self(format!("{owner}/assets/{asset}/"))

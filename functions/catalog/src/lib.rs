@@ -12,10 +12,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// Every function, in the order of their names.
-pub const ALL: &[&Function] = &[&agent_chat::FUNCTION, &agents::FUNCTION, &FUNCTION];
+pub const ALL: &[&Function] = &[&agent_chat::FUNCTION, &agents::FUNCTION, &asset_save::FUNCTION, &FUNCTION];
 
 /// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
-pub const NAMES: &[&str] = &["agent-chat", "agents", "catalog"];
+pub const NAMES: &[&str] = &["agent-chat", "agents", "asset-save", "catalog"];
 
 pub const FUNCTION: Function =
     Function { name: "catalog", trigger: Trigger::Http { routes: own_routes, streaming: false } };

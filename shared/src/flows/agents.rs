@@ -1,7 +1,7 @@
 //! Agents: make, read, change, delete with everything that belongs to them.
 
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
-use domain::ids::{AgentId, ChatId, Owner};
+use domain::ids::{AgentId, AssetId, ChatId, Owner};
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, TryStreamExt};
@@ -13,8 +13,8 @@ use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::Versioned;
 use crate::store::table::Order;
+use crate::store::{Versioned, keys};
 
 /// An agent as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -110,7 +110,7 @@ async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
     loop {
         let found = cx.store.agent_children(owner, agent, "", after.as_deref(), 100, Order::Oldest).await?;
         stream::iter(found.items.into_iter().map(|(id, _)| Ok::<_, Error>(id)))
-            .try_for_each_concurrent(AT_ONCE, async |id| delete_child(cx, owner, &id).await)
+            .try_for_each_concurrent(AT_ONCE, async |id| delete_child(cx, owner, agent, &id).await)
             .await?;
         after = found.last;
         if after.is_none() {
@@ -119,9 +119,10 @@ async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
     }
 }
 
-async fn delete_child(cx: &Cx, owner: &Owner, id: &str) -> Result<()> {
-    if let Ok(asset) = id.parse() {
-        return super::assets::delete_if_there(cx, owner, asset).await;
+async fn delete_child(cx: &Cx, owner: &Owner, agent: AgentId, id: &str) -> Result<()> {
+    if let Ok(asset) = id.parse::<AssetId>() {
+        let _ = super::assets::delete_if_there(cx, owner, asset).await?;
+        return Ok(cx.store.delete(&keys::agent_child(owner, agent, asset)).await?);
     }
     if let Ok(action) = id.parse() {
         return super::actions::delete_if_there(cx, owner, action).await;

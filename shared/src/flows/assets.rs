@@ -1,20 +1,298 @@
 //! Assets: saved from a proposal or directly, changed, deleted with all their versions.
+//!
+//! A content is stored under its hash before the record that names it, and deleted after it: no record ever names a
+//! content that is not there, whoever meets and wherever a process dies.
 
-use domain::ids::{AssetId, Owner};
+use domain::assets::{Asset, AssetPatch, AssetType, AssetVersion, NewAsset, WithContent};
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, AssetId, Owner, ProposalId, RunId};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::blobs::BlobKey;
+use super::{agents, edit, proposals};
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::extract::IfMatch;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::table::{Write, Written};
+use crate::store::{Store, Versioned, keys};
 
-/// Deletes an asset, its versions and their contents. Deleting one that is gone is no error.
+/// What it takes to save an asset: its fields, or a proposal and what is to differ from it.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "title": "Competitor report",
+    "description": "Prices of the week",
+    "asset_type": "document",
+    "content": "# Prices\n\nNothing has changed."
+}))]
+pub struct SaveAsset {
+    /// The proposal to save. It is taken by it: a second save finds none.
+    #[serde(default)]
+    pub proposal_id: Option<ProposalId>,
+    /// 1 to 200 characters.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Up to 2,000 characters.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// `document` where nothing else is said.
+    #[serde(default)]
+    pub asset_type: Option<AssetType>,
+    /// 1 byte to 4 MiB of UTF-8.
+    #[serde(default)]
+    pub content: Option<String>,
+}
+
+/// An asset as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AssetView {
+    #[serde(flatten)]
+    pub asset: Asset,
+    /// For `If-Match`.
+    pub version: u64,
+}
+
+impl From<Versioned<Asset>> for AssetView {
+    fn from(Versioned { value, version }: Versioned<Asset>) -> Self {
+        Self { asset: value, version }
+    }
+}
+
+/// A content, and what it was called.
+#[derive(Clone, Debug)]
+pub struct Content {
+    pub version: AssetVersion,
+    pub text: String,
+}
+
+/// Saves an asset. One that is proposed is taken and saved in one transaction, and the chat it came from says so.
+///
+/// # Errors
+/// 404 where the agent or the proposal is not there, 400 with every field that breaks its limit.
+pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> Result<AssetView> {
+    agents::load(cx, owner, agent).await?;
+    let proposal = match input.proposal_id {
+        None => None,
+        Some(id) => match proposals::load(cx, owner, id).await? {
+            proposal if proposal.agent_id == agent => Some(proposal),
+            _ => return Err(Error::NotFound("proposal")),
+        },
+    };
+    let new = merge(cx, owner, input, proposal.as_ref()).await?;
+    let run = proposal.as_ref().map(|proposal| proposal.run_id);
+    let asset = store(cx, owner, agent, run, new).await?;
+    for _ in 0..edit::TRIES {
+        let chat = match proposal.as_ref().and_then(|proposal| proposal.chat_id) {
+            Some(chat) => cx.store.chat(owner, chat).await?.map(|chat| chat.value.chat_id),
+            None => None,
+        };
+        let mut writes = proposal.as_ref().map_or_else(Vec::new, |p| Store::take_proposal(owner, p));
+        let asset_at = writes.len();
+        writes.extend(Store::asset_writes(owner, &asset)?);
+        let chat_at = writes.len();
+        if let Some(chat) = chat {
+            writes.push(Write::Exists { key: keys::chat(owner, chat) });
+            writes.push(Store::generated_write(owner, chat, asset.asset_id)?);
+        }
+        match cx.store.transact(writes).await? {
+            Written::Yes => {
+                if let Some(proposal) = &proposal {
+                    discard(cx, owner, proposal).await;
+                }
+                return Ok(AssetView { asset, version: 1 });
+            }
+            // The chat was deleted meanwhile.
+            Written::Refused { first } if first >= chat_at => {}
+            Written::Refused { first } => {
+                sweep(cx, owner, asset.asset_id).await?;
+                return Err(Error::NotFound(if first < asset_at { "proposal" } else { "agent" }));
+            }
+        }
+    }
+    Err(edit::contended())
+}
+
+async fn merge(cx: &Cx, owner: &Owner, input: SaveAsset, proposal: Option<&Proposal>) -> Result<NewAsset> {
+    let base = match proposal.map(|proposal| (proposal.proposal_id, &proposal.body)) {
+        None => NewAsset::default(),
+        Some((id, ProposalBody::Asset { title, description, asset_type, content, .. })) => NewAsset {
+            title: title.clone(),
+            description: description.clone(),
+            asset_type: *asset_type,
+            content: match &input.content {
+                Some(_) => String::new(),
+                None => proposals::content(cx, owner, id, content.clone()).await?,
+            },
+        },
+        Some((_, ProposalBody::Action(_))) => {
+            return Err(FieldErrors::one("proposal_id", "proposes an action, not an asset").into());
+        }
+    };
+    Ok(NewAsset {
+        title: input.title.unwrap_or(base.title),
+        description: input.description.unwrap_or(base.description),
+        asset_type: input.asset_type.unwrap_or(base.asset_type),
+        content: input.content.unwrap_or(base.content),
+    })
+}
+
+/// A new asset, its content stored: `Store::asset_writes` makes it be there.
+///
+/// # Errors
+/// 400 with every field that breaks its limit.
+pub async fn store(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    run: Option<RunId>,
+    new: NewAsset,
+) -> Result<Asset> {
+    let id = AssetId::from_uuid(cx.clock.uuid());
+    let WithContent { asset, content } = new.into_asset(id, agent, run, cx.clock.now())?;
+    upload(cx, owner, &asset, content).await?;
+    Ok(asset)
+}
+
+async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Result<()> {
+    let key = BlobKey::asset(owner, asset.asset_id, &asset.sha256);
+    Ok(cx.blobs.put(&key, content, "text/plain; charset=utf-8").await?)
+}
+
+/// Deletes the content of a proposal that is taken. The asset is saved: what fails here fails nothing.
+async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
+    if let Err(error) = cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await {
+        tracing::warn!(%error, proposal_id = %proposal.proposal_id, "a taken proposal's content stays behind");
+    }
+}
+
+/// # Errors
+/// 404 where there is none.
+pub async fn load(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Versioned<Asset>> {
+    cx.store.asset(owner, id).await?.ok_or(Error::NotFound("asset"))
+}
+
+/// All assets, or an agent's, newest first.
+///
+/// # Errors
+/// 400 for a limit or cursor that is none.
+pub async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    agent: Option<AgentId>,
+    asset_type: Option<AssetType>,
+    query: &PageQuery,
+) -> Result<Page<AssetView>> {
+    let list = agent.map_or_else(|| "assets".to_owned(), |agent| format!("assets of {agent}"));
+    let newest = |after: Option<String>, limit| {
+        async move {
+            match agent {
+                Some(agent) => cx.store.agent_assets(owner, agent, after.as_deref(), limit).await,
+                None => cx.store.assets(owner, after.as_deref(), limit).await,
+            }
+        }
+        .boxed()
+    };
+    let keep = |asset: &Asset| asset_type.is_none_or(|asset_type| asset.asset_type == asset_type);
+    Ok(page::filtered(owner, &list, query, newest, keep).await?.map(AssetView::from))
+}
+
+/// Changes an asset; new content makes a new version.
+///
+/// # Errors
+/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    id: AssetId,
+    if_match: Option<IfMatch>,
+    patch: AssetPatch,
+) -> Result<AssetView> {
+    let mut uploaded = false;
+    for _ in 0..edit::TRIES {
+        let current = match load(cx, owner, id).await {
+            Err(gone @ Error::NotFound(_)) if uploaded => {
+                sweep(cx, owner, id).await?;
+                return Err(gone);
+            }
+            current => current?,
+        };
+        edit::check(if_match, current.version, &current.value)?;
+        let WithContent { asset, content } = current.value.patched(patch.clone(), cx.clock.now())?;
+        if let Some(content) = content.filter(|_| !uploaded) {
+            upload(cx, owner, &asset, content).await?;
+            uploaded = true;
+        }
+        if cx.store.replace_asset(owner, &asset, current.version, uploaded).await?.done() {
+            return Ok(AssetView { asset, version: current.version + 1 });
+        }
+    }
+    Err(edit::contended())
+}
+
+/// The newest content, or that of a version.
+///
+/// # Errors
+/// 404 where there is no such asset or version.
+pub async fn content(cx: &Cx, owner: &Owner, id: AssetId, version: Option<u64>) -> Result<Content> {
+    let version = match version {
+        None => load(cx, owner, id).await?.value.newest_version(),
+        Some(n) => cx.store.asset_version(owner, id, n).await?.ok_or(Error::NotFound("version"))?,
+    };
+    match cx.blobs.get_text(&BlobKey::asset(owner, id, &version.sha256)).await {
+        Ok(text) => Ok(Content { version, text }),
+        Err(missing @ BlobError::Missing { .. }) => {
+            // Gone since the record was read, or broken.
+            load(cx, owner, id).await?;
+            Err(missing.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The versions of an asset, newest first.
+///
+/// # Errors
+/// 404 where there is no such asset, 400 for a limit or cursor that is none.
+pub async fn versions(cx: &Cx, owner: &Owner, id: AssetId, query: &PageQuery) -> Result<Page<AssetVersion>> {
+    load(cx, owner, id).await?;
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.asset_versions(owner, id, after.as_deref(), limit).await }.boxed()
+    };
+    let list = format!("versions of {id}");
+    Ok(page::filtered(owner, &list, query, newest, |_| true).await?.map(|version| version.value))
+}
+
+/// Deletes an asset, its versions and their contents.
+///
+/// # Errors
+/// 404 where there is none. What a deletion that was cut off has left is deleted then, too.
+pub async fn delete(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
+    if delete_if_there(cx, owner, id).await? { Ok(()) } else { Err(Error::NotFound("asset")) }
+}
+
+/// Deletes an asset, its versions and their contents; says whether it was there.
 ///
 /// # Errors
 /// When the table or the bucket does not answer; the call can be made again.
-pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
-    // Contents first: as long as the record stands, the call can be repeated.
-    cx.blobs.delete_prefix(&BlobKey::asset_prefix(owner, id)).await?;
-    if let Some(asset) = cx.store.asset(owner, id).await? {
-        let _ = cx.store.delete_asset(owner, &asset.value).await?;
+pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: AssetId) -> Result<bool> {
+    let asset = cx.store.asset(owner, id).await?.map(|asset| asset.value);
+    let deleted = match &asset {
+        Some(asset) => cx.store.delete_asset(owner, asset).await?.done(),
+        None => false,
+    };
+    sweep(cx, owner, id).await?;
+    if let Some(asset) = asset {
+        // The agent's mark goes last: the deletion of the agent finds by it what was left.
+        cx.store.delete(&keys::agent_child(owner, asset.agent_id, id)).await?;
     }
-    Ok(())
+    Ok(deleted)
+}
+
+/// Deletes what is stored of an asset that has no record.
+async fn sweep(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
+    cx.store.delete_asset_versions(owner, id).await?;
+    Ok(cx.blobs.delete_prefix(&BlobKey::asset_prefix(owner, id)).await?)
 }

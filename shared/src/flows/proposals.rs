@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::blobs::BlobKey;
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
@@ -98,11 +98,15 @@ pub async fn load(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
 /// The content of a proposed asset.
 ///
 /// # Errors
-/// When it can't be read.
+/// 404 where the proposal was taken meanwhile.
 pub async fn content(cx: &Cx, owner: &Owner, id: ProposalId, inline: Option<String>) -> Result<String> {
     match inline {
         Some(content) => Ok(content),
-        None => Ok(cx.blobs.get_text(&BlobKey::proposal(owner, id)).await?),
+        None => match cx.blobs.get_text(&BlobKey::proposal(owner, id)).await {
+            // The content goes after the record: it was taken since that was read.
+            Err(BlobError::Missing { .. }) => Err(Error::NotFound("proposal")),
+            content => Ok(content?),
+        },
     }
 }
 
@@ -185,9 +189,9 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
 /// # Errors
 /// When the table or the bucket does not answer; the call can be made again.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
-    cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?;
+    // The record first: none ever names a content that is gone.
     if let Some(proposal) = cx.store.proposal(owner, id, Timestamp::MIN).await? {
         let _ = cx.store.delete_proposal(owner, &proposal).await?;
     }
-    Ok(())
+    Ok(cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?)
 }

@@ -7,15 +7,6 @@ use super::agents::child;
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
-fn version(asset: &Asset) -> AssetVersion {
-    AssetVersion {
-        content_version: asset.content_version,
-        title: asset.title.clone(),
-        bytes: asset.bytes,
-        created_at: asset.updated_at,
-    }
-}
-
 impl Store {
     /// The writes that make an asset: refused where it is there already or the agent is gone.
     pub fn asset_writes(owner: &Owner, asset: &Asset) -> Result<Vec<Write>, StoreError> {
@@ -24,7 +15,7 @@ impl Store {
             Write::Create { key: keys::asset(owner, asset.asset_id), item: item(asset, &plain)? },
             Write::Put {
                 key: keys::asset_version(owner, asset.asset_id, asset.content_version),
-                item: item(&version(asset), &plain)?,
+                item: item(&asset.newest_version(), &plain)?,
             },
             child(owner, asset.agent_id, asset.asset_id, &plain)?,
             Self::count(owner, asset.agent_id, vec![("assets", 1)]),
@@ -48,7 +39,7 @@ impl Store {
         let mut writes = vec![Write::Replace { key, version: read_at, item: item(asset, &plain)? }];
         if new_content {
             let key = keys::asset_version(owner, asset.asset_id, asset.content_version);
-            writes.push(Write::Put { key, item: item(&version(asset), &plain)? });
+            writes.push(Write::Put { key, item: item(&asset.newest_version(), &plain)? });
         }
         self.transact(writes).await
     }
@@ -84,29 +75,29 @@ impl Store {
         self.query(&keys::asset_versions(owner, id), after, limit, Order::Newest).await
     }
 
-    /// Deletes the records of an asset. A second time finds nothing and counts nothing.
+    pub async fn asset_version(
+        &self,
+        owner: &Owner,
+        id: AssetId,
+        content_version: u64,
+    ) -> Result<Option<AssetVersion>, StoreError> {
+        let found = self.get(&keys::asset_version(owner, id, content_version)).await?;
+        Ok(found.map(|found| found.value))
+    }
+
+    /// Deletes the record of an asset. A second time finds nothing and counts nothing.
     pub async fn delete_asset(&self, owner: &Owner, asset: &Asset) -> Result<Written, StoreError> {
-        let mut writes = vec![
-            Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true },
-            Write::Delete {
-                key: keys::agent_child(owner, asset.agent_id, asset.asset_id),
-                must_exist: false,
-            },
-            Self::count(owner, asset.agent_id, vec![("assets", -1)]),
-        ];
-        let mut written = self.transact(writes).await?;
-        if written == (Written::Refused { first: 2 }) {
+        let delete = || Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true };
+        let uncount = Self::count(owner, asset.agent_id, vec![("assets", -1)]);
+        match self.transact(vec![delete(), uncount]).await? {
             // The agent is being deleted: there is no count to keep any more.
-            writes = vec![
-                Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true },
-                Write::Delete {
-                    key: keys::agent_child(owner, asset.agent_id, asset.asset_id),
-                    must_exist: false,
-                },
-            ];
-            written = self.transact(writes).await?;
+            Written::Refused { first: 1 } => self.transact(vec![delete()]).await,
+            written => Ok(written),
         }
-        self.delete_range(&keys::asset_versions(owner, asset.asset_id)).await?;
-        Ok(written)
+    }
+
+    /// Deletes the records of an asset's versions.
+    pub async fn delete_asset_versions(&self, owner: &Owner, id: AssetId) -> Result<(), StoreError> {
+        self.delete_range(&keys::asset_versions(owner, id)).await
     }
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::ids::{AgentId, AssetId, RunId};
@@ -41,6 +42,8 @@ pub struct Asset {
     pub content_version: u64,
     /// Size of the newest content, in bytes of UTF-8.
     pub bytes: u64,
+    /// SHA-256 of the newest content, hexadecimal. Contents are stored under it: writers that meet can't mix theirs.
+    pub sha256: String,
     /// The run that made it, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
@@ -54,7 +57,10 @@ pub struct AssetVersion {
     /// From 1.
     pub content_version: u64,
     pub title: String,
+    pub asset_type: AssetType,
     pub bytes: u64,
+    /// SHA-256 of the content, hexadecimal.
+    pub sha256: String,
     pub created_at: Timestamp,
 }
 
@@ -82,6 +88,13 @@ pub struct AssetPatch {
     pub content: Option<String>,
 }
 
+/// An asset, and a content of it that is yet to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithContent<C> {
+    pub asset: Asset,
+    pub content: C,
+}
+
 impl NewAsset {
     /// # Errors
     /// Every field that breaks its limit.
@@ -92,24 +105,80 @@ impl NewAsset {
         check_content(&mut errors, &self.content);
         errors.into_result(())
     }
-}
 
-impl AssetPatch {
     /// # Errors
     /// Every field that breaks its limit.
-    pub fn validate(&self) -> Result<(), FieldErrors> {
-        let mut errors = FieldErrors::default();
-        if let Some(title) = &self.title {
-            errors.length("title", title, 1, MAX_TITLE);
-        }
-        if let Some(description) = &self.description {
-            errors.length("description", description, 0, MAX_DESCRIPTION);
-        }
-        if let Some(content) = &self.content {
-            check_content(&mut errors, content);
-        }
-        errors.into_result(())
+    pub fn into_asset(
+        self,
+        asset_id: AssetId,
+        agent_id: AgentId,
+        run_id: Option<RunId>,
+        now: Timestamp,
+    ) -> Result<WithContent<String>, FieldErrors> {
+        self.validate()?;
+        let asset = Asset {
+            asset_id,
+            agent_id,
+            title: self.title.trim().to_owned(),
+            description: self.description.trim().to_owned(),
+            asset_type: self.asset_type,
+            content_version: 1,
+            bytes: self.content.len() as u64,
+            sha256: sha256(&self.content),
+            run_id,
+            created_at: now,
+            updated_at: now,
+        };
+        Ok(WithContent { asset, content: self.content })
     }
+}
+
+impl Asset {
+    /// The asset with `patch` applied, and the new content where there is one.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn patched(
+        self,
+        patch: AssetPatch,
+        now: Timestamp,
+    ) -> Result<WithContent<Option<String>>, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let trimmed = |new: Option<String>, old: String| new.map_or(old, |text| text.trim().to_owned());
+        let mut asset = Self {
+            title: trimmed(patch.title, self.title),
+            description: trimmed(patch.description, self.description),
+            asset_type: patch.asset_type.unwrap_or(self.asset_type),
+            updated_at: now,
+            ..self
+        };
+        errors.length("title", &asset.title, 1, MAX_TITLE);
+        errors.length("description", &asset.description, 0, MAX_DESCRIPTION);
+        if let Some(content) = &patch.content {
+            check_content(&mut errors, content);
+            asset.content_version += 1;
+            asset.bytes = content.len() as u64;
+            asset.sha256 = sha256(content);
+        }
+        errors.into_result(WithContent { asset, content: patch.content })
+    }
+
+    /// The newest content's record.
+    #[must_use]
+    pub fn newest_version(&self) -> AssetVersion {
+        AssetVersion {
+            content_version: self.content_version,
+            title: self.title.clone(),
+            asset_type: self.asset_type,
+            bytes: self.bytes,
+            sha256: self.sha256.clone(),
+            created_at: self.updated_at,
+        }
+    }
+}
+
+fn sha256(content: &str) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn check_content(errors: &mut FieldErrors, content: &str) {
@@ -138,6 +207,39 @@ mod tests {
             NewAsset { content: "x".repeat(MAX_CONTENT_BYTES + 1), ..good },
             "content: must be at most 4194304 bytes, is 4194305",
         );
+    }
+
+    #[test]
+    fn a_patch_with_content_makes_a_version() {
+        let id = |n| uuid::Uuid::from_u128(n);
+        let new = NewAsset { title: " Report ".into(), content: "one".into(), ..NewAsset::default() };
+        let (asset_id, agent_id) = (AssetId::from_uuid(id(1)), AgentId::from_uuid(id(2)));
+        let WithContent { asset, content } =
+            new.into_asset(asset_id, agent_id, None, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((asset.title.as_str(), content.as_str()), ("Report", "one"));
+        let now = Timestamp::from_second(5).unwrap();
+
+        let patch = AssetPatch { asset_type: Some(AssetType::Email), ..AssetPatch::default() };
+        let patched = asset.clone().patched(patch, now).unwrap();
+        let expected = Asset { asset_type: AssetType::Email, updated_at: now, ..asset.clone() };
+        assert_eq!(patched, WithContent { asset: expected, content: None });
+
+        let patch = AssetPatch { content: Some("héllo".into()), ..AssetPatch::default() };
+        let patched = asset.clone().patched(patch, now).unwrap().asset;
+        assert_eq!((patched.content_version, patched.bytes), (2, 6));
+        assert_eq!(
+            patched.newest_version(),
+            AssetVersion {
+                content_version: 2,
+                title: "Report".into(),
+                asset_type: AssetType::Document,
+                bytes: 6,
+                sha256: "3c48591d8d098a4538f5e013dfcf406e948eac4d3277b10bf614e295d6068179".into(),
+                created_at: now,
+            }
+        );
+        let bad = AssetPatch { title: Some(" ".into()), content: Some(" ".into()), ..AssetPatch::default() };
+        assert_eq!(asset.patched(bad, now).unwrap_err().0.len(), 2);
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! The routes of assets.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::assets::{AssetPatch, AssetType, AssetVersion};
+use domain::ids::{AgentId, AssetId};
+use serde::Deserialize;
+use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::flows::agents;
+use shared::flows::assets::{self, AssetView, SaveAsset};
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::download::Download;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(save, list_of_agent))
+        .routes(routes!(list))
+        .routes(routes!(read, change, delete))
+        .routes(routes!(content))
+        .routes(routes!(versions))
+}
+
+/// Save an asset
+///
+/// Written out, or as a proposal has it: `proposal_id`, and the fields that are to differ. A proposal can be saved once.
+#[utoipa::path(
+    post, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "save_asset",
+    params(
+        ("agent_id" = AgentId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = SaveAsset,
+    responses((status = 201, body = AssetView), Problems),
+)]
+async fn save(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    Json(input): Json<SaveAsset>,
+) -> Result<Created<AssetView>> {
+    let asset = assets::save(&cx, &caller.owner, agent, input).await?;
+    Ok(Created { location: format!("/assets/{}", asset.asset.asset_id), version: asset.version, body: asset })
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct TypeFilter {
+    /// Only assets of this type.
+    asset_type: Option<AssetType>,
+}
+
+/// List an agent's assets, newest first
+#[utoipa::path(
+    get, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "list_assets_of_agent",
+    params(("agent_id" = AgentId, Path), PageQuery, TypeFilter),
+    responses((status = 200, body = Page<AssetView>), Problems),
+)]
+async fn list_of_agent(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    Query(filter): Query<TypeFilter>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<AssetView>>> {
+    agents::load(&cx, &caller.owner, agent).await?;
+    assets::list(&cx, &caller.owner, Some(agent), filter.asset_type, &page).await.map(axum::Json)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Only this agent's assets.
+    agent_id: Option<AgentId>,
+    /// Only assets of this type.
+    asset_type: Option<AssetType>,
+}
+
+/// List assets, newest first
+#[utoipa::path(
+    get, path = "/assets", tag = "assets", operation_id = "list_assets",
+    params(PageQuery, Filter),
+    responses((status = 200, body = Page<AssetView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(filter): Query<Filter>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<AssetView>>> {
+    assets::list(&cx, &caller.owner, filter.agent_id, filter.asset_type, &page).await.map(axum::Json)
+}
+
+/// Read an asset
+#[utoipa::path(
+    get, path = "/assets/{asset_id}", tag = "assets", operation_id = "read_asset",
+    params(("asset_id" = AssetId, Path)),
+    responses((status = 200, body = AssetView), Problems),
+)]
+async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Result<Tagged<AssetView>> {
+    let asset = assets::load(&cx, &caller.owner, id).await?;
+    Ok(Tagged { version: asset.version, body: asset.into() })
+}
+
+/// Change an asset
+///
+/// New content makes a new version; the old one can still be read.
+#[utoipa::path(
+    patch, path = "/assets/{asset_id}", tag = "assets", operation_id = "change_asset",
+    params(("asset_id" = AssetId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
+    request_body = AssetPatch,
+    responses((status = 200, body = AssetView), Problems),
+)]
+async fn change(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AssetId>,
+    if_match: Option<IfMatch>,
+    Json(patch): Json<AssetPatch>,
+) -> Result<Tagged<AssetView>> {
+    let asset = assets::change(&cx, &caller.owner, id, if_match, patch).await?;
+    Ok(Tagged { version: asset.version, body: asset })
+}
+
+/// Delete an asset and all its versions
+#[utoipa::path(
+    delete, path = "/assets/{asset_id}", tag = "assets", operation_id = "delete_asset",
+    params(("asset_id" = AssetId, Path)),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Result<StatusCode> {
+    assets::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Which {
+    /// A `content_version`; the newest where nothing is said.
+    version: Option<u64>,
+}
+
+/// Read the content of an asset
+///
+/// As text: Markdown for a document, plain for everything else.
+#[utoipa::path(
+    get, path = "/assets/{asset_id}/content", tag = "assets", operation_id = "read_asset_content",
+    params(("asset_id" = AssetId, Path), Which),
+    responses(
+        (status = 200, content((String = "text/markdown"), (String = "text/plain")),
+            headers(("x-content-version" = u64, description = "Which version it is"))),
+        Problems,
+    ),
+)]
+async fn content(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AssetId>,
+    Query(which): Query<Which>,
+) -> Result<Download> {
+    assets::content(&cx, &caller.owner, id, which.version).await.map(Download)
+}
+
+/// List the versions of an asset's content, newest first
+#[utoipa::path(
+    get, path = "/assets/{asset_id}/versions", tag = "assets", operation_id = "list_asset_versions",
+    params(("asset_id" = AssetId, Path), PageQuery),
+    responses((status = 200, body = Page<AssetVersion>), Problems),
+)]
+async fn versions(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AssetId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<AssetVersion>>> {
+    assets::versions(&cx, &caller.owner, id, &page).await.map(axum::Json)
+}
