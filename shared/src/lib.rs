@@ -16,6 +16,7 @@ pub mod extract;
 pub mod flows;
 pub mod function;
 pub mod http;
+pub mod https;
 pub mod idempotency;
 pub mod lambda;
 pub mod models;

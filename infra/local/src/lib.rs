@@ -1,3 +1,5 @@
 //! The platform on one machine: the engines that stand in for AWS, and what runs the functions on them.
 
 pub mod engines;
+pub mod home;
+pub mod platform;

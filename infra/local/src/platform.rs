@@ -1,0 +1,245 @@
+//! The platform in one process: the engines, the functions behind their routes, the timers, the queues' consumers.
+//!
+//! Nothing of a function is different here. The same handlers run behind the same edge; a timer calls what a schedule
+//! calls in AWS; a queue hands over the same SQS events, with the same duplicates and redeliveries.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use axum::Router;
+use axum::routing::get;
+use jiff::{SignedDuration, Timestamp};
+use shared::Cx;
+use shared::clock::Clock;
+use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, ModelsConfig};
+use shared::function::{Function, Invocation, Trigger};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::engines::queue::{PollOptions, Poller, QueueConfig};
+use crate::engines::{ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY};
+use crate::home;
+
+/// As long as a Lambda may run.
+const TIMEOUT: Duration = Duration::from_secs(900);
+
+/// How long a message stays hidden from other consumers. Shorter than in AWS: what fails here is tried again while
+/// somebody watches; what takes longer is delivered twice, and must not mind.
+const VISIBILITY: Duration = Duration::from_secs(60);
+
+/// How the platform is to run.
+#[derive(Clone, Debug)]
+pub struct PlatformConfig {
+    pub data: DataLocation,
+    pub address: SocketAddr,
+    pub auth: AuthConfig,
+    pub models: ModelsConfig,
+    pub budget: BudgetConfig,
+    pub clock: Clock,
+    /// Whether timers fire and queues are consumed by themselves. A simulation does both by hand.
+    pub automatic: bool,
+    /// How many executions run at once.
+    pub executors: usize,
+}
+
+impl PlatformConfig {
+    /// For a test: everything in memory, on a port that is free.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self {
+            data: DataLocation::Memory,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            auth: AuthConfig::Off,
+            models: ModelsConfig::default(),
+            budget: BudgetConfig::default(),
+            clock: Clock::System,
+            automatic: true,
+            executors: 4,
+        }
+    }
+}
+
+/// Why the platform did not start. Messages are one line and follow "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum PlatformError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("listen on {address}: {}", in_words(source))]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error(
+        "listen on {address}: with LAMPLIGHTER_AUTH=off only this machine may reach the server; set LAMPLIGHTER_AUTH=on or a loopback address"
+    )]
+    Unprotected { address: SocketAddr },
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "the port is in use; set LAMPLIGHTER_PORT to another one".to_owned(),
+        io::ErrorKind::PermissionDenied => "this port needs more rights; set LAMPLIGHTER_PORT to one above 1023".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The running platform.
+pub struct Platform {
+    pub cx: Cx,
+    address: SocketAddr,
+    engines: Engines,
+    pollers: Vec<Poller>,
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Platform {
+    /// Starts everything; when this returns, it answers.
+    ///
+    /// # Errors
+    /// [`PlatformError`] says in one line what is in the way.
+    pub async fn start(config: PlatformConfig) -> Result<Self, PlatformError> {
+        let PlatformConfig { data, address, auth, models, budget, clock, automatic, executors } = config;
+        if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
+            return Err(PlatformError::Unprotected { address });
+        }
+        // The port first: a second start by mistake should not touch the data.
+        let listen = |source| PlatformError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+
+        let engines = Engines::start(engines_config(data)).await?;
+        let config = Config { aws: aws_config(&engines), auth, models, budget };
+        let cx = Cx::new(config, clock);
+
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let app = Router::new().route("/", get(home::page)).merge(shared::http::app(cx.clone(), catalog::router()));
+        let mut stop_serving = stopped.clone();
+        tasks.spawn(async move {
+            let serve = axum::serve(listener, app)
+                .with_graceful_shutdown(async move { drop(stop_serving.wait_for(|stop| *stop).await) });
+            if let Err(error) = serve.await {
+                tracing::error!(%error, "the server stopped");
+            }
+        });
+        let mut pollers = Vec::new();
+        if automatic {
+            for function in catalog::ALL {
+                match function.trigger {
+                    Trigger::Timer { every, .. } => {
+                        tasks.spawn(timer(function, every, cx.clone(), stopped.clone()));
+                    }
+                    Trigger::Queue { .. } => pollers.extend(consume(function, &engines, &cx, executors)),
+                    Trigger::Http { .. } | Trigger::Authorizer { .. } => {}
+                }
+            }
+        }
+        Ok(Self { cx, address, engines, pollers, stop, tasks })
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    #[must_use]
+    pub fn engines(&self) -> &Engines {
+        &self.engines
+    }
+
+    /// Stops taking work, lets what is under way come to an end, and closes the data.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        for poller in self.pollers {
+            poller.stop().await;
+        }
+        // A follower of a long run would keep the server open: it is given a moment.
+        let _ = tokio::time::timeout(Duration::from_secs(2), async {
+            while self.tasks.join_next().await.is_some() {}
+        })
+        .await;
+        self.tasks.shutdown().await;
+        self.engines.shutdown().await;
+    }
+}
+
+/// One queue for each function that is woken by one, and the rule that fills it: as the template has them.
+fn engines_config(data: DataLocation) -> EnginesConfig {
+    let name = "lamplighter".to_owned();
+    let mut queues = Vec::new();
+    let mut rules = Vec::new();
+    for function in catalog::ALL {
+        if let Trigger::Queue { detail_type, .. } = function.trigger {
+            queues.push(QueueConfig {
+                name: function.name.to_owned(),
+                visibility_timeout: VISIBILITY,
+                max_receives: 3,
+            });
+            rules.push(RuleConfig {
+                source: Some(shared::bus::SOURCE.to_owned()),
+                detail_types: vec![detail_type.to_owned()],
+                queue: function.name.to_owned(),
+            });
+        }
+    }
+    EnginesConfig { data, table: name.clone(), bucket: name.clone(), bus: name, queues, rules }
+}
+
+fn aws_config(engines: &Engines) -> AwsConfig {
+    AwsConfig {
+        table: "lamplighter".to_owned(),
+        bucket: "lamplighter".to_owned(),
+        bus: "lamplighter".to_owned(),
+        region: REGION.to_owned(),
+        credentials: AwsKeys {
+            access_key_id: ACCESS_KEY.to_owned(),
+            secret_access_key: SECRET_KEY.to_owned(),
+            session_token: None,
+        },
+        dynamodb_endpoint: Some(engines.dynamo_url()),
+        s3_endpoint: Some(engines.s3_url()),
+        eventbridge_endpoint: Some(engines.events_url()),
+    }
+}
+
+fn deadline(clock: &Clock) -> Timestamp {
+    clock.now() + SignedDuration::try_from(TIMEOUT).unwrap_or(SignedDuration::ZERO)
+}
+
+/// Calls a function once at the start and then every so often. A call that takes longer delays the next.
+async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped: watch::Receiver<bool>) {
+    let Trigger::Timer { handler, .. } = function.trigger else { return };
+    let period = match &cx.clock {
+        Clock::Scaled { factor, .. } => every / *factor,
+        Clock::System | Clock::Manual(_) => every,
+    };
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return,
+            _ = ticks.tick() => {}
+        }
+        let invocation = Invocation { deadline: deadline(&cx.clock) };
+        if let Err(error) = handler(cx.clone(), invocation).await {
+            tracing::error!(function = function.name, cause = %error.causes(), "a timer's call failed");
+        }
+    }
+}
+
+/// Consumes a function's queue as Lambda's event source mapping would.
+fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: usize) -> Option<Poller> {
+    let Trigger::Queue { detail_type, handler } = function.trigger else { return None };
+    let cx = cx.clone();
+    let options = PollOptions { batch_size: 1, concurrency: executors, timeout: TIMEOUT };
+    Some(engines.queue(function.name)?.poll_with(options, move |event| {
+        let cx = cx.clone();
+        async move {
+            let event: SqsEvent = serde_json::from_value(event)?;
+            let invocation = Invocation { deadline: deadline(&cx.clock) };
+            let response = shared::lambda::batch(cx, detail_type, handler, invocation, event).await;
+            Ok(serde_json::to_value(response)?)
+        }
+    }))
+}

@@ -1,0 +1,106 @@
+//! A platform of its own for each test, and a client that says what it got.
+
+use lamplighter_local::platform::{Platform, PlatformConfig};
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::Value;
+
+/// A platform in memory and a client of it.
+pub struct Harness {
+    pub platform: Platform,
+    client: reqwest::Client,
+}
+
+/// What a call was answered with.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The answer's body, where it has the status that is expected; a panic that shows it where not.
+    #[track_caller]
+    #[must_use]
+    pub fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{:#}", self.body);
+        self.body
+    }
+
+    /// Checks that it is a problem of this status and code, and gives it.
+    #[track_caller]
+    pub fn refused(self, status: u16, code: &str) -> Value {
+        assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{:#}", self.body);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert_eq!(self.body["request_id"].as_str(), self.headers["x-request-id"].to_str().ok());
+        self.body
+    }
+}
+
+impl Harness {
+    /// # Panics
+    /// When the platform does not start.
+    pub async fn start() -> Self {
+        Self::with(PlatformConfig::in_memory()).await
+    }
+
+    /// # Panics
+    /// When the platform does not start.
+    pub async fn with(config: PlatformConfig) -> Self {
+        let platform = Platform::start(config).await.expect("the platform starts");
+        Self { platform, client: client() }
+    }
+
+    #[must_use]
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.platform.url())).header("accept", "application/json")
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        send(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    /// A POST under an `Idempotency-Key`.
+    pub async fn post_once(&self, path: &str, key: &str, body: Value) -> Answer {
+        send(self.request(Method::POST, path).header("idempotency-key", key).json(&body)).await
+    }
+
+    /// Makes an agent and gives its id.
+    pub async fn agent(&self) -> String {
+        let agent = self
+            .post("/agents", serde_json::json!({"name": "Watch", "goal": "A research agent that watches"}))
+            .await
+            .expect(201);
+        agent["agent_id"].as_str().expect("an id").to_owned()
+    }
+}
+
+/// # Panics
+/// When the server does not answer.
+pub async fn send(request: RequestBuilder) -> Answer {
+    answer(request.send().await.expect("the server answers")).await
+}
+
+async fn answer(response: Response) -> Answer {
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.expect("the answer is text");
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Answer { status, headers, body }
+}
+
+fn client() -> reqwest::Client {
+    // Loopback needs no certificates: the client of the system's trust store would cost each test 10 ms.
+    reqwest::Client::builder().tls_backend_preconfigured(shared::https::tls()).build().expect("a client is built")
+}

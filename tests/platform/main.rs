@@ -1,0 +1,3 @@
+//! The platform through its HTTP surface, all in one binary: one link, and tests that share nothing.
+
+mod agents;
