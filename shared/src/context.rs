@@ -7,6 +7,7 @@ use crate::blobs::Blobs;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
 
 /// The context of a process; cheap to clone.
@@ -17,20 +18,24 @@ pub struct Cx {
     pub store: Store,
     pub blobs: Blobs,
     pub bus: Bus,
+    pub models: Models,
 }
 
 impl Cx {
     /// Builds the clients; no I/O happens here.
-    #[must_use]
-    pub fn new(config: Config, clock: Clock) -> Self {
+    ///
+    /// # Errors
+    /// When a model's address is none.
+    pub fn new(config: Config, clock: Clock) -> Result<Self, InvalidEndpoint> {
         let clients = Clients::new(&config.aws);
         let blobs = Blobs::new(clients.s3, config.aws.bucket.clone());
-        Self {
+        Ok(Self {
             store: Store::new(clients.dynamodb, config.aws.table.clone()),
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
+            models: Models::from_config(&config.models)?,
             config: Arc::new(config),
             clock,
-        }
+        })
     }
 }

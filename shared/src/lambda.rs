@@ -33,7 +33,10 @@ pub fn run(function: &Function) -> ExitCode {
     // One thread: an environment serves one invocation at a time, and most have less than one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = match runtime {
-        Ok(runtime) => runtime.block_on(serve(function, Cx::new(config, Clock::System))),
+        Ok(runtime) => runtime.block_on(async {
+            let cx = Cx::new(config, Clock::System)?;
+            serve(function, cx).await
+        }),
         Err(error) => Err(error.into()),
     };
     match ended {

@@ -53,7 +53,9 @@ impl Harness {
 
     #[must_use]
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.platform.url())).header("accept", "application/json")
+        self.client
+            .request(method, format!("{}{path}", self.platform.url()))
+            .header("accept", "application/json")
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -102,5 +104,8 @@ async fn answer(response: Response) -> Answer {
 
 fn client() -> reqwest::Client {
     // Loopback needs no certificates: the client of the system's trust store would cost each test 10 ms.
-    reqwest::Client::builder().tls_backend_preconfigured(shared::https::tls()).build().expect("a client is built")
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(shared::https::tls())
+        .build()
+        .expect("a client is built")
 }

@@ -19,14 +19,20 @@ async fn an_agent_is_made_read_listed_changed_and_deleted() {
     let location = made.headers["location"].to_str().unwrap().to_owned();
     let made = made.expect(201);
     assert_eq!(made["timeline"], "Ongoing");
-    assert_eq!(made["metrics"], json!({"assets": 0, "actions_completed": 0, "actions_failed": 0, "cost_micros": 0}));
+    assert_eq!(
+        made["metrics"],
+        json!({"assets": 0, "actions_completed": 0, "actions_failed": 0, "cost_micros": 0})
+    );
 
     assert_eq!(h.get(&location).await.expect(200), made);
     let list = h.get("/agents").await.expect(200);
     assert_eq!(list, json!({"data": [made], "has_more": false}));
 
     let changed = h.patch(&location, json!({"status": "paused", "name": "Night watch"})).await.expect(200);
-    assert_eq!((&changed["status"], &changed["name"], &changed["version"]), (&json!("paused"), &json!("Night watch"), &json!(2)));
+    assert_eq!(
+        (&changed["status"], &changed["name"], &changed["version"]),
+        (&json!("paused"), &json!("Night watch"), &json!(2))
+    );
     assert_eq!(h.get("/agents?status=active").await.expect(200)["data"], json!([]));
     assert_eq!(h.get("/agents?status=paused").await.expect(200)["data"], json!([changed]));
 
@@ -39,7 +45,8 @@ async fn an_agent_is_made_read_listed_changed_and_deleted() {
 #[tokio::test]
 async fn bad_input_is_refused_by_name() {
     let h = Harness::start().await;
-    let problem = h.post("/agents", json!({"name": "", "goal": "g".repeat(2001)})).await.refused(400, "invalid_input");
+    let problem =
+        h.post("/agents", json!({"name": "", "goal": "g".repeat(2001)})).await.refused(400, "invalid_input");
     assert_eq!(
         problem["errors"],
         json!([
@@ -47,7 +54,8 @@ async fn bad_input_is_refused_by_name() {
             {"field": "goal", "message": "must be 1 to 2000 characters, is 2001"},
         ])
     );
-    let problem = h.post("/agents", json!({"name": "a", "goal": "b", "budget": {"per_run_micros": "much"}})).await;
+    let problem =
+        h.post("/agents", json!({"name": "a", "goal": "b", "budget": {"per_run_micros": "much"}})).await;
     assert_eq!(problem.refused(400, "invalid_input")["errors"][0]["field"], "budget.per_run_micros");
     h.get("/agents?limit=0").await.refused(400, "invalid_input");
     h.get("/agents?limit=x").await.refused(400, "invalid_input");
@@ -56,7 +64,8 @@ async fn bad_input_is_refused_by_name() {
     h.get("/nowhere").await.refused(404, "not_found");
     let wrong_method = tests::send(h.request(reqwest::Method::PUT, "/agents")).await;
     wrong_method.refused(405, "method_not_allowed");
-    let malformed = h.request(reqwest::Method::POST, "/agents").header("content-type", "application/json").body("{");
+    let malformed =
+        h.request(reqwest::Method::POST, "/agents").header("content-type", "application/json").body("{");
     tests::send(malformed).await.refused(400, "malformed_json");
     let no_type = h.request(reqwest::Method::POST, "/agents").body("{}");
     tests::send(no_type).await.refused(415, "unsupported_media_type");
@@ -67,7 +76,9 @@ async fn an_edit_of_another_version_is_told() {
     let h = Harness::start().await;
     let path = format!("/agents/{}", h.agent().await);
     let edit = |version: &str, name: &str| {
-        tests::send(h.request(reqwest::Method::PATCH, &path).header("if-match", version).json(&json!({"name": name})))
+        tests::send(
+            h.request(reqwest::Method::PATCH, &path).header("if-match", version).json(&json!({"name": name})),
+        )
     };
     assert_eq!(edit("\"1\"", "first").await.expect(200)["version"], 2);
     let problem = edit("\"1\"", "second").await.refused(409, "version_conflict");
@@ -84,7 +95,9 @@ async fn a_repeated_call_acts_once() {
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.headers["location"], first.headers["location"]);
     assert_eq!(first.expect(201), again.expect(201));
-    h.post_once("/agents", "k1", json!({"name": "Else", "goal": "x"})).await.refused(422, "idempotency_mismatch");
+    h.post_once("/agents", "k1", json!({"name": "Else", "goal": "x"}))
+        .await
+        .refused(422, "idempotency_mismatch");
     assert_eq!(h.get("/agents").await.expect(200)["data"].as_array().unwrap().len(), 1);
     h.post_once("/agents", &"k".repeat(256), body).await.refused(400, "invalid_input");
 }

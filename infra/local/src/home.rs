@@ -4,7 +4,8 @@ use axum::response::Html;
 
 /// The page.
 pub async fn page() -> Html<String> {
-    let functions: String = catalog::NAMES.iter().map(|name| format!("<li><code>{name}</code></li>")).collect();
+    let functions: String =
+        catalog::NAMES.iter().map(|name| format!("<li><code>{name}</code></li>")).collect();
     Html(format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>\
          <title>Lamplighter</title>\

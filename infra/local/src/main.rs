@@ -41,7 +41,8 @@ fn config() -> Result<PlatformConfig, String> {
         Some(text) => text.parse().map_err(|_| format!("read {name}: `{text}` is not a port (0 to 65535)")),
     };
     let host = env("LAMPLIGHTER_HOST").unwrap_or_else(|| "127.0.0.1".to_owned());
-    let host: IpAddr = host.parse().map_err(|_| format!("read LAMPLIGHTER_HOST: `{host}` is not an IP address"))?;
+    let host: IpAddr =
+        host.parse().map_err(|_| format!("read LAMPLIGHTER_HOST: `{host}` is not an IP address"))?;
     // Off unless it is asked for: a newcomer has no key yet, and nobody else can reach a loopback address.
     let auth = |name: &str| match name {
         "LAMPLIGHTER_AUTH" => Some(env(name).unwrap_or_else(|| "off".to_owned())),
@@ -49,7 +50,9 @@ fn config() -> Result<PlatformConfig, String> {
     };
     let read = |error: shared::config::ConfigError| format!("read the environment: {error}");
     Ok(PlatformConfig {
-        data: DataLocation::Folder(PathBuf::from(env("LAMPLIGHTER_DATA").unwrap_or_else(|| ".lamplighter".to_owned()))),
+        data: DataLocation::Folder(PathBuf::from(
+            env("LAMPLIGHTER_DATA").unwrap_or_else(|| ".lamplighter".to_owned()),
+        )),
         address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
         auth: AuthConfig::read(&auth).map_err(read)?,
         models: ModelsConfig::read(&env).map_err(read)?,
@@ -65,7 +68,8 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
         DataLocation::Folder(path) => path.display().to_string(),
         DataLocation::Memory => "memory".to_owned(),
     };
-    let auth = if matches!(config.auth, AuthConfig::Off) { "off, every call is the owner `local`" } else { "on" };
+    let auth =
+        if matches!(config.auth, AuthConfig::Off) { "off, every call is the owner `local`" } else { "on" };
     let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
     let url = platform.url();
     println!("Lamplighter runs at {url}");

@@ -15,12 +15,15 @@ use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, ModelsConfig};
 use shared::function::{Function, Invocation, Trigger};
+use shared::models::InvalidEndpoint;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
-use crate::engines::{ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY};
+use crate::engines::{
+    ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY,
+};
 use crate::home;
 
 /// As long as a Lambda may run.
@@ -67,6 +70,8 @@ impl PlatformConfig {
 pub enum PlatformError {
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error("read the models' configuration: {0}")]
+    Model(#[from] InvalidEndpoint),
     #[error("listen on {address}: {}", in_words(source))]
     Listen { address: SocketAddr, source: io::Error },
     #[error(
@@ -78,7 +83,9 @@ pub enum PlatformError {
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "the port is in use; set LAMPLIGHTER_PORT to another one".to_owned(),
-        io::ErrorKind::PermissionDenied => "this port needs more rights; set LAMPLIGHTER_PORT to one above 1023".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "this port needs more rights; set LAMPLIGHTER_PORT to one above 1023".to_owned()
+        }
         _ => error.to_string(),
     }
 }
@@ -110,11 +117,12 @@ impl Platform {
 
         let engines = Engines::start(engines_config(data)).await?;
         let config = Config { aws: aws_config(&engines), auth, models, budget };
-        let cx = Cx::new(config, clock);
+        let cx = Cx::new(config, clock)?;
 
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let app = Router::new().route("/", get(home::page)).merge(shared::http::app(cx.clone(), catalog::router()));
+        let app =
+            Router::new().route("/", get(home::page)).merge(shared::http::app(cx.clone(), catalog::router()));
         let mut stop_serving = stopped.clone();
         tasks.spawn(async move {
             let serve = axum::serve(listener, app)
@@ -141,6 +149,12 @@ impl Platform {
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Which model answers, for people.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.cx.models.description()
     }
 
     #[must_use]
@@ -183,7 +197,7 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
             });
         }
     }
-    EnginesConfig { data, table: name.clone(), bucket: name.clone(), bus: name, queues, rules }
+    EnginesConfig { data, table: name.clone(), bucket: name.clone(), bus: name, queues, rules, faults: None }
 }
 
 fn aws_config(engines: &Engines) -> AwsConfig {

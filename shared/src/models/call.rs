@@ -116,15 +116,8 @@ impl Endpoint {
 
     fn client(&self) -> &reqwest::Client {
         self.client.get_or_init(|| {
-            let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let tls = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .expect("ring has the default protocol versions")
-                .with_root_certificates(roots)
-                .with_no_client_auth();
             let builder = reqwest::Client::builder()
-                .tls_backend_preconfigured(tls)
+                .tls_backend_preconfigured(crate::https::tls())
                 .connect_timeout(self.limits.connect)
                 // A redirect would carry the key elsewhere.
                 .redirect(reqwest::redirect::Policy::none());
