@@ -1,0 +1,23 @@
+"""The template is translated once; whoever changes it takes a copy."""
+
+import copy
+
+import pytest
+
+from sources import Repo
+from template import Stack, source, translate
+
+
+@pytest.fixture(scope="session")
+def translated() -> dict:
+    return translate(source())
+
+
+@pytest.fixture
+def stack(translated: dict) -> Stack:
+    return Stack(copy.deepcopy(translated))
+
+
+@pytest.fixture
+def repo() -> Repo:
+    return Repo()

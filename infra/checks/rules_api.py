@@ -1,0 +1,168 @@
+"""The REST API: its routes, who may call them, how they stream, and what the gateway itself answers."""
+
+import json
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo, Route
+from template import Stack, sub, target
+
+# What API Gateway waits for at most: for a buffered answer, and for a streamed one, in milliseconds.
+BUFFERED, STREAMED = 29_000, 900_000
+
+
+def event(route: Route, repo: Repo, timeout: int | None) -> str:
+    """The line that the template lacks, as it would be written."""
+    parts = [part.strip("{}").replace(".", "_").replace("-", "_") for part in route.path.strip("/").split("/")]
+    name = route.method.title() + "".join(word.title() for part in parts for word in part.split("_"))
+    path = f"'{route.path}'" if "{" in route.path else route.path
+    more = f", ResponseTransferMode: RESPONSE_STREAM, TimeoutInMillis: {1000 * (timeout or 0)}" if timeout else ""
+    more += ", Auth: { Authorizer: NONE }" if route in repo.open_routes else ""
+    return f"{name}: {{ Type: Api, Properties: {{ RestApiId: !Ref Api, Method: {route.method}, Path: {path}{more} }} }}"
+
+
+@rule
+def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
+    methods = stack.methods
+    for route, function in repo.routes.items():
+        method = methods.get((route.method, route.path))
+        if method is None:
+            timeout = stack.function(function).get("Timeout") if repo.streaming.get(function) else None
+            yield f"{route} has no event: add to {function} in infra/template.yaml\n    {event(route, repo, timeout)}"
+        elif method.function != function:
+            yield f"{route} belongs to {function}, and the template sends it to {method.function}"
+    for route in sorted(repo.documented ^ set(repo.routes), key=str):
+        yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
+    for (verb, path), method in methods.items():
+        if Route(verb, path) not in repo.documented and method.function not in repo.pending:
+            yield f"{verb} {path} is in the template of {method.function} and not in infra/openapi.json"
+
+
+@rule
+def siblings_share_a_parameter_name(stack: Stack, repo: Repo) -> Iterator[str]:
+    names: dict[str, str] = {}
+    for path in stack.api["Body"]["paths"]:
+        parts = path.split("/")
+        for depth, part in enumerate(parts):
+            if part.startswith("{"):
+                before = "/".join(parts[:depth])
+                if names.setdefault(before, part) != part:
+                    yield f"{before} has the children {names[before]} and {part}: API Gateway takes one name"
+
+
+@rule
+def streaming_functions_stream(stack: Stack, repo: Repo) -> Iterator[str]:
+    # A function whose folder is still to come streams if all its routes say so.
+    for (verb, path), method in stack.methods.items():
+        route, name = f"{verb} {path}", method.function
+        if name is None:
+            yield f"{route}: its integration calls no function of ours"
+            continue
+        integration = method.integration
+        if integration.get("httpMethod") != "POST" or integration.get("type") != "aws_proxy":
+            yield f"{route}: Lambda is invoked by POST, through aws_proxy"
+        says = integration.get("responseTransferMode")
+        if method.streams != (says == "STREAM") or says not in (None, "STREAM"):
+            yield f"{route}: is invoked {'' if method.streams else 'without '}streaming, and its transfer mode is {says}"
+        if name in repo.streaming and repo.streaming[name] != method.streams:
+            yield (
+                f"{route}: functions/{name} says streaming: {str(repo.streaming[name]).lower()}, "
+                f"and the event has{'' if method.streams else ' no'} ResponseTransferMode: RESPONSE_STREAM"
+            )
+        timeout = 1000 * stack.function(name).get("Timeout", 3)
+        if method.streams:
+            if integration.get("timeoutInMillis") != timeout or timeout > STREAMED:
+                yield f"{route}: the gateway waits {integration.get('timeoutInMillis')} ms for a function of {timeout} ms"
+        elif timeout >= integration.get("timeoutInMillis", BUFFERED) or timeout >= BUFFERED:
+            yield f"{route}: {name} may take {timeout} ms, and the gateway gives up at {BUFFERED}"
+    for name in stack.functions:
+        modes = {method.streams for method in stack.methods.values() if method.function == name}
+        if len(modes) > 1:
+            yield f"{name}: some routes stream and some do not, and one runner serves all"
+
+
+@rule
+def only_open_routes_are_open(stack: Stack, repo: Repo) -> Iterator[str]:
+    for (verb, path), method in stack.methods.items():
+        expected = [{"NONE": []}] if Route(verb, path) in repo.open_routes else [{"Bearer": []}]
+        if method.definition.get("security") != expected:
+            yield f"{verb} {path}: its security is {method.definition.get('security')}, should be {expected}"
+
+
+@rule
+def the_authorizer_is_ours(stack: Stack, repo: Repo) -> Iterator[str]:
+    logical = stack.functions.get("authorizer")
+    schemes = stack.api["Body"].get("components", {}).get("securitySchemes", {})
+    authorizer = schemes.get("Bearer", {}).get("x-amazon-apigateway-authorizer", {})
+    if authorizer.get("type") != "request" or authorizer.get("identitySource") != "method.request.header.Authorization":
+        yield "Bearer must be a request authorizer that is asked once per Authorization header"
+    if f"${{{logical}.Arn}}/invocations" not in sub(authorizer.get("authorizerUri", "")):
+        yield "Bearer does not call the authorizer"
+    if not 0 <= authorizer.get("authorizerResultTtlInSeconds", 300) <= 300:
+        yield "Bearer keeps an answer longer than five minutes: a revoked key must end"
+    callers = [
+        permission
+        for permission in stack.of("AWS::Lambda::Permission").values()
+        if target(permission["FunctionName"]) == logical and "/authorizers/" in sub(permission.get("SourceArn", ""))
+    ]
+    if not callers:
+        yield "the API may not call the authorizer"
+
+
+@rule
+def the_api_may_call_its_functions(stack: Stack, repo: Repo) -> Iterator[str]:
+    allowed = {
+        (stack.name_of(target(permission["FunctionName"])), sub(permission.get("SourceArn", "")).split("${Api}/*/")[-1])
+        for permission in stack.of("AWS::Lambda::Permission").values()
+        if permission.get("Principal") == "apigateway.amazonaws.com"
+    }
+    for (verb, path), method in stack.methods.items():
+        pattern = "/".join("*" if part.startswith("{") else part for part in path.split("/"))
+        if (method.function, f"{verb}{pattern}") not in allowed:
+            yield f"{verb} {path}: the API may not call {method.function}"
+
+
+@rule
+def the_api_is_regional_and_bounded(stack: Stack, repo: Repo) -> Iterator[str]:
+    if stack.api.get("EndpointConfiguration", {}).get("Types") != ["REGIONAL"]:
+        yield "the API must be regional: an edge one ends a stream after 30 idle seconds"
+    stages = stack.of("AWS::ApiGateway::Stage")
+    if len(stages) != 1:
+        yield f"there must be one stage, there are {sorted(stages)}"
+    if any("StageName" in deployment for deployment in stack.of("AWS::ApiGateway::Deployment").values()):
+        yield "the deployment makes a second stage, which nothing watches or bounds"
+    for stage in stages.values():
+        everything = [s for s in stage.get("MethodSettings", []) if (s["HttpMethod"], s["ResourcePath"]) == ("*", "/*")]
+        if not everything or not all("ThrottlingRateLimit" in s and "ThrottlingBurstLimit" in s for s in everything):
+            yield "the stage has no ceiling of requests"
+        if stage.get("TracingEnabled"):
+            yield "the stage traces with X-Ray"
+        if sub(stage["StageName"]) not in sub(stack.template["Outputs"]["Url"]["Value"]):
+            yield "the output Url does not name the stage"
+
+
+@rule
+def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
+    answers = stack.api["Body"].get("x-amazon-apigateway-gateway-responses", {})
+    wanted = {
+        "MISSING_AUTHENTICATION_TOKEN",
+        "UNAUTHORIZED",
+        "ACCESS_DENIED",
+        "REQUEST_TOO_LARGE",
+        "THROTTLED",
+        "DEFAULT_5XX",
+    }
+    for kind in sorted(wanted - set(answers)):
+        yield f"{kind} has the gateway's own form"
+    schema = set(repo.openapi["components"]["schemas"].get("Problem", {}).get("required", []))
+    for kind, answer in answers.items():
+        text = answer.get("responseTemplates", {}).get("application/problem+json", "")
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            yield f"{kind}: is not a problem: {text!r}"
+            continue
+        if str(problem.get("status")) != str(answer.get("statusCode")):
+            yield f"{kind}: says {problem.get('status')} and answers {answer.get('statusCode')}"
+        if missing := schema - set(problem):
+            yield f"{kind}: lacks {sorted(missing)}"

@@ -1,0 +1,100 @@
+"""The table and the bucket: shaped as the code reads them, and kept."""
+
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo
+from template import Stack, listed, sub
+
+
+@rule
+def the_table_is_what_the_store_expects(stack: Stack, repo: Repo) -> Iterator[str]:
+    table = stack.properties("Table")
+    types = {a["AttributeName"]: a["AttributeType"] for a in table["AttributeDefinitions"]}
+    if types != dict.fromkeys(("pk", "sk", "shard", "due_at"), "S"):
+        yield f"attributes are {types}"
+    if keys(table) != ("pk", "sk"):
+        yield f"the table's key is {keys(table)}"
+    indexes = {index["IndexName"]: index for index in table.get("GlobalSecondaryIndexes", [])}
+    if set(indexes) != {repo.due_index}:
+        yield f"the indexes are {sorted(indexes)}, and keys.rs reads {repo.due_index}"
+    for name, index in indexes.items():
+        if keys(index) != ("shard", "due_at"):
+            yield f"{name}: its key is {keys(index)}"
+        if index["Projection"] != {"ProjectionType": "KEYS_ONLY"}:
+            yield f"{name}: holds more than keys; what it holds can be read across owners"
+    for attribute in (*types, table.get("TimeToLiveSpecification", {}).get("AttributeName", "")):
+        if f'"{attribute}"' not in repo.store:
+            yield f"shared/src/store does not know the attribute {attribute}"
+
+
+def keys(of: dict) -> tuple:
+    by_type = {key["KeyType"]: key["AttributeName"] for key in of["KeySchema"]}
+    return by_type.get("HASH"), by_type.get("RANGE")
+
+
+@rule
+def the_table_is_kept(stack: Stack, repo: Repo) -> Iterator[str]:
+    table = stack.properties("Table")
+    for key, value in {
+        "BillingMode": "PAY_PER_REQUEST",
+        "TimeToLiveSpecification": {"AttributeName": "ttl", "Enabled": True},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+        "SSESpecification": {"SSEEnabled": True},
+    }.items():
+        if table.get(key) != value:
+            yield f"{key} must be {value}, is {table.get(key)}"
+
+
+@rule
+def data_outlives_the_stack(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name in ("Table", "Bucket"):
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if stack.resources[name].get(policy) != "Retain":
+                yield f"{name}: {policy} must be Retain"
+
+
+@rule
+def the_bucket_is_private(stack: Stack, repo: Repo) -> Iterator[str]:
+    bucket = stack.properties("Bucket")
+    blocks = bucket.get("PublicAccessBlockConfiguration", {})
+    for block in ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"):
+        if blocks.get(block) is not True:
+            yield f"{block} must be true"
+    if bucket.get("OwnershipControls", {}).get("Rules") != [{"ObjectOwnership": "BucketOwnerEnforced"}]:
+        yield "objects must belong to the bucket's owner"
+    if not bucket.get("BucketEncryption"):
+        yield "the bucket must be encrypted"
+    statements = [
+        statement
+        for policy in stack.of("AWS::S3::BucketPolicy").values()
+        if policy["Bucket"] == {"Ref": "Bucket"}
+        for statement in listed(policy["PolicyDocument"]["Statement"])
+    ]
+    tls = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    if not any(
+        all(statement.get(key) == value for key, value in tls.items())
+        and {sub(r) for r in listed(statement["Resource"])} == {"${Bucket.Arn}", "${Bucket.Arn}/*"}
+        for statement in statements
+    ):
+        yield "the bucket must refuse plain HTTP, for itself and its objects"
+    if any(statement["Effect"] == "Allow" for statement in statements):
+        yield "the bucket's policy allows something: rights belong to roles"
+
+
+@rule
+def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
+    bucket = stack.properties("Bucket")
+    if bucket.get("VersioningConfiguration") != {"Status": "Enabled"}:
+        yield "the bucket must keep versions"
+    rules = [r for r in bucket.get("LifecycleConfiguration", {}).get("Rules", []) if r["Status"] == "Enabled"]
+    for what in ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"):
+        if not any(what in rule for rule in rules):
+            yield f"no lifecycle rule has {what}: what nobody sees would be paid for, for ever"
+    if any("ExpirationInDays" in rule or "ExpirationDate" in rule for rule in rules):
+        yield "a lifecycle rule deletes what is in use"

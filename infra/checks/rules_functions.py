@@ -1,0 +1,122 @@
+"""Functions: which there are, what runs in them, what they are told, and where they log."""
+
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo
+from template import BUCKET, Stack, sub, target
+
+# Who asks a model.
+MODELS = {"agents", "agent-chat", "scheduled-executor"}
+SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
+
+
+def variables_of(stack: Stack, name: str) -> dict:
+    return stack.function(name).get("Environment", {}).get("Variables", {})
+
+
+@rule
+def functions_are_the_folders(stack: Stack, repo: Repo) -> Iterator[str]:
+    declared = set(stack.functions)
+    for name in sorted(repo.folders - declared):
+        yield f"functions/{name} has a main.rs and no function in infra/template.yaml: add it"
+    for name in sorted(declared - repo.folders - repo.pending):
+        yield f"infra/template.yaml has the function {name} and functions/{name}/src/main.rs is missing"
+    for name in sorted(repo.folders ^ repo.names):
+        yield f"functions/{name} and NAMES in functions/catalog/src/lib.rs disagree: add it to NAMES and ALL"
+
+
+@rule
+def pending_functions_are_not_whole(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name in sorted(repo.pending & repo.folders):
+        routes = {key for key, method in stack.methods.items() if method.function == name}
+        if routes <= {(route.method, route.path) for route in repo.routes}:
+            yield f"{name} is whole: take it out of PENDING in infra/checks/sources.py"
+
+
+@rule
+def functions_run_their_own_artifact(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name, logical in stack.functions.items():
+        function = stack.properties(logical)
+        expected = {"S3Bucket": BUCKET, "S3Key": f"target/lambda/{name}"}
+        if function.get("Code") != expected:
+            yield f"{name}: CodeUri must be ../target/lambda/{name}/, is {function.get('Code')}"
+        if logical != "".join(part.title() for part in name.split("-")) + "Function":
+            yield f"{name}: its logical id is {logical}"
+        for key, value in {
+            "Runtime": "provided.al2023",
+            "Handler": "bootstrap",
+            "Architectures": ["arm64"],
+            "MemorySize": 512,
+        }.items():
+            if function.get(key) != value:
+                yield f"{name}: {key} must be {value}, is {function.get(key)}"
+
+
+@rule
+def nothing_is_reserved_or_traced(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name in stack.functions:
+        function = stack.function(name)
+        if "ReservedConcurrentExecutions" in function:
+            yield f"{name} reserves concurrency: a new account has none to reserve from, and the deploy fails"
+        if function.get("TracingConfig", {}).get("Mode") == "Active":
+            yield f"{name} traces with X-Ray"
+
+
+@rule
+def variables_are_those_the_code_reads(stack: Stack, repo: Repo) -> Iterator[str]:
+    told = {variable for name in stack.functions for variable in variables_of(stack, name)} - {"RUST_LOG"}
+    for variable in sorted(repo.variables - told):
+        yield f"shared/src/config.rs reads {variable} and no function is told it"
+    for variable in sorted(told - repo.variables):
+        yield f"functions are told {variable} and shared/src/config.rs does not read it"
+
+
+@rule
+def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]:
+    expected = {
+        "LAMPLIGHTER_TABLE": {"Ref": "Table"},
+        "LAMPLIGHTER_BUCKET": {"Ref": "Bucket"},
+        "LAMPLIGHTER_BUS": {"Ref": "Bus"},
+        "LAMPLIGHTER_AUTH": "on",
+        "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},
+        "LAMPLIGHTER_DAY_BUDGET_MICROS": {"Ref": "DayBudgetMicros"},
+    }
+    for name in stack.functions:
+        variables = variables_of(stack, name)
+        for variable, value in expected.items():
+            if variables.get(variable) != value:
+                yield f"{name}: {variable} must be {sub(value)}, is {sub(variables.get(variable))}"
+        asks = {variable for variable in variables if "MODEL" in variable or "API_KEY" in variable}
+        if (name in MODELS) != bool(asks):
+            yield f"{name}: is told of models ({sorted(asks)}), and should{'' if name in MODELS else ' not'} be"
+        for variable in sorted({v for v in repo.variables if "MODEL" in v or "API_KEY" in v} - asks):
+            if name in MODELS:
+                yield f"{name}: is not told {variable}"
+    for variable in sorted(v for v in repo.variables if v.startswith("LAMPLIGHTER_JW")):
+        if variable not in variables_of(stack, "authorizer"):
+            yield f"authorizer: is not told {variable}"
+
+
+@rule
+def secrets_are_not_shown(stack: Stack, repo: Repo) -> Iterator[str]:
+    parameters = stack.template["Parameters"]
+    for name in stack.functions:
+        for variable in SECRETS & set(variables_of(stack, name)):
+            parameter = parameters.get(target(variables_of(stack, name)[variable]) or "", {})
+            if parameter.get("NoEcho") is not True or parameter.get("Default") != "":
+                yield f"{name}: {variable} must be a parameter with NoEcho and an empty default"
+
+
+@rule
+def logs_end(stack: Stack, repo: Repo) -> Iterator[str]:
+    groups = stack.of("AWS::Logs::LogGroup")
+    for name in stack.functions:
+        group = target(stack.function(name).get("LoggingConfig", {}).get("LogGroup"))
+        if group not in groups:
+            yield f"{name}: logs to a group that Lambda makes and keeps for ever"
+        elif sub(groups[group].get("LogGroupName", "")) != f"/lamplighter/${{AWS::StackName}}/{name}":
+            yield f"{name}: logs to {sub(groups[group].get('LogGroupName', ''))}"
+    for logical, group in groups.items():
+        if "RetentionInDays" not in group:
+            yield f"{logical}: keeps logs for ever"

@@ -1,0 +1,198 @@
+"""Alarms, the dashboard and the metric of our own: metrics that exist, of resources that exist, heard by somebody."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo
+from template import Stack, sub, target
+
+# The dimensions with which AWS publishes a metric: with any others an alarm watches nothing, and says OK.
+LAMBDA = {m: [{"FunctionName"}] for m in ("Invocations", "Errors", "Duration", "Throttles", "ConcurrentExecutions")}
+SQS = {
+    m: [{"QueueName"}]
+    for m in (
+        "ApproximateNumberOfMessagesVisible",
+        "ApproximateNumberOfMessagesNotVisible",
+        "ApproximateAgeOfOldestMessage",
+    )
+}
+API = {
+    m: [{"ApiName"}, {"ApiName", "Stage"}] for m in ("Count", "4XXError", "5XXError", "Latency", "IntegrationLatency")
+}
+TABLE = {
+    m: [{"TableName"}, {"TableName", "GlobalSecondaryIndexName"}]
+    for m in ("ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents")
+}
+EVENTS = {m: [{"EventBusName", "RuleName"}] for m in ("MatchedEvents", "FailedInvocations", "InvocationsSentToDlq")}
+METRICS = {
+    "AWS/Lambda": LAMBDA,
+    "AWS/SQS": SQS,
+    "AWS/ApiGateway": API,
+    "AWS/DynamoDB": TABLE,
+    "AWS/Events": EVENTS,
+}
+OURS = "Lamplighter/${AWS::StackName}"
+# What a dimension's value may refer to.
+VALUES = {
+    "QueueName": {"${Queue.QueueName}", "${DeadLetters.QueueName}"},
+    "ApiName": {"${AWS::StackName}"},
+    "Stage": {"live", "${Api.Stage}", "${ApiliveStage}"},
+    "TableName": {"${Table}"},
+    "EventBusName": {"${Bus}"},
+    "RuleName": {"${RuleName}"},
+}
+# What must be watched: namespace, metric and what it is of, and in which direction it is bad.
+WATCHED = {
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${DeadLetters.QueueName}"): ">",
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${Queue.QueueName}"): ">",
+    ("AWS/Lambda", "Errors", "${ScheduledExecutorFunction}"): ">",
+    ("AWS/Lambda", "Errors", "${ScheduleSweepFunction}"): ">",
+    ("AWS/Lambda", "Invocations", "${ScheduleSweepFunction}"): "<",
+    ("AWS/ApiGateway", "5XXError", "${AWS::StackName}"): ">",
+    ("AWS/DynamoDB", "ReadThrottleEvents", "${Table}"): ">",
+    ("AWS/DynamoDB", "WriteThrottleEvents", "${Table}"): ">",
+    ("AWS/DynamoDB", "ReadThrottleEvents", "due"): ">",
+    (OURS, "FireLag", ""): ">",
+}
+
+
+def wrong(stack: Stack, repo: Repo, namespace: str, metric: str, dimensions: dict[str, str]) -> Iterator[str]:
+    """What is wrong with one metric, if anything."""
+    if namespace == OURS:
+        made = {
+            t["MetricName"]
+            for f in stack.of("AWS::Logs::MetricFilter").values()
+            for t in f["MetricTransformations"]
+            if sub(t["MetricNamespace"]) == OURS
+        }
+        if metric not in made or dimensions:
+            yield f"no filter makes {metric} with {dimensions}"
+        return
+    if metric not in METRICS.get(namespace, {}):
+        yield f"{namespace} has no metric {metric}"
+    elif set(dimensions) not in METRICS[namespace][metric]:
+        yield f"{namespace} {metric} is never published with {sorted(dimensions)}"
+    for name, value in dimensions.items():
+        allowed = VALUES.get(name)
+        if name == "FunctionName":
+            allowed = {f"${{{logical}}}" for logical in stack.functions.values()}
+        if name == "GlobalSecondaryIndexName":
+            allowed = {repo.due_index}
+        if allowed is not None and value not in allowed:
+            yield f"{namespace} {metric}: {name} is {value}"
+
+
+@rule
+def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
+    watched = {}
+    alarms = stack.of("AWS::CloudWatch::Alarm")
+    if len(alarms) > 10:
+        yield f"there are {len(alarms)} alarms, and ten are free"
+    for name, alarm in alarms.items():
+        dimensions = {d["Name"]: sub(d["Value"]) for d in alarm.get("Dimensions", [])}
+        namespace = sub(alarm["Namespace"])
+        for sentence in wrong(stack, repo, namespace, alarm["MetricName"], dimensions):
+            yield f"{name}: {sentence}"
+        subject = dimensions.get("GlobalSecondaryIndexName") or next(iter(dimensions.values()), "")
+        direction = alarm["ComparisonOperator"][0].replace("G", ">").replace("L", "<")
+        watched[namespace, alarm["MetricName"], subject] = direction
+        if [target(action) for action in alarm.get("AlarmActions", [])] != ["Alarms"]:
+            yield f"{name}: nobody hears it"
+        if alarm.get("ActionsEnabled", True) is not True:
+            yield f"{name}: is muted"
+        # A metric that is not there means silence; for the one that watches for silence, that is the fault.
+        missing = "breaching" if direction == "<" else "notBreaching"
+        if alarm.get("TreatMissingData") != missing:
+            yield f"{name}: missing data must be {missing}"
+        if alarm["Period"] % 60 or alarm["Period"] * alarm["EvaluationPeriods"] > 86_400:
+            yield f"{name}: its period is {alarm['Period']} × {alarm['EvaluationPeriods']}"
+        if alarm.get("DatapointsToAlarm", 1) > alarm["EvaluationPeriods"]:
+            yield f"{name}: waits for more periods than it looks at"
+        statistics = {"AWS/Lambda": "Sum", "AWS/ApiGateway": "Sum", "AWS/DynamoDB": "Sum"}
+        if (
+            alarm.get("Statistic") != statistics.get(namespace, alarm.get("Statistic"))
+            or alarm.get("Statistic") == "SampleCount"
+        ):
+            yield f"{name}: its statistic is {alarm.get('Statistic')}"
+    for key, direction in WATCHED.items():
+        if watched.get(key) != direction:
+            yield f"nothing watches {' '.join(key)} {direction}"
+
+
+@rule
+def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
+    topic = stack.properties("Alarms")
+    if "aws/sns" in sub(topic.get("KmsMasterKeyId", "")):
+        yield "CloudWatch may not use the AWS-managed key: alarms would vanish"
+    allowed = [
+        statement
+        for policy in stack.of("AWS::SNS::TopicPolicy").values()
+        if "Alarms" in map(target, policy["Topics"])
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement.get("Principal") == {"Service": "cloudwatch.amazonaws.com"}
+        and statement["Action"] == "sns:Publish"
+        and target(statement["Resource"]) == "Alarms"
+    ]
+    if not allowed:
+        yield "CloudWatch may not publish to the topic"
+    for subscription in stack.of("AWS::SNS::Subscription").values():
+        if target(subscription["TopicArn"]) != "Alarms":
+            yield f"the subscription is to {subscription['TopicArn']}"
+
+
+@rule
+def fire_lag_is_what_the_executor_logs(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name, each in stack.of("AWS::Logs::MetricFilter").items():
+        if sub(each["LogGroupName"]) != "${ScheduledExecutorLogs}":
+            yield f"{name}: reads {sub(each['LogGroupName'])}"
+        found = re.fullmatch(r"\{ \$\.(\w+) >= 0 \}", each["FilterPattern"])
+        field = found[1] if found else None
+        for transformation in each["MetricTransformations"]:
+            if field is None or transformation["MetricValue"] != f"$.{field}":
+                yield f"{name}: matches {each['FilterPattern']} and takes {transformation['MetricValue']}"
+        if field not in repo.log_fields and "scheduled-executor" not in repo.pending:
+            yield f"{name}: reads the field {field}, and no code logs it"
+
+
+@rule
+def the_dashboard_shows_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name, dashboard in stack.of("AWS::CloudWatch::Dashboard").items():
+        body = dashboard["DashboardBody"]["Fn::Sub"]
+        text, names = body if isinstance(body, list) else (body, {})
+        for reference in sorted(set(re.findall(r"\$\{([\w:]+)", text)) - set(names)):
+            known = reference in stack.resources or reference.startswith("AWS::")
+            if not known and reference != "Api":
+                yield f"{name}: refers to {reference}, which does not exist"
+        try:
+            widgets = json.loads(text)["widgets"]
+        except (ValueError, KeyError) as error:
+            yield f"{name}: is not a dashboard: {error}"
+            continue
+        for widget in widgets:
+            for namespace, metric, *rest in widget["properties"]["metrics"]:
+                pairs = [value for value in rest if isinstance(value, str)]
+                for sentence in wrong(stack, repo, namespace, metric, dict(zip(pairs[::2], pairs[1::2], strict=True))):
+                    yield f"{name}: {widget['properties']['title']}: {sentence}"
+        if "AWS/X-Ray" in text or not widgets:
+            yield f"{name}: is empty"
+
+
+@rule
+def outputs_name_what_one_needs(stack: Stack, repo: Repo) -> Iterator[str]:
+    outputs = stack.template.get("Outputs", {})
+    wanted = {
+        "Url": "Api",
+        "AccountFunction": "AccountFunction",
+        "Table": "Table",
+        "Bucket": "Bucket",
+        "Bus": "Bus",
+        "Queue": "Queue",
+        "DeadLetters": "DeadLetters",
+        "Alarms": "Alarms",
+    }
+    for name, resource in wanted.items():
+        value = outputs.get(name, {}).get("Value")
+        if f"${{{resource}}}" not in sub(value):
+            yield f"the output {name} must tell {resource}, tells {sub(value)}"

@@ -1,0 +1,115 @@
+"""Rights: each function has what its work needs, named, and nothing else."""
+
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo
+from template import Stack, listed, sub
+
+# Who reads and writes items; the sweep and the authorizer have less, the catalog nothing.
+STORES = {"agents", "agent-chat", "asset-save", "action-define", "account", "scheduled-executor"}
+PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor"}
+# Who may do what with which bodies.
+BODIES = {
+    "agents": {
+        "s3:GetObject": {"chats", "runs"},
+        "s3:PutObject": {"chats", "runs"},
+        "s3:DeleteObject": {"assets", "chats", "proposals", "runs"},
+    },
+    "agent-chat": {
+        "s3:GetObject": {"assets", "chats", "proposals", "runs"},
+        "s3:PutObject": {"chats", "proposals", "runs"},
+        "s3:DeleteObject": {"chats", "proposals", "runs"},
+    },
+    "asset-save": {
+        "s3:GetObject": {"assets", "proposals"},
+        "s3:PutObject": {"assets"},
+        "s3:DeleteObject": {"assets", "proposals"},
+    },
+    "action-define": {
+        "s3:GetObject": {"assets", "proposals", "runs"},
+        "s3:DeleteObject": {"proposals", "runs"},
+    },
+    "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
+}
+ITEMS = {
+    "dynamodb:BatchGetItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+}
+TABLE, INDEX, BUCKET, BUS, QUEUE = (
+    "${Table.Arn}",
+    "${Table.Arn}/index/due",
+    "${Bucket.Arn}",
+    "${Bus.Arn}",
+    "${Queue.Arn}",
+)
+
+
+def expected(name: str) -> set[tuple[str, str]]:
+    """The rights of a function, as pairs of action and resource."""
+    rights: set[tuple[str, str]] = set()
+    if name in STORES:
+        rights |= {(action, TABLE) for action in ITEMS}
+    if name in PUBLISHES:
+        rights.add(("events:PutEvents", BUS))
+    for action, prefixes in BODIES.get(name, {}).items():
+        rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
+        # Without it S3 answers "access denied" for an object that is not there.
+        rights.add(("s3:ListBucket", BUCKET))
+    if name == "schedule-sweep":
+        rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
+    if name == "authorizer":
+        rights.add(("dynamodb:GetItem", TABLE))
+    if name == "scheduled-executor":
+        actions = ("ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
+        rights |= {(f"sqs:{action}", QUEUE) for action in actions}
+    return rights
+
+
+@rule
+def rights_are_those_the_work_needs(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name in stack.functions:
+        held: set[tuple[str, str]] = set()
+        for statement in stack.statements(name):
+            if statement.get("Effect") != "Allow" or "NotAction" in statement or "NotResource" in statement:
+                yield f"{name}: has a statement that is not a plain Allow"
+                continue
+            held |= {(a, sub(r)) for a in listed(statement["Action"]) for r in listed(statement["Resource"])}
+        for action, resource in sorted(expected(name) - held):
+            yield f"{name}: may not {action} on {resource}"
+        for action, resource in sorted(held - expected(name)):
+            yield f"{name}: may {action} on {resource}, and needs it not"
+        if (managed := stack.managed(name)) != ["AWSLambdaBasicExecutionRole"]:
+            yield f"{name}: has AWS's policies {managed}; only the right to log is needed"
+
+
+@rule
+def the_authorizer_reads_keys_only(stack: Stack, repo: Repo) -> Iterator[str]:
+    wanted = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["U#*#KEY"]}}
+    for statement in stack.statements("authorizer"):
+        if statement.get("Condition") != wanted:
+            yield f"its condition must be {wanted}, is {statement.get('Condition')}"
+    if '"KEY"' not in repo.text("shared/src/store/keys.rs"):
+        yield "keys.rs no longer calls the partition of API keys KEY"
+
+
+@rule
+def prefixes_are_those_of_the_code(stack: Stack, repo: Repo) -> Iterator[str]:
+    granted = {prefix for bodies in BODIES.values() for prefixes in bodies.values() for prefix in prefixes}
+    for prefix in sorted(repo.blob_prefixes ^ granted):
+        yield f"blobs.rs and infra/checks/rules_rights.py disagree about bodies under {prefix}/"
+
+
+@rule
+def only_services_assume_roles(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name, role in stack.of("AWS::IAM::Role").items():
+        for statement in listed(role["AssumeRolePolicyDocument"]["Statement"]):
+            services = listed(statement.get("Principal", {}).get("Service", "*"))
+            if not set(services) <= {"lambda.amazonaws.com", "scheduler.amazonaws.com"}:
+                yield f"{name}: may be assumed by {statement.get('Principal')}"

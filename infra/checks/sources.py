@@ -1,0 +1,141 @@
+"""What the code says of itself, as far as the template has to agree with it: names, routes, constants, variables."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Functions that the template is ahead of: their folder, or some of their routes, are still to come. Empty when whole.
+PENDING: set[str] = {
+    "agents",
+    "agent-chat",
+    "action-define",
+    "account",
+    "authorizer",
+    "schedule-sweep",
+    "scheduled-executor",
+}
+
+
+def one(pattern: str, text: str, what: str) -> str:
+    """The one group of the one match: a rename in the code must fail here, not pass unseen."""
+    found = re.findall(pattern, text)
+    if len(set(found)) != 1:
+        raise AssertionError(f"expected to find {what} once, by {pattern}, found {found}")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Route:
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Repo:
+    """The repository's side of each comparison. Tests change a copy's fields to plant faults."""
+
+    def __init__(self, root: Path = ROOT):
+        self.root = root
+        self.pending = set(PENDING)
+
+    def text(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    @cached_property
+    def folders(self) -> set[str]:
+        return {main.parts[-3] for main in self.root.glob("functions/*/src/main.rs")}
+
+    @cached_property
+    def names(self) -> set[str]:
+        text = self.text("functions/catalog/src/lib.rs")
+        return set(re.findall(r'"([\w-]+)"', one(r"(?s)const NAMES: &\[&str\] =\s*&\[(.*?)\];", text, "NAMES")))
+
+    @cached_property
+    def streaming(self) -> dict[str, bool]:
+        """Whether a function with routes answers through the streaming runner."""
+        found = {}
+        for source in self.root.glob("functions/*/src/lib.rs"):
+            if flag := re.search(r"streaming: (true|false)", source.read_text()):
+                found[source.parts[-3]] = flag[1] == "true"
+        return found
+
+    @cached_property
+    def openapi(self) -> dict:
+        return json.loads(self.text("infra/openapi.json"))
+
+    @cached_property
+    def documented(self) -> set[Route]:
+        """The routes of infra/openapi.json."""
+        verbs = {"get", "put", "post", "delete", "patch", "head", "options"}
+        paths = self.openapi["paths"].items()
+        return {Route(verb.upper(), path) for path, item in paths for verb in item if verb in verbs}
+
+    @cached_property
+    def routes(self) -> dict[Route, str]:
+        """Each route's function: the folder of the handler that declares it."""
+        declaration = re.compile(r'utoipa::path\(\s*(\w+),\s*path\s*=\s*"([^"]+)"')
+        return {
+            Route(verb.upper(), path): source.relative_to(self.root).parts[1]
+            for source in self.root.glob("functions/*/src/**/*.rs")
+            for verb, path in declaration.findall(source.read_text())
+        }
+
+    @cached_property
+    def open_routes(self) -> set[Route]:
+        """Routes that the document frees of credentials."""
+        return {
+            Route(verb.upper(), path)
+            for path, item in self.openapi["paths"].items()
+            for verb, operation in item.items()
+            if isinstance(operation, dict) and {} in operation.get("security", [])
+        }
+
+    @cached_property
+    def source(self) -> str:
+        return one(r'const SOURCE: &str = "([^"]+)"', self.text("shared/src/bus.rs"), "SOURCE")
+
+    @cached_property
+    def detail_type(self) -> str:
+        return one(r'const ACTION_DUE: &\'static str = "([^"]+)"', self.text("shared/src/bus.rs"), "ACTION_DUE")
+
+    @cached_property
+    def due_index(self) -> str:
+        return one(r'const DUE_INDEX: &str = "([^"]+)"', self.text("shared/src/store/keys.rs"), "DUE_INDEX")
+
+    @cached_property
+    def store(self) -> str:
+        return "".join(path.read_text() for path in sorted((self.root / "shared/src/store").glob("*.rs")))
+
+    @cached_property
+    def blob_prefixes(self) -> set[str]:
+        return set(re.findall(r'"\{owner\}/(\w+)/', self.text("shared/src/blobs.rs")))
+
+    @cached_property
+    def variables(self) -> set[str]:
+        """What the code reads from the environment, but for what Lambda itself sets."""
+        text = self.text("shared/src/config.rs").split("#[cfg(test)]")[0]
+        return set(re.findall(r'"((?:LAMPLIGHTER_\w+)|(?:[A-Z]+_API_KEY))"', text))
+
+    @cached_property
+    def timer_seconds(self) -> int | None:
+        """How often the code says that it is swept."""
+        path = self.root / "functions/schedule-sweep/src/lib.rs"
+        if not path.exists():
+            return None
+        found = re.search(r"every: Duration::from_(secs|mins)\((\d+)\)", path.read_text())
+        return int(found[2]) * {"secs": 1, "mins": 60}[found[1]] if found else None
+
+    @cached_property
+    def log_fields(self) -> set[str]:
+        """Names of numbers that log lines carry and metrics are made of."""
+        return {
+            name
+            for path in [*self.root.glob("shared/src/**/*.rs"), *self.root.glob("functions/*/src/**/*.rs")]
+            for name in re.findall(r"\b(\w+_ms)\b\s*[=,]", path.read_text())
+        }

@@ -1,0 +1,170 @@
+"""The template as CloudFormation will see it: translated by SAM's own translator, offline."""
+
+import contextlib
+import io
+import logging
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# boto3 wants a region to name partitions by; nothing is called.
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+logging.getLogger("samtranslator").setLevel(logging.ERROR)
+
+from samtranslator.model.exceptions import InvalidDocumentException
+from samtranslator.translator.transform import transform
+from samtranslator.yaml_helper import yaml_parse
+
+TEMPLATE = Path(__file__).resolve().parents[1] / "template.yaml"
+BUCKET = "artifacts"
+
+
+class NoManagedPolicies:
+    """The translator would list AWS's managed policies to resolve names: ours are given by ARN or reference."""
+
+    def load(self) -> dict[str, str]:
+        return {}
+
+
+def source() -> dict[str, Any]:
+    return yaml_parse(TEMPLATE.read_text())
+
+
+def translate(template: dict[str, Any]) -> dict[str, Any]:
+    """Translates what `sam package` would have made of it: local code becomes an object named like its folder."""
+    for resource in template["Resources"].values():
+        code = resource.get("Properties", {}).get("CodeUri")
+        if isinstance(code, str):
+            local = os.path.normpath(os.path.join("infra", code))
+            resource["Properties"]["CodeUri"] = f"s3://{BUCKET}/{local}"
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            return transform(template, {}, NoManagedPolicies())
+    except InvalidDocumentException as error:
+        causes = "\n".join(cause.message for cause in error.causes)
+        raise AssertionError(f"SAM can't translate the template:\n{causes}") from error
+
+
+def target(value: Any) -> str | None:
+    """The resource, parameter or pseudo parameter that a value refers to, if that is all it is."""
+    match value:
+        case {"Ref": name}:
+            return name
+        case {"Fn::GetAtt": [name, *_]}:
+            return name
+        case {"Fn::GetAtt": str(path)}:
+            return path.split(".")[0]
+    return None
+
+
+def sub(value: Any) -> str:
+    """A text with its `${…}` left in it; a reference becomes one."""
+    match value:
+        case str():
+            return value
+        case {"Fn::Sub": str(text)}:
+            return text
+        case {"Fn::Sub": [str(text), dict(names)]}:
+            return re.sub(r"\$\{(\w+)\}", lambda m: sub(names[m[1]]) if m[1] in names else m[0], text)
+        case {"Ref": name}:
+            return f"${{{name}}}"
+        case {"Fn::GetAtt": [name, attribute]}:
+            return f"${{{name}.{attribute}}}"
+        case {"Fn::GetAtt": str(path)}:
+            return f"${{{path}}}"
+    return f"<{value}>"
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method of one path of the API."""
+
+    function: str | None
+    streams: bool
+    definition: dict[str, Any]
+
+    @property
+    def integration(self) -> dict[str, Any]:
+        return self.definition["x-amazon-apigateway-integration"]
+
+
+class Stack:
+    """A translated template, with what the rules ask it for."""
+
+    def __init__(self, template: dict[str, Any]):
+        self.template = template
+        self.resources: dict[str, Any] = template["Resources"]
+
+    def of(self, kind: str) -> dict[str, Any]:
+        """The resources of one type, by logical id, each with its properties."""
+        return {
+            name: resource.get("Properties", {})
+            for name, resource in self.resources.items()
+            if resource["Type"] == kind
+        }
+
+    def properties(self, name: str) -> dict[str, Any]:
+        return self.resources.get(name, {}).get("Properties", {})
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """Logical ids of the functions by the name after the stack's."""
+        return {
+            sub(properties.get("FunctionName", "")).removeprefix("${AWS::StackName}-"): logical
+            for logical, properties in self.of("AWS::Lambda::Function").items()
+        }
+
+    def function(self, name: str) -> dict[str, Any]:
+        return self.properties(self.functions.get(name, ""))
+
+    def name_of(self, logical: str | None) -> str | None:
+        return next((name for name, id in self.functions.items() if id == logical), None)
+
+    @property
+    def api(self) -> dict[str, Any]:
+        return next(iter(self.of("AWS::ApiGateway::RestApi").values()))
+
+    @property
+    def methods(self) -> dict[tuple[str, str], Method]:
+        """By method and path."""
+        found = {}
+        for path, item in self.api["Body"]["paths"].items():
+            for method, definition in item.items():
+                uri = sub(definition.get("x-amazon-apigateway-integration", {}).get("uri", ""))
+                called = re.search(r"/functions/\$\{(\w+)\.Arn\}/(response-streaming-)?invocations$", uri)
+                found[method.upper(), path] = Method(
+                    function=self.name_of(called[1]) if called else None,
+                    streams=bool(called and called[2]),
+                    definition=definition,
+                )
+        return found
+
+    def statements(self, name: str) -> list[dict[str, Any]]:
+        """Everything that a function's role allows, but for AWS's managed policies."""
+        role = self.properties(target(self.function(name).get("Role")) or "")
+        documents = [policy["PolicyDocument"] for policy in role.get("Policies", [])]
+        for policy in role.get("ManagedPolicyArns", []):
+            own = self.properties(target(policy) or "")
+            if own:
+                documents.append(own["PolicyDocument"])
+        return [statement for document in documents for statement in listed(document["Statement"])]
+
+    def managed(self, name: str) -> list[str]:
+        """The names of AWS's managed policies of a function's role."""
+        role = self.properties(target(self.function(name).get("Role")) or "")
+        return [sub(policy).rsplit("/", 1)[-1] for policy in role.get("ManagedPolicyArns", []) if not target(policy)]
+
+    def queue_policies(self, queue: str) -> list[dict[str, Any]]:
+        """The statements of the policies of a queue."""
+        return [
+            statement
+            for policy in self.of("AWS::SQS::QueuePolicy").values()
+            if queue in map(target, policy.get("Queues", []))
+            for statement in listed(policy["PolicyDocument"]["Statement"])
+        ]

@@ -1,0 +1,486 @@
+"""Every rule is seen to fail: each case plants one fault, and the rule that is for it must speak, and no other.
+
+Where one fault breaks several rules (a function that is gone is missed by many) the case says so with `also`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+import rules
+from sources import Repo, Route
+from template import Stack, source, translate
+
+GONE = object()
+
+
+@dataclass(frozen=True)
+class Fault:
+    what: str
+    rule: str
+    plant: Callable[[Stack, Repo], Any]
+    also: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return self.what.replace(" ", "-")
+
+
+CASES: list[Fault] = []
+
+
+def fault(what: str, rule: str, plant: Callable[[Stack, Repo], Any], *also: str) -> None:
+    CASES.append(Fault(what, rule, plant, frozenset(also)))
+
+
+def put(path: str, value: Any) -> Callable[[Stack, Repo], None]:
+    """Sets (or with GONE removes) what is at a path below the resources; numbers count in lists."""
+
+    def plant(stack: Stack, _: Repo) -> None:
+        *way, last = (int(part) if part.isdigit() else part for part in path.split("/"))
+        at = stack.resources
+        for part in way:
+            at = at[part]
+        if value is GONE:
+            del at[last]
+        else:
+            at[last] = value
+
+    return plant
+
+
+def method(verb: str, path: str, key: str, value: Any, *, integration: bool = True) -> Callable[[Stack, Repo], None]:
+    """Changes one method of the API."""
+
+    def plant(stack: Stack, _: Repo) -> None:
+        definition = stack.api["Body"]["paths"][path][verb]
+        at = definition["x-amazon-apigateway-integration"] if integration else definition
+        if value is GONE:
+            del at[key]
+        else:
+            at[key] = value
+
+    return plant
+
+
+def rename(stack: Stack, _: Repo, path: str, to: str) -> None:
+    paths = stack.api["Body"]["paths"]
+    paths[to] = paths.pop(path)
+
+
+def statement(
+    role: str, change: Callable[[dict], Any], policy: int = 0, index: int = 0
+) -> Callable[[Stack, Repo], None]:
+    def plant(stack: Stack, _: Repo) -> None:
+        document = stack.resources[role]["Properties"]["Policies"][policy]["PolicyDocument"]
+        change(document["Statement"][index])
+
+    return plant
+
+
+def attribute(name: str, value: Any) -> Callable[[Stack, Repo], None]:
+    """The code says something else than it does."""
+    return lambda _, repo: repo.__dict__.__setitem__(name, value)
+
+
+def drop_permission(stack: Stack, _: Repo, ending: str) -> None:
+    for name, each in list(stack.of("AWS::Lambda::Permission").items()):
+        if str(each.get("SourceArn")).find(ending) >= 0:
+            del stack.resources[name]
+
+
+HEALTH = Route("GET", "/health")
+SWEEP, EXECUTOR = "ScheduleSweepFunction", "ScheduledExecutorFunction"
+TIMER = "ScheduleSweepFunctionEveryMinute"
+RULE = "ActionDueRule/Properties"
+URI = "arn:aws:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${AgentChatFunction.Arn}/invocations"
+
+# Functions
+f = partial(fault, rule="functions_are_the_folders")
+f("a folder without a function", plant=lambda s, r: r.folders.add("theme-lookup"))
+f("a function without a folder", plant=lambda s, r: r.folders.discard("asset-save"))
+f("a name that the catalog lacks", plant=lambda s, r: r.names.discard("asset-save"))
+fault(
+    "a whole function still called pending",
+    "pending_functions_are_not_whole",
+    lambda s, r: r.pending.add("catalog"),
+)
+f = partial(fault, rule="functions_run_their_own_artifact")
+f("another function's artifact", plant=put("AccountFunction/Properties/Code/S3Key", "target/lambda/catalog"))
+f("the wrong processor", plant=put("CatalogFunction/Properties/Architectures", ["x86_64"]))
+f("an old runtime", plant=put("CatalogFunction/Properties/Runtime", "provided.al2"))
+f("too little memory", plant=put(f"{EXECUTOR}/Properties/MemorySize", 128))
+f = partial(fault, rule="nothing_is_reserved_or_traced")
+f("reserved concurrency", plant=put(f"{SWEEP}/Properties/ReservedConcurrentExecutions", 1))
+f("a traced function", plant=put(f"{SWEEP}/Properties/TracingConfig", {"Mode": "Active"}))
+fault(
+    "a variable that nobody reads",
+    "variables_are_those_the_code_reads",
+    put("CatalogFunction/Properties/Environment/Variables/LAMPLIGHTER_COLOUR", "red"),
+)
+fault(
+    "a variable that nobody is told",
+    "variables_are_those_the_code_reads",
+    lambda s, r: r.variables.add("LAMPLIGHTER_COLOUR"),
+)
+f = partial(fault, rule="functions_are_told_where_they_are")
+f(
+    "another bucket's name",
+    plant=put("AssetSaveFunction/Properties/Environment/Variables/LAMPLIGHTER_BUCKET", "lamplighter"),
+)
+f("authentication off", plant=put("AgentsFunction/Properties/Environment/Variables/LAMPLIGHTER_AUTH", "off"))
+f(
+    "a model key where none is needed",
+    plant=put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", {"Ref": "OpenAiApiKey"}),
+)
+f("an executor without a model", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/ANTHROPIC_API_KEY", GONE))
+fault(
+    "an authorizer without an audience",
+    "functions_are_told_where_they_are",
+    put("AuthorizerFunction/Properties/Environment/Variables/LAMPLIGHTER_JWT_AUDIENCE", GONE),
+    "variables_are_those_the_code_reads",
+)
+fault(
+    "a secret that is echoed",
+    "secrets_are_not_shown",
+    lambda s, r: s.template["Parameters"]["AnthropicApiKey"].pop("NoEcho"),
+)
+f = partial(fault, rule="logs_end")
+f("logs for ever", plant=put("AgentsLogs/Properties/RetentionInDays", GONE))
+f("a group of Lambda's making", plant=put("AgentsFunction/Properties/LoggingConfig", GONE))
+f("another function's logs", plant=put("AgentsFunction/Properties/LoggingConfig/LogGroup", {"Ref": "AccountLogs"}))
+
+# The API
+f = partial(fault, rule="routes_are_those_of_the_document")
+f("a route without an event", plant=lambda s, r: s.api["Body"]["paths"].pop("/health"))
+f("an event without a route", plant=lambda s, r: (r.documented.discard(HEALTH), r.routes.pop(HEALTH)))
+f("a handler that is not documented", plant=lambda s, r: r.documented.discard(HEALTH))
+f("a route of another function", plant=lambda s, r: r.routes.__setitem__(HEALTH, "agents"))
+fault(
+    "two names for one place",
+    "siblings_share_a_parameter_name",
+    partial(rename, path="/actions/{action_id}/why", to="/actions/{id}/why"),
+)
+f = partial(fault, rule="streaming_functions_stream")
+f("a stream that is buffered", plant=method("post", "/agents/{agent_id}/chat", "uri", {"Fn::Sub": URI}))
+f("a transfer mode that is missing", plant=method("post", "/agents/{agent_id}/chat", "responseTransferMode", GONE))
+f("a gateway that gives up first", plant=method("post", "/agents/{agent_id}/chat", "timeoutInMillis", 29_000))
+f("a function that outlasts the gateway", plant=put("AccountFunction/Properties/Timeout", 60))
+f("a code that streams and an event that does not", plant=lambda s, r: r.streaming.__setitem__("account", True))
+f("an integration by GET", plant=method("get", "/health", "httpMethod", "GET"))
+f("an integration that is no proxy", plant=method("get", "/health", "type", "aws"))
+f = partial(fault, rule="only_open_routes_are_open")
+f("a route without the authorizer", plant=method("get", "/account", "security", [{"NONE": []}], integration=False))
+f(
+    "a health check behind the authorizer",
+    plant=method("get", "/health", "security", [{"Bearer": []}], integration=False),
+)
+f("a route without security", plant=method("get", "/account", "security", GONE, integration=False))
+SCHEME = "Api/Properties/Body/components/securitySchemes/Bearer/x-amazon-apigateway-authorizer"
+f = partial(fault, rule="the_authorizer_is_ours")
+f("an authorizer that is asked by another header", plant=put(f"{SCHEME}/identitySource", "method.request.header.Auth"))
+f("a revoked key that works for an hour", plant=put(f"{SCHEME}/authorizerResultTtlInSeconds", 3600))
+f("an authorizer that is another function", plant=put(f"{SCHEME}/authorizerUri", {"Fn::Sub": URI}))
+f("an authorizer that may not be called", plant=partial(drop_permission, ending="/authorizers/"))
+fault(
+    "a function that may not be called",
+    "the_api_may_call_its_functions",
+    partial(drop_permission, ending="/GET/health"),
+)
+f = partial(fault, rule="the_api_is_regional_and_bounded")
+f("an edge API", plant=put("Api/Properties/EndpointConfiguration/Types", ["EDGE"]))
+f("an API without a ceiling", plant=put("ApiliveStage/Properties/MethodSettings", GONE))
+f("a traced stage", plant=put("ApiliveStage/Properties/TracingEnabled", True))
+f("a stage that the output does not name", plant=put("ApiliveStage/Properties/StageName", "prod"))
+ANSWERS = "Api/Properties/Body/x-amazon-apigateway-gateway-responses"
+f = partial(fault, rule="the_gateway_answers_problems")
+f("an answer of the gateway's own form", plant=put(f"{ANSWERS}/THROTTLED", GONE))
+f("an answer that is no JSON", plant=put(f"{ANSWERS}/THROTTLED/responseTemplates", {"application/problem+json": "{"}))
+f("an answer with two statuses", plant=put(f"{ANSWERS}/UNAUTHORIZED/statusCode", "403"))
+
+# Data
+f = partial(fault, rule="the_table_is_what_the_store_expects")
+f("an index of another name", plant=put("Table/Properties/GlobalSecondaryIndexes/0/IndexName", "dueIndex"))
+f(
+    "an index by another attribute",
+    plant=put("Table/Properties/GlobalSecondaryIndexes/0/KeySchema/1/AttributeName", "dueAt"),
+)
+f(
+    "an index that holds everything",
+    plant=put("Table/Properties/GlobalSecondaryIndexes/0/Projection", {"ProjectionType": "ALL"}),
+)
+fault(
+    "a code that reads another index",
+    "the_table_is_what_the_store_expects",
+    attribute("due_index", "due2"),
+    "alarms_watch_what_exists",
+    "the_dashboard_shows_what_exists",
+)
+fault(
+    "another time to live",
+    "the_table_is_what_the_store_expects",
+    put("Table/Properties/TimeToLiveSpecification/AttributeName", "expires_at"),
+    "the_table_is_kept",
+)
+f = partial(fault, rule="the_table_is_kept")
+f("no way back in time", plant=put("Table/Properties/PointInTimeRecoverySpecification", GONE))
+f("a table with a price while idle", plant=put("Table/Properties/BillingMode", "PROVISIONED"))
+f = partial(fault, rule="data_outlives_the_stack")
+f("a table that goes with the stack", plant=put("Table/DeletionPolicy", "Delete"))
+f("a bucket that is replaced", plant=put("Bucket/UpdateReplacePolicy", GONE))
+f = partial(fault, rule="the_bucket_is_private")
+f("a bucket that may be opened", plant=put("Bucket/Properties/PublicAccessBlockConfiguration/BlockPublicPolicy", False))
+f(
+    "a bucket in plain HTTP",
+    plant=put(
+        "BucketPolicy/Properties/PolicyDocument/Statement/0/Condition", {"Bool": {"aws:SecureTransport": "true"}}
+    ),
+)
+f(
+    "objects in plain HTTP",
+    plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Resource", {"Fn::GetAtt": ["Bucket", "Arn"]}),
+)
+f("a bucket that anybody reads", plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Effect", "Allow"))
+f = partial(fault, rule="the_bucket_keeps_and_forgets")
+f("a bucket without versions", plant=put("Bucket/Properties/VersioningConfiguration", GONE))
+f("versions for ever", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/Status", "Disabled"))
+f("bodies that vanish", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/ExpirationInDays", 30))
+
+# Rights
+f = partial(fault, rule="rights_are_those_the_work_needs")
+f(
+    "a sweep without the index",
+    plant=statement("ScheduleSweepFunctionRole", lambda s: s.update(Resource={"Fn::GetAtt": ["Table", "Arn"]})),
+)
+f(
+    "a sweep of all indexes",
+    plant=statement("ScheduleSweepFunctionRole", lambda s: s.update(Resource={"Fn::Sub": "${Table.Arn}/index/*"})),
+)
+f(
+    "a function that reads across owners",
+    plant=put(
+        "TableAccess/Properties/PolicyDocument/Statement/0/Resource",
+        [{"Fn::GetAtt": ["Table", "Arn"]}, {"Fn::Sub": "${Table.Arn}/index/due"}],
+    ),
+)
+f(
+    "a scan",
+    plant=lambda s, r: s.resources["TableAccess"]["Properties"]["PolicyDocument"]["Statement"][0]["Action"].append(
+        "dynamodb:Scan"
+    ),
+)
+f("any action on everything", plant=put("Publish/Properties/PolicyDocument/Statement/0/Resource", "*"))
+f(
+    "a function that may not publish",
+    plant=put(
+        "ActionDefineFunctionRole/Properties/ManagedPolicyArns",
+        ["arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole", {"Ref": "TableAccess"}],
+    ),
+)
+f(
+    "a function that may publish",
+    plant=lambda s, r: s.resources["AccountFunctionRole"]["Properties"]["ManagedPolicyArns"].append({"Ref": "Publish"}),
+)
+f(
+    "rights to every queue",
+    plant=lambda s, r: s.resources["ScheduledExecutorRole"]["Properties"]["ManagedPolicyArns"].append(
+        "arn:aws:iam::aws:policy/service-role/AWSLambdaSQSQueueExecutionRole"
+    ),
+)
+f(
+    "a bucket whose absences are refusals",
+    plant=lambda s, r: s.resources["AssetSaveFunctionRole"]["Properties"]["Policies"][0]["PolicyDocument"][
+        "Statement"
+    ].pop(),
+)
+f("all but one action", plant=statement("AssetSaveFunctionRole", lambda s: s.update(NotAction=s.pop("Action"))))
+fault(
+    "an authorizer that reads everything",
+    "the_authorizer_reads_keys_only",
+    statement("AuthorizerFunctionRole", lambda s: s.pop("Condition")),
+)
+fault("a body under a new prefix", "prefixes_are_those_of_the_code", lambda s, r: r.blob_prefixes.add("maps"))
+fault(
+    "a role for another account",
+    "only_services_assume_roles",
+    put("ScheduledExecutorRole/Properties/AssumeRolePolicyDocument/Statement/0/Principal", {"AWS": "*"}),
+)
+
+# Time
+f = partial(fault, rule="the_timer_wakes_the_sweep")
+f("a schedule that is no schedule", plant=put(f"{TIMER}/Properties/ScheduleExpression", "rate(1 minutes)"))
+f("a schedule in another form", plant=put(f"{TIMER}/Properties/ScheduleExpression", "every minute"))
+f("a timer of five minutes", plant=put(f"{TIMER}/Properties/ScheduleExpression", "rate(5 minutes)"))
+f("a code that is swept every two minutes", plant=attribute("timer_seconds", 120))
+f("a timer that is off", plant=put(f"{TIMER}/Properties/State", "DISABLED"))
+f(
+    "a timer that may be late",
+    plant=put(f"{TIMER}/Properties/FlexibleTimeWindow", {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 15}),
+)
+f("a timer that two stacks share", plant=put(f"{TIMER}/Properties/Name", "every-minute"))
+f(
+    "a timer for another function",
+    plant=put(f"{TIMER}/Properties/Target/Arn", {"Fn::GetAtt": ["CatalogFunction", "Arn"]}),
+)
+f("a timer without rights", plant=lambda s, r: s.resources[f"{TIMER}Role"]["Properties"].pop("Policies"))
+f = partial(fault, rule="a_failed_sweep_is_left_to_the_next")
+f(
+    "sweeps that are tried again",
+    plant=lambda s, r: next(iter(s.of("AWS::Lambda::EventInvokeConfig").values())).update(MaximumRetryAttempts=2),
+)
+f("a sweep of five minutes", plant=put(f"{SWEEP}/Properties/Timeout", 300))
+f = partial(fault, rule="the_rule_matches_what_is_published")
+f("another detail-type", plant=put(f"{RULE}/EventPattern/detail-type", ["ActionDue"]))
+f("another source", plant=put(f"{RULE}/EventPattern/source", ["lamp.lighter"]))
+f("a pattern that is no list", plant=put(f"{RULE}/EventPattern/source", "lamplighter"))
+f("a field that no event has", plant=put(f"{RULE}/EventPattern/detailType", ["action.due"]))
+f("a code that sends another detail-type", plant=attribute("detail_type", "action.overdue"))
+f("a rule on AWS's bus", plant=put(f"{RULE}/EventBusName", GONE))
+f("a rule without dead letters", plant=put(f"{RULE}/Targets/0/DeadLetterConfig", GONE))
+f("a rule that goes to the dead letters", plant=put(f"{RULE}/Targets/0/Arn", {"Fn::GetAtt": ["DeadLetters", "Arn"]}))
+f("a rule that unwraps the event", plant=put(f"{RULE}/Targets/0/InputPath", "$.detail"))
+f("a queue that refuses the rule", plant=put("QueuePolicy", {"Type": "AWS::SQS::QueueInlinePolicy"}))
+f("dead letters that refuse the rule", plant=put("DeadLettersPolicy/Properties/Queues", [{"Ref": "Queue"}]))
+f(
+    "a queue for another rule",
+    plant=put(
+        "QueuePolicy/Properties/PolicyDocument/Statement/0/Condition/ArnEquals/aws:SourceArn",
+        {"Fn::GetAtt": ["Bus", "Arn"]},
+    ),
+)
+fault(
+    "a queue for everybody",
+    "nobody_else_may_send",
+    put("DeadLettersPolicy/Properties/PolicyDocument/Statement/0/Condition", GONE),
+    "the_rule_matches_what_is_published",
+)
+f = partial(fault, rule="the_queue_waits_and_gives_up")
+f("a message that comes again too soon", plant=put("Queue/Properties/VisibilityTimeout", 900))
+f("a message that is never given up", plant=put("Queue/Properties/RedrivePolicy", GONE))
+f("a message that is tried once", plant=put("Queue/Properties/RedrivePolicy/maxReceiveCount", 1))
+f("dead letters that rot", plant=put("DeadLetters/Properties/MessageRetentionPeriod", 345_600))
+f("a queue in the clear", plant=put("Queue/Properties/SqsManagedSseEnabled", False))
+f("an executor that is stopped early", plant=put(f"{EXECUTOR}/Properties/Timeout", 300))
+MAPPING = f"{EXECUTOR}Due/Properties"
+f = partial(fault, rule="the_executor_takes_one_at_a_time")
+f("failures that are not reported", plant=put(f"{MAPPING}/FunctionResponseTypes", GONE))
+f("executors without limit", plant=put(f"{MAPPING}/ScalingConfig", GONE))
+f("ten runs in one function", plant=put(f"{MAPPING}/BatchSize", 10))
+f("a mapping of the dead letters", plant=put(f"{MAPPING}/EventSourceArn", {"Fn::GetAtt": ["DeadLetters", "Arn"]}))
+f("a filter that drops", plant=put(f"{MAPPING}/FilterCriteria", {"Filters": [{"Pattern": "{}"}]}))
+
+# Metrics
+f = partial(fault, rule="alarms_watch_what_exists")
+f("a metric that does not exist", plant=put("DeadLettersAlarm/Properties/MetricName", "NumberOfMessagesVisible"))
+f("a dimension that does not exist", plant=put("DeadLettersAlarm/Properties/Dimensions/0/Name", "Queue"))
+f(
+    "a queue's reference for its name",
+    plant=put("DeadLettersAlarm/Properties/Dimensions/0/Value", {"Ref": "DeadLetters"}),
+)
+f(
+    "an alarm of another function",
+    plant=put("ExecutorErrorsAlarm/Properties/Dimensions/0/Value", {"Ref": "CatalogFunction"}),
+)
+f(
+    "a function's ARN for its name",
+    plant=put("SweepErrorsAlarm/Properties/Dimensions/0/Value", {"Fn::GetAtt": [SWEEP, "Arn"]}),
+)
+f("an API's id for its name", plant=put("ApiErrorsAlarm/Properties/Dimensions/0/Value", {"Ref": "Api"}))
+f("throttles per operation", plant=put("TableReadsThrottledAlarm/Properties/MetricName", "ThrottledRequests"))
+f("silence that is no alarm", plant=put("SweepSilentAlarm/Properties/TreatMissingData", "notBreaching"))
+f("an alarm the wrong way round", plant=put("SweepSilentAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"))
+f("an alarm that nobody hears", plant=put("FireLagAlarm/Properties/AlarmActions", []))
+f("an alarm that is missing", plant=put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}))
+f("a metric of another namespace", plant=put("FireLagAlarm/Properties/Namespace", "Lamplighter"))
+f("errors by their average", plant=put("ExecutorErrorsAlarm/Properties/Statistic", "SampleCount"))
+f = partial(fault, rule="alarms_can_be_sent")
+f("a topic with AWS's key", plant=put("Alarms/Properties/KmsMasterKeyId", "alias/aws/sns"))
+f(
+    "a topic that CloudWatch may not use",
+    plant=put("AlarmsPolicy/Properties/PolicyDocument/Statement/0/Principal/Service", "events.amazonaws.com"),
+)
+f = partial(fault, rule="fire_lag_is_what_the_executor_logs")
+f("a filter of another field", plant=put("FireLag/Properties/MetricTransformations/0/MetricValue", "$.lag_ms"))
+f("a filter of another function's logs", plant=put("FireLag/Properties/LogGroupName", {"Ref": "AgentsLogs"}))
+f(
+    "a field that no code logs",
+    plant=lambda s, r: (
+        r.pending.discard("scheduled-executor"),
+        r.folders.add("scheduled-executor"),
+        r.names.add("scheduled-executor"),
+        attribute("log_fields", set())(s, r),
+    ),
+)
+f = partial(fault, rule="the_dashboard_shows_what_exists")
+
+
+def dashboard(old: str, new: str) -> Callable[[Stack, Repo], None]:
+    def plant(stack: Stack, _: Repo) -> None:
+        body = stack.resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+        assert old in body[0]
+        body[0] = body[0].replace(old, new)
+
+    return plant
+
+
+f("a dashboard of nothing", plant=dashboard("${CatalogFunction}", "${OldFunction}"))
+f("a dashboard with a wrong metric", plant=dashboard('"5XXError"', '"5xxErrors"'))
+f("a dashboard that is no JSON", plant=dashboard('"widgets":', '"widgets"'))
+fault(
+    "an output of another thing",
+    "outputs_name_what_one_needs",
+    lambda s, r: s.template["Outputs"]["Table"].update(Value={"Ref": "Bucket"}),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_planted_fault_is_told(case: Fault, stack: Stack, repo: Repo) -> None:
+    case.plant(stack, repo)
+    told = {sentence.split(":")[0] for sentence in rules.faults(stack, repo)}
+    assert case.rule in told, f"{case.what} was not seen"
+    assert told <= {case.rule} | case.also, f"{case.what} was seen by others too"
+
+
+def test_every_rule_is_seen_to_fail(stack: Stack, repo: Repo) -> None:
+    rules.faults(stack, repo)
+    assert {check.__name__ for check in rules.RULES} == {case.rule for case in CASES}
+
+
+# Faults of the source that the translation hides or turns into something else.
+SOURCE_CASES = {
+    "STREAM instead of RESPONSE_STREAM": (
+        lambda t: t["Resources"]["AgentChatFunction"]["Properties"]["Events"]["PostAgentsAgentIdChat"][
+            "Properties"
+        ].update(ResponseTransferMode="STREAM"),
+        "streaming_functions_stream",
+    ),
+    "a stream without a timeout": (
+        lambda t: t["Resources"]["AgentChatFunction"]["Properties"]["Events"]["PostAgentsAgentIdChat"][
+            "Properties"
+        ].pop("TimeoutInMillis"),
+        "streaming_functions_stream",
+    ),
+    "an executor with SAM's own role": (
+        lambda t: t["Resources"]["ScheduledExecutorFunction"]["Properties"].pop("Role"),
+        "rights_are_those_the_work_needs",
+    ),
+    "an API of SAM's second stage": (
+        lambda t: t["Resources"]["Api"]["Properties"].pop("OpenApiVersion"),
+        "the_api_is_regional_and_bounded",
+    ),
+    "code of another folder": (
+        lambda t: t["Resources"]["AgentsFunction"]["Properties"].update(CodeUri="../target/release/"),
+        "functions_run_their_own_artifact",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SOURCE_CASES)
+def test_a_fault_of_the_source_is_told(what: str, repo: Repo) -> None:
+    plant, rule = SOURCE_CASES[what]
+    template = source()
+    plant(template)
+    told = {sentence.split(":")[0] for sentence in rules.faults(Stack(translate(template)), repo)}
+    assert rule in told, f"{what}: told were {sorted(told)}"
