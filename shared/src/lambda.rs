@@ -23,6 +23,7 @@ use crate::problem::{Error, Result};
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
     init_tracing();
+    crate::metrics::collect();
     let config = match Config::from_env() {
         Ok(config) => config,
         Err(error) => {

@@ -19,6 +19,7 @@ pub mod http;
 pub mod https;
 pub mod idempotency;
 pub mod lambda;
+pub mod metrics;
 pub mod models;
 pub mod page;
 pub mod problem;

@@ -223,7 +223,8 @@ impl Recorder {
     }
 }
 
-fn end_writes(
+/// The writes that end a run: its record, in the final state that it has, and the event that says so.
+pub(crate) fn end_writes(
     owner: &Owner,
     run: &Run,
     version: u64,

@@ -12,10 +12,18 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// Every function, in the order of their names.
-pub const ALL: &[&Function] = &[&agent_chat::FUNCTION, &agents::FUNCTION, &asset_save::FUNCTION, &FUNCTION];
+pub const ALL: &[&Function] = &[
+    &action_define::FUNCTION,
+    &agent_chat::FUNCTION,
+    &agents::FUNCTION,
+    &asset_save::FUNCTION,
+    &FUNCTION,
+    &schedule_sweep::FUNCTION,
+];
 
 /// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
-pub const NAMES: &[&str] = &["agent-chat", "agents", "asset-save", "catalog"];
+pub const NAMES: &[&str] =
+    &["action-define", "agent-chat", "agents", "asset-save", "catalog", "schedule-sweep"];
 
 pub const FUNCTION: Function =
     Function { name: "catalog", trigger: Trigger::Http { routes: own_routes, streaming: false } };

@@ -7,3 +7,5 @@ pub mod chats;
 pub mod edit;
 pub mod proposals;
 pub mod run_view;
+pub mod schedules;
+pub mod sweep;

@@ -128,6 +128,11 @@ pub struct Budget {
     pub per_run_micros: i64,
 }
 
+impl Budget {
+    /// The most that a run may be allowed: $100.
+    pub const MAX_PER_RUN_MICROS: i64 = 100_000_000;
+}
+
 /// One dollar a run.
 impl Default for Budget {
     fn default() -> Self {

@@ -116,7 +116,7 @@ pub struct TaskConfigPatch {
 }
 
 /// Tells a field that is `null` (`Some(None)`) from one that is left out (`None`).
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
@@ -220,7 +220,7 @@ fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
 }
 
 fn check_budget(errors: &mut FieldErrors, budget: Budget) {
-    if !(1..=100_000_000).contains(&budget.per_run_micros) {
+    if !(1..=Budget::MAX_PER_RUN_MICROS).contains(&budget.per_run_micros) {
         errors.add(
             "budget.per_run_micros",
             format!("must be 1 to 100000000 micro-dollars, is {}", budget.per_run_micros),

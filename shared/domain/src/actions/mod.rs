@@ -2,6 +2,7 @@
 //! time.
 //!
 //! - [`action`] and [`input`]: an action, and what may be written into it
+//! - [`define`]: what it takes to define one
 //! - [`state`]: the one function through which an action changes
 //! - [`approval`]: the hash that binds an approval to what was approved
 //! - [`plan`]: what becomes of the fire times that have come, decided at one wake-up
@@ -24,6 +25,7 @@
 
 pub mod action;
 pub mod approval;
+pub mod define;
 pub mod input;
 pub mod occurrence;
 #[cfg(test)]
@@ -46,6 +48,7 @@ mod why_tests;
 
 pub use action::{Action, ActionState, Approval, Budget, Priority, TaskConfig};
 pub use approval::{ToolSpecForHash, approval_hash};
+pub use define::DefineAction;
 pub use input::{ActionPatch, NewAction, TaskConfigPatch, ValidAction, ValidPatch};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 pub use plan::{Decided, Decision, DuePlan, plan_due};

@@ -1,11 +1,22 @@
-//! Actions: defined, approved, scheduled, run, and everything a person may ask of them.
+//! Deleting an action with all that belongs to it.
 
 use domain::ids::{ActionId, Owner};
 
+use super::super::edit;
+use super::{ActionView, load};
 use crate::context::Cx;
+use crate::extract::IfMatch;
 use crate::problem::Result;
 use crate::store::table::Order;
 use crate::store::{Store, keys};
+
+/// # Errors
+/// 404 where there is none, 409 where `If-Match` is not the version that is there.
+pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMatch>) -> Result<()> {
+    let action = load(cx, owner, id).await?;
+    edit::check(if_match, action.version, &ActionView::from(action.value))?;
+    delete_if_there(cx, owner, id).await
+}
 
 /// Deletes an action, its occurrences, their runs and the messages about it. Deleting one that is gone is no error.
 ///

@@ -1,0 +1,19 @@
+//! Actions: work that an agent does later.
+//!
+//! An action is defined (directly or from a proposal), approved (a person's yes to exactly this content), and due by its
+//! schedule or run by hand. Every due time has a record of what became of it.
+
+mod lifecycle;
+mod routes;
+mod runs;
+
+use shared::Cx;
+use shared::function::{Function, Trigger};
+use utoipa_axum::router::OpenApiRouter;
+
+pub const FUNCTION: Function =
+    Function { name: "action-define", trigger: Trigger::Http { routes: router, streaming: false } };
+
+fn router() -> OpenApiRouter<Cx> {
+    routes::router().merge(lifecycle::router()).merge(runs::router())
+}

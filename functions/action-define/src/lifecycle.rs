@@ -1,0 +1,177 @@
+//! The routes that take an action through its life.
+//!
+//! Each answers the action as it is afterwards. What can't be done in its present state is a 409 that names the reason in
+//! `code` and shows the action in `current`; what was done already is done.
+
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use domain::actions::Command;
+use domain::ids::{ActionId, Owner};
+use domain::schedule::ScheduleInput;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Json, OptionalJson};
+use shared::flows::actions::{self, ActionView, StartedRun};
+use shared::respond::{Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::routes::tagged;
+
+pub(crate) fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(approve))
+        .routes(routes!(schedule))
+        .routes(routes!(run))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(cancel))
+        .routes(routes!(dismiss))
+        .routes(routes!(complete))
+}
+
+#[derive(Deserialize, ToSchema)]
+struct Approval {
+    /// `approval_hash` of the action as the person has seen it.
+    approval_hash: String,
+}
+
+/// Approve an action's content
+///
+/// With a schedule, it is due from now on. What has changed since the hash was read is not approved:
+/// `approval_mismatch`.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/approve", tag = "actions", operation_id = "approve_action",
+    params(("action_id" = ActionId, Path)),
+    request_body = Approval,
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn approve(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Json(input): Json<Approval>,
+) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::approve(&cx, &caller.owner, id, &input.approval_hash).await?))
+}
+
+#[derive(Deserialize, ToSchema)]
+struct NewSchedule {
+    schedule: ScheduleInput,
+}
+
+/// Set an action's schedule
+///
+/// An approval that was given before there was any schedule covers the first one; another schedule wants another approval.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/schedule", tag = "actions", operation_id = "schedule_action",
+    params(("action_id" = ActionId, Path)),
+    request_body = NewSchedule,
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn schedule(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Json(input): Json<NewSchedule>,
+) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::schedule(&cx, &caller.owner, id, input.schedule).await?))
+}
+
+/// Run an action now, once
+#[utoipa::path(
+    post, path = "/actions/{action_id}/run", tag = "actions", operation_id = "run_action",
+    params(
+        ("action_id" = ActionId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    responses(
+        (status = 202, body = StartedRun, headers(("Location" = String, description = "The run"))),
+        Problems,
+    ),
+)]
+async fn run(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], axum::Json<StartedRun>)> {
+    let started = actions::run_now(&cx, &caller.owner, id).await?;
+    let location = format!("/runs/{}", started.run_id);
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], axum::Json(started)))
+}
+
+/// Pause an action
+///
+/// A live run goes on; due times are skipped until the action is resumed.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/pause", tag = "actions", operation_id = "pause_action",
+    params(("action_id" = ActionId, Path)),
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn pause(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, id, Command::Pause).await
+}
+
+#[derive(Default, Deserialize, ToSchema)]
+struct Answer {
+    /// What the run that waits is told. Up to 32,000 characters.
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// Go on after a pause, or after a person was asked
+///
+/// A run that waits goes on at once.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/resume", tag = "actions", operation_id = "resume_action",
+    params(("action_id" = ActionId, Path)),
+    request_body = Option<Answer>,
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn resume(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    OptionalJson(answer): OptionalJson<Answer>,
+) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::resume(&cx, &caller.owner, id, answer.message).await?))
+}
+
+/// Cancel the live run, or take the action off the calendar
+///
+/// Where nothing runs, or nothing more is due afterwards, the approval is withdrawn.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/cancel", tag = "actions", operation_id = "cancel_action",
+    params(("action_id" = ActionId, Path)),
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, id, Command::Cancel).await
+}
+
+/// Dismiss an action for good
+#[utoipa::path(
+    post, path = "/actions/{action_id}/dismiss", tag = "actions", operation_id = "dismiss_action",
+    params(("action_id" = ActionId, Path)),
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn dismiss(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, id, Command::Dismiss).await
+}
+
+/// Say that an action is done
+///
+/// Saying it twice counts once.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/complete", tag = "actions", operation_id = "complete_action",
+    params(("action_id" = ActionId, Path)),
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn complete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, id, Command::Complete).await
+}
+
+async fn command(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::apply(cx, owner, id, command).await?.value.into()))
+}

@@ -1,0 +1,174 @@
+//! The routes of actions themselves: define, list, read, change, delete, and the conversation about one.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::actions::{ActionPatch, ActionState, DefineAction};
+use domain::ids::{ActionId, AgentId};
+use serde::Deserialize;
+use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::flows::actions::{self, ActionView};
+use shared::flows::chats::MessageView;
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(crate) fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(define))
+        .routes(routes!(list))
+        .routes(routes!(read, change, delete))
+        .routes(routes!(messages, post_message))
+}
+
+/// Define an action
+///
+/// Written out, or as a proposal with what is different from it. The answer's `approval_hash` names its content: give it
+/// to `approve`.
+#[utoipa::path(
+    post, path = "/agents/{agent_id}/actions", tag = "actions", operation_id = "define_action",
+    params(
+        ("agent_id" = AgentId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = DefineAction,
+    responses((status = 201, body = ActionView), Problems),
+)]
+async fn define(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent): Id<AgentId>,
+    Json(input): Json<DefineAction>,
+) -> Result<Created<ActionView>> {
+    let action = actions::define(&cx, &caller.owner, agent, input).await?;
+    let location = format!("/actions/{}", action.action.id);
+    Ok(Created { location, version: action.action.version, body: action })
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Only actions in this state.
+    state: Option<ActionState>,
+    /// Only actions of this agent.
+    agent_id: Option<AgentId>,
+}
+
+/// List actions, newest first
+#[utoipa::path(
+    get, path = "/actions", tag = "actions", operation_id = "list_actions",
+    params(PageQuery, Filter),
+    responses((status = 200, body = Page<ActionView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(filter): Query<Filter>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<ActionView>>> {
+    let Filter { state, agent_id } = filter;
+    Ok(axum::Json(actions::list(&cx, &caller.owner, agent_id, state, &page).await?))
+}
+
+/// Read an action
+#[utoipa::path(
+    get, path = "/actions/{action_id}", tag = "actions", operation_id = "read_action",
+    params(("action_id" = ActionId, Path)),
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::read(&cx, &caller.owner, id).await?))
+}
+
+/// Change an action
+///
+/// What is left out stays. A change to anything that an approval binds (task, schedule, grants, model tier, budget)
+/// withdraws the approval.
+#[utoipa::path(
+    patch, path = "/actions/{action_id}", tag = "actions", operation_id = "change_action",
+    params(
+        ("action_id" = ActionId, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    request_body = ActionPatch,
+    responses((status = 200, body = ActionView), Problems),
+)]
+async fn change(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    if_match: Option<IfMatch>,
+    Json(patch): Json<ActionPatch>,
+) -> Result<Tagged<ActionView>> {
+    Ok(tagged(actions::change(&cx, &caller.owner, id, if_match, patch).await?))
+}
+
+/// Delete an action, its runs and their outputs' records
+///
+/// The assets that its runs have saved stay.
+#[utoipa::path(
+    delete, path = "/actions/{action_id}", tag = "actions", operation_id = "delete_action",
+    params(
+        ("action_id" = ActionId, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    if_match: Option<IfMatch>,
+) -> Result<StatusCode> {
+    actions::delete(&cx, &caller.owner, id, if_match).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Read the conversation about an action, oldest first
+#[utoipa::path(
+    get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
+    params(("action_id" = ActionId, Path), PageQuery),
+    responses((status = 200, body = Page<MessageView>), Problems),
+)]
+async fn messages(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<MessageView>>> {
+    Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
+}
+
+#[derive(Deserialize, ToSchema)]
+struct NewActionMessage {
+    /// 1 to 32,000 characters.
+    content: String,
+}
+
+/// Say something about an action
+///
+/// A run that waits for a person is answered by `resume`, and not by this.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
+    params(
+        ("action_id" = ActionId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = NewActionMessage,
+    responses((status = 201, body = MessageView), Problems),
+)]
+async fn post_message(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Json(input): Json<NewActionMessage>,
+) -> Result<(StatusCode, axum::Json<MessageView>)> {
+    let message = actions::post_message(&cx, &caller.owner, id, input.content).await?;
+    Ok((StatusCode::CREATED, axum::Json(message)))
+}
+
+pub(crate) fn tagged(action: ActionView) -> Tagged<ActionView> {
+    Tagged { version: action.action.version, body: action }
+}

@@ -1,0 +1,108 @@
+//! The routes of what became of due times, and of what would become of them.
+
+use axum::extract::State;
+use domain::actions::Why;
+use domain::ids::{ActionId, RunId};
+use jiff::Timestamp;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Ids, Json, Query};
+use shared::flows::actions::{self, OccurrenceView};
+use shared::flows::schedules::{self, FireTimes, Preview};
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::store::runs::RunOutput;
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(crate) fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(read))
+        .routes(routes!(outputs))
+        .routes(routes!(why))
+        .routes(routes!(preview))
+}
+
+/// List an action's runs, newest first
+///
+/// One for every due time that has come, whatever became of it, and one for every run by hand.
+#[utoipa::path(
+    get, path = "/actions/{action_id}/runs", tag = "actions", operation_id = "list_action_runs",
+    params(("action_id" = ActionId, Path), PageQuery),
+    responses((status = 200, body = Page<OccurrenceView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<OccurrenceView>>> {
+    Ok(axum::Json(actions::occurrences(&cx, &caller.owner, id, &page).await?))
+}
+
+/// Read one of an action's runs
+#[utoipa::path(
+    get, path = "/actions/{action_id}/runs/{run_id}", tag = "actions", operation_id = "read_action_run",
+    params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
+    responses((status = 200, body = OccurrenceView), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(id, run): Ids<ActionId, RunId>,
+) -> Result<axum::Json<OccurrenceView>> {
+    Ok(axum::Json(actions::occurrence(&cx, &caller.owner, id, run).await?))
+}
+
+/// List what a run has saved
+#[utoipa::path(
+    get, path = "/actions/{action_id}/runs/{run_id}/outputs", tag = "actions",
+    operation_id = "list_action_run_outputs",
+    params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
+    responses((status = 200, body = Page<RunOutput>), Problems),
+)]
+async fn outputs(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(id, run): Ids<ActionId, RunId>,
+) -> Result<axum::Json<Page<RunOutput>>> {
+    Ok(axum::Json(actions::outputs(&cx, &caller.owner, id, run).await?))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct At {
+    /// A due time, to the minute. The newest one if not given.
+    at: Option<Timestamp>,
+}
+
+/// Say what became of a due time
+#[utoipa::path(
+    get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "why_action",
+    params(("action_id" = ActionId, Path), At),
+    responses((status = 200, body = Why), Problems),
+)]
+async fn why(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Query(At { at }): Query<At>,
+) -> Result<axum::Json<Why>> {
+    Ok(axum::Json(actions::why(&cx, &caller.owner, id, at).await?))
+}
+
+/// Say when a schedule would fire
+#[utoipa::path(
+    post, path = "/schedules/preview", tag = "actions", operation_id = "preview_schedule",
+    request_body = Preview,
+    responses((status = 200, body = FireTimes), Problems),
+)]
+async fn preview(
+    State(cx): State<Cx>,
+    _: Caller,
+    Json(input): Json<Preview>,
+) -> Result<axum::Json<FireTimes>> {
+    Ok(axum::Json(schedules::preview(&cx, input)?))
+}

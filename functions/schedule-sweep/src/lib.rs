@@ -1,0 +1,27 @@
+//! Every minute: what is due, of all owners, goes to the executors.
+//!
+//! The only function beside the watchdog and the memory sync that reads across owners, through the one index made for it.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use shared::flows::sweep;
+use shared::function::{Function, Invocation, Trigger};
+use shared::{Cx, Result, metrics};
+
+pub const FUNCTION: Function =
+    Function { name: "schedule-sweep", trigger: Trigger::Timer { every: Duration::from_secs(60), handler } };
+
+fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {
+    async move {
+        let swept = sweep::sweep(&cx, invocation.deadline).await?;
+        let dispatched = i64::try_from(swept.published).unwrap_or(i64::MAX);
+        let figures =
+            [("FireLagMs", "Milliseconds", swept.oldest_lag_ms), ("Dispatched", "Count", dispatched)];
+        metrics::emit(FUNCTION.name, cx.clock.now(), &figures);
+        Ok(json!(swept))
+    }
+    .boxed()
+}

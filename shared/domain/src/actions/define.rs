@@ -1,0 +1,174 @@
+//! What it takes to define an action: everything written out, or a proposal and what is different from it.
+
+use serde::Deserialize;
+
+use super::action::{Budget, Priority, TaskConfig};
+use super::input::{NewAction, TaskConfigPatch, present};
+use crate::agents::Agent;
+use crate::chats::signals::ActionDraft;
+use crate::ids::ProposalId;
+use crate::models::ModelTier;
+use crate::schedule::ScheduleInput;
+use crate::validate::FieldErrors;
+
+/// An action as a person asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(example = json!({
+    "title": "Weekly market report",
+    "description": "What changed at three competitors",
+    "task_config": {
+        "instructions": "Compare this week's prices with last week's.",
+        "expected_output": "One page that names every change",
+    },
+    "schedule": {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"},
+}))]
+pub struct DefineAction {
+    /// A proposal of this agent. What is given beside it takes the place of what was proposed.
+    pub proposal_id: Option<ProposalId>,
+    /// 1 to 200 characters. Needed without a proposal, as is `task_config`.
+    #[schema(max_length = 200)]
+    pub title: Option<String>,
+    #[schema(max_length = 2_000)]
+    pub description: Option<String>,
+    pub priority: Option<Priority>,
+    pub task_config: Option<TaskConfigPatch>,
+    /// `null` leaves a proposed schedule out.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<ScheduleInput>)]
+    pub schedule: Option<Option<ScheduleInput>>,
+    /// Names of tools, such as `generate_actions`. What a run may call anyway needs none.
+    pub grants: Option<Vec<String>>,
+    /// The agent's if not given.
+    pub model_tier: Option<ModelTier>,
+    /// The agent's if not given, else one dollar a run.
+    pub budget: Option<Budget>,
+}
+
+impl DefineAction {
+    /// The whole of it, to be checked: what was asked for, else what was proposed, else what the agent has.
+    ///
+    /// # Errors
+    /// When the proposed schedule can't be read, and no other is given.
+    pub fn complete(self, proposed: Option<ActionDraft>, agent: &Agent) -> Result<NewAction, FieldErrors> {
+        let draft = proposed.unwrap_or_else(|| ActionDraft {
+            title: String::new(),
+            description: String::new(),
+            priority: Priority::default(),
+            task_config: TaskConfig { instructions: String::new(), expected_output: String::new() },
+            schedule: None,
+        });
+        let schedule = match (self.schedule, draft.schedule) {
+            (Some(asked), _) => asked,
+            (None, None) => None,
+            (None, Some(proposed)) => Some(serde_path_to_error::deserialize(&proposed).map_err(|error| {
+                let path = error.path().to_string();
+                let field = if path == "." { "schedule".to_owned() } else { format!("schedule.{path}") };
+                FieldErrors::one(
+                    field,
+                    format!("was proposed in a form that can't be read: {}", error.inner()),
+                )
+            })?),
+        };
+        let task = self.task_config.unwrap_or_default();
+        let agents_budget = agent
+            .budget
+            .per_run_micros
+            .map(|micros| Budget { per_run_micros: micros.min(Budget::MAX_PER_RUN_MICROS) });
+        Ok(NewAction {
+            title: self.title.unwrap_or(draft.title),
+            description: self.description.unwrap_or(draft.description),
+            priority: self.priority.unwrap_or(draft.priority),
+            task_config: TaskConfig {
+                instructions: task.instructions.unwrap_or(draft.task_config.instructions),
+                expected_output: task.expected_output.unwrap_or(draft.task_config.expected_output),
+            },
+            schedule,
+            grants: self.grants.unwrap_or_default(),
+            model_tier: self.model_tier.unwrap_or(agent.model_tier),
+            budget: self.budget.or(agents_budget).unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::agents::NewAgent;
+    use crate::ids::AgentId;
+
+    fn agent(budget: Option<i64>) -> Agent {
+        let new = json!({
+            "name": "Watch", "goal": "A research agent that watches", "model_tier": "fast",
+            "budget": {"per_run_micros": budget},
+        });
+        let new: NewAgent = serde_json::from_value(new).unwrap();
+        new.into_agent(AgentId::from_uuid(uuid::Uuid::nil()), Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    fn draft() -> Value {
+        json!({
+            "title": "Report", "description": "Prices", "priority": "high",
+            "task_config": {"instructions": "Compare", "expected_output": "A page"},
+            "schedule": {"every": "1h"},
+        })
+    }
+
+    #[test]
+    fn what_is_asked_for_goes_before_what_was_proposed() {
+        let proposed = json!({
+            "title": "Report", "description": "Prices", "priority": "high",
+            "task_config": {"instructions": "Compare", "expected_output": "A page"},
+            "schedule": {"every": "1h"}, "grants": [], "model_tier": "fast",
+            "budget": {"per_run_micros": 5_000},
+        });
+        let check = |asked: Value, changes: Value| {
+            let asked: DefineAction = serde_json::from_value(asked).unwrap();
+            let draft = serde_json::from_value(draft()).unwrap();
+            let mut expected = proposed.clone();
+            expected.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+            let complete = asked.complete(Some(draft), &agent(Some(5_000))).unwrap();
+            assert_eq!(complete, serde_json::from_value(expected).unwrap(), "{changes}");
+        };
+        check(json!({}), json!({}));
+        check(json!({"title": "Other", "priority": "low"}), json!({"title": "Other", "priority": "low"}));
+        check(
+            json!({"task_config": {"expected_output": "A line"}}),
+            json!({"task_config": {"instructions": "Compare", "expected_output": "A line"}}),
+        );
+        check(json!({"schedule": null}), json!({"schedule": null}));
+        check(json!({"schedule": {"every": "2h"}}), json!({"schedule": {"every": "2h"}}));
+        let own = json!({
+            "grants": ["generate_actions"], "model_tier": "deep", "budget": {"per_run_micros": 7},
+        });
+        check(own.clone(), own);
+    }
+
+    #[test]
+    fn without_a_proposal_everything_is_to_be_written_out() {
+        let complete = DefineAction::default().complete(None, &agent(None)).unwrap();
+        assert_eq!(complete.budget, Budget::default());
+        assert_eq!(
+            complete.validate().unwrap_err().to_string(),
+            "title: must be 1 to 200 characters, is 0; \
+             task_config.instructions: must be 1 to 20000 characters, is 0; \
+             task_config.expected_output: must be 1 to 5000 characters, is 0"
+        );
+        let rich = DefineAction::default().complete(None, &agent(Some(1_000_000_000))).unwrap();
+        assert_eq!(rich.budget.per_run_micros, Budget::MAX_PER_RUN_MICROS);
+    }
+
+    #[test]
+    fn a_schedule_that_a_model_made_up_is_refused_unless_another_is_given() {
+        let mut proposed = draft();
+        proposed["schedule"] = json!({"weekly": "Monday"});
+        let proposed: ActionDraft = serde_json::from_value(proposed).unwrap();
+        let refused = DefineAction::default().complete(Some(proposed.clone()), &agent(None)).unwrap_err();
+        assert!(refused.to_string().contains("unknown field `weekly`"), "{refused}");
+        let asked: DefineAction = serde_json::from_value(json!({"schedule": {"every": "1h"}})).unwrap();
+        assert!(asked.complete(Some(proposed), &agent(None)).is_ok());
+    }
+}

@@ -1,0 +1,200 @@
+//! What a person asks of an action, and what follows from it for the action's occurrences.
+
+use domain::actions::{
+    Action, ActionPatch, Command, Occurrence, OccurrenceCommand, OccurrenceState, ValidPatch, transition,
+};
+use domain::chats::ChatMessage;
+use domain::chats::conversation::MAX_MESSAGE;
+use domain::ids::{ActionId, Owner, RunId};
+use domain::schedule::ScheduleInput;
+use domain::tools::Tool;
+use domain::validate::FieldErrors;
+use jiff::Timestamp;
+
+use super::super::edit;
+use super::{
+    ActionView, Loaded, action_writes, dispatch, end_run, load, load_live, messages, refusal, runs, wake_at,
+};
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::problem::{Error, Result};
+use crate::store::table::{Order, Write};
+use crate::store::{Store, Versioned};
+
+/// How many occurrences one transaction takes beside the rest.
+const AT_ONCE: usize = 90;
+
+/// Does what a person asks of an action: changes it, and with it the occurrences that the change concerns. A command that
+/// comes twice changes nothing the second time.
+///
+/// # Errors
+/// 404 where there is none, 409 with the refusal's code and the action as it is.
+pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Versioned<Action>> {
+    perform(cx, owner, id, None, command, None).await
+}
+
+/// # Errors
+/// As [`apply`].
+pub async fn approve(cx: &Cx, owner: &Owner, id: ActionId, hash: &str) -> Result<ActionView> {
+    // An edit between this look and the transaction changes the hash, or nothing that an approval binds.
+    let action = load(cx, owner, id).await?;
+    let tools = Tool::granted(&action.value.grants);
+    Ok(apply(cx, owner, id, Command::Approve { hash, tools: &tools }).await?.value.into())
+}
+
+/// # Errors
+/// As [`apply`]; 400 for a schedule that is none.
+pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput) -> Result<ActionView> {
+    let mut errors = FieldErrors::default();
+    let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
+    let action = load(cx, owner, id).await?;
+    let tools = Tool::granted(&action.value.grants);
+    let command = Command::Schedule { schedule: &schedule, tools: &tools };
+    Ok(apply(cx, owner, id, command).await?.value.into())
+}
+
+/// # Errors
+/// As [`apply`]; 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    if_match: Option<IfMatch>,
+    patch: ActionPatch,
+) -> Result<ActionView> {
+    let patch: ValidPatch = patch.validate()?;
+    Ok(perform(cx, owner, id, if_match, Command::Patch { patch: &patch }, None).await?.value.into())
+}
+
+/// Goes on after a pause, or after a person was asked; `message` is the answer that the run is told.
+///
+/// # Errors
+/// As [`apply`]; 400 for a message that is too long.
+pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String>) -> Result<ActionView> {
+    let message = message.filter(|text| !text.trim().is_empty());
+    let mut errors = FieldErrors::default();
+    message.iter().for_each(|text| errors.length("message", text, 1, MAX_MESSAGE));
+    let message = errors.into_result(message)?.map(|text| messages::of_person(cx, text));
+    Ok(perform(cx, owner, id, None, Command::Resume, message).await?.value.into())
+}
+
+async fn perform(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    if_match: Option<IfMatch>,
+    command: Command<'_>,
+    mut message: Option<ChatMessage>,
+) -> Result<Versioned<Action>> {
+    for _ in 0..edit::TRIES {
+        let Loaded { action: read, live } = load_live(cx, owner, id).await?;
+        edit::check(if_match, read.version, &ActionView::from(read.value.clone()))?;
+        let now = cx.clock.now();
+        let next = transition(&read.value, command, now).map_err(|refused| refusal(&refused, &read.value))?;
+        if next == read.value && message.is_none() {
+            return Ok(read);
+        }
+        let mut writes = Vec::new();
+        let live_after = match (command, &live) {
+            (Command::Run { run }, _) => {
+                let occurrence = Occurrence::manual(&next, run, run.instant());
+                writes.push(Store::create_occurrence(owner, &occurrence)?);
+                writes.push(Store::run_write(owner, &runs::record(&next, run, now))?);
+                Some(occurrence)
+            }
+            (Command::Resume, Some(waiting)) if waiting.value.state == OccurrenceState::Waiting => {
+                let answered = changed(&waiting.value, OccurrenceCommand::Answer, now)?;
+                writes.push(Store::replace_occurrence(owner, &answered, waiting.version)?);
+                Some(answered)
+            }
+            _ => live.as_ref().map(|live| live.value.clone()).filter(|l| next.live_run == Some(l.run_id)),
+        };
+        if let Some(message) = &mut message {
+            message.run_id = next.live_run;
+            writes.push(Store::action_message_write(owner, id, message)?);
+        }
+        let dropped = dropped(cx, owner, &read.value, &next, live).await?;
+        let (now_dropped, later) = dropped.split_at(dropped.len().min(AT_ONCE));
+        writes.extend(cancel_writes(owner, now_dropped, command, now)?);
+        writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
+        if !cx.store.transact(writes).await?.done() {
+            continue;
+        }
+        for chunk in later.chunks(AT_ONCE) {
+            // Where one of them was taken meanwhile, its executor finds that the action has dropped it.
+            let _ = cx.store.transact(cancel_writes(owner, chunk, command, now)?).await?;
+        }
+        for occurrence in &dropped {
+            end_run(cx, owner, occurrence.value.run_id).await?;
+        }
+        if wake_at(&next, live_after.as_ref(), now).is_some_and(|at| at <= now) {
+            dispatch(cx, owner, id).await;
+        }
+        return Ok(Versioned { value: next, version: read.version + 1 });
+    }
+    Err(edit::contended())
+}
+
+/// The occurrences that the action no longer has anything to do with: the live one, and those that were queued.
+async fn dropped(
+    cx: &Cx,
+    owner: &Owner,
+    read: &Action,
+    next: &Action,
+    live: Option<Versioned<Occurrence>>,
+) -> Result<Vec<Versioned<Occurrence>>> {
+    let mut dropped: Vec<_> = live
+        .into_iter()
+        .filter(|live| next.live_run != Some(live.value.run_id) && !live.value.state.is_final())
+        .collect();
+    if next.queued < read.queued {
+        dropped.extend(queued(cx, owner, read.id, read.live_run, read.queued).await?);
+    }
+    Ok(dropped)
+}
+
+/// The occurrences that wait for their turn, newest first.
+async fn queued(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    live: Option<RunId>,
+    count: u32,
+) -> Result<Vec<Versioned<Occurrence>>> {
+    let (mut queued, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let found = cx.store.occurrences(owner, id, after.as_deref(), 100, Order::Newest).await?;
+        let waits = |occurrence: &Versioned<Occurrence>| {
+            occurrence.value.state == OccurrenceState::Due && Some(occurrence.value.run_id) != live
+        };
+        queued.extend(found.items.into_iter().map(|(_, occurrence)| occurrence).filter(waits));
+        after = found.last;
+        if after.is_none() || queued.len() >= count as usize {
+            return Ok(queued);
+        }
+    }
+}
+
+fn cancel_writes(
+    owner: &Owner,
+    occurrences: &[Versioned<Occurrence>],
+    command: Command<'_>,
+    now: Timestamp,
+) -> Result<Vec<Write>> {
+    let why = match command {
+        Command::Cancel => "a person cancelled it",
+        Command::Dismiss => "the action was dismissed",
+        Command::Complete => "a person completed the action",
+        _ => "the action was changed, which withdrew its approval",
+    };
+    let cancel = |occurrence: &Versioned<Occurrence>| {
+        let cancelled = changed(&occurrence.value, OccurrenceCommand::Cancel { why: why.to_owned() }, now)?;
+        Ok(Store::replace_occurrence(owner, &cancelled, occurrence.version)?)
+    };
+    occurrences.iter().map(cancel).collect()
+}
+
+/// For commands that the state of the occurrence, just looked at, allows.
+fn changed(occurrence: &Occurrence, command: OccurrenceCommand, now: Timestamp) -> Result<Occurrence> {
+    occurrence.transition(command, now).map_err(|refused| Error::internal(refused.to_string()))
+}

@@ -1,0 +1,57 @@
+//! Defining an action: directly, or by taking a proposal.
+
+use domain::actions::DefineAction;
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{ActionId, AgentId, Owner, ProposalId};
+use domain::validate::FieldErrors;
+
+use super::super::{agents, proposals};
+use super::ActionView;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::Store;
+use crate::store::table::Written;
+
+/// Defines an action of an agent. Where it was proposed, the proposal is taken with it, or nothing happens.
+///
+/// # Errors
+/// 404 for an agent or proposal that is none (any more), 400 with every field that breaks its limit.
+pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction) -> Result<ActionView> {
+    let agent = agents::load(cx, owner, agent).await?.value;
+    let proposal = match input.proposal_id {
+        Some(id) => Some(load_proposal(cx, owner, agent.agent_id, id).await?),
+        None => None,
+    };
+    let draft = match proposal.as_ref().map(|proposal| &proposal.body) {
+        None => None,
+        Some(ProposalBody::Action(draft)) => Some(draft.clone()),
+        Some(ProposalBody::Asset { .. }) => {
+            return Err(FieldErrors::one(
+                "proposal_id",
+                "must be a proposal of an action, is one of an asset",
+            )
+            .into());
+        }
+    };
+    let id = ActionId::from_uuid(cx.clock.uuid());
+    let action = input.complete(draft, &agent)?.validate()?.define(id, agent.agent_id, cx.clock.now());
+
+    let mut writes = Store::action_writes(owner, &action)?;
+    let own = writes.len();
+    if let Some(proposal) = &proposal {
+        writes.extend(Store::take_proposal(owner, proposal));
+        if let Some(chat) = proposal.chat_id {
+            writes.push(Store::generated_write(owner, chat, id)?);
+        }
+    }
+    match cx.store.transact(writes).await? {
+        Written::Yes => Ok(action.into()),
+        Written::Refused { first } if first >= own => Err(Error::NotFound("proposal")),
+        Written::Refused { .. } => Err(Error::NotFound("agent")),
+    }
+}
+
+async fn load_proposal(cx: &Cx, owner: &Owner, agent: AgentId, id: ProposalId) -> Result<Proposal> {
+    let proposal = proposals::load(cx, owner, id).await?;
+    if proposal.agent_id == agent { Ok(proposal) } else { Err(Error::NotFound("proposal")) }
+}

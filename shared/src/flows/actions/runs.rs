@@ -1,0 +1,229 @@
+//! The runs of an action: started by hand, listed, read, explained, ended.
+
+use domain::actions::{
+    Action, Command, Occurrence, OccurrenceKind, OccurrenceState, ReasonCode, Why, why as explain,
+};
+use domain::agents::AgentStatus;
+use domain::ids::{ActionId, Owner, RunId};
+use domain::models::Usage;
+use domain::runs::{Run, RunKind, RunState};
+use futures::FutureExt;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::super::{agents, edit};
+use super::{ActionView, apply, load};
+use crate::context::Cx;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::keys;
+use crate::store::runs::RunOutput;
+use crate::store::table::Order;
+use crate::stream;
+
+/// What became of one due time, or of one run by hand.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct OccurrenceView {
+    pub run_id: RunId,
+    pub action_id: ActionId,
+    pub kind: OccurrenceKind,
+    pub due_at: Timestamp,
+    pub state: OccurrenceState,
+    /// A sentence, where it has not simply succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// It is not tried (again) before this.
+    pub not_before: Timestamp,
+    pub attempts: u32,
+    pub usage: Usage,
+    pub cost_micros: i64,
+    /// How good the output is by the agent's own judgement, 0 to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<u8>,
+}
+
+impl From<Occurrence> for OccurrenceView {
+    fn from(occurrence: Occurrence) -> Self {
+        let Occurrence {
+            run_id,
+            action_id,
+            kind,
+            due_at,
+            state,
+            reason,
+            reason_code,
+            started_at,
+            finished_at,
+            not_before,
+            attempts,
+            usage,
+            cost_micros,
+            score,
+            ..
+        } = occurrence;
+        Self {
+            run_id,
+            action_id,
+            kind,
+            due_at,
+            state,
+            reason,
+            reason_code,
+            started_at,
+            finished_at,
+            not_before,
+            attempts,
+            usage,
+            cost_micros,
+            score,
+        }
+    }
+}
+
+/// A run that was begun by hand.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StartedRun {
+    /// Follow it at `/runs/{run_id}/events`.
+    pub run_id: RunId,
+    pub action: ActionView,
+}
+
+/// Runs an action now, once. It is under way when this returns, and goes on without the caller.
+///
+/// # Errors
+/// 404 where there is none; 409 where its agent is paused or archived, it is not approved, or a run is live.
+pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
+    let action = load(cx, owner, id).await?.value;
+    let status = agents::load(cx, owner, action.agent_id).await?.value.status;
+    if status != AgentStatus::Active {
+        let message = match status {
+            AgentStatus::Archived => "the agent is archived: nothing of it runs",
+            _ => "the agent is paused: nothing of it runs before it is active again",
+        };
+        return Err(Error::conflict_with("agent_not_active", message, &ActionView::from(action)));
+    }
+    let run_id = RunId::from_uuid(cx.clock.uuid());
+    let action = apply(cx, owner, id, Command::Run { run: run_id }).await?.value;
+    Ok(StartedRun { run_id, action: action.into() })
+}
+
+/// The record by which a run of `action` can be followed.
+#[must_use]
+pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
+    Run {
+        run_id,
+        kind: RunKind::Action,
+        state: RunState::Running,
+        agent_id: Some(action.agent_id),
+        chat_id: None,
+        action_id: Some(action.id),
+        created_at: now,
+        finished_at: None,
+        lease_until: stream::lease_from(now),
+        message: String::new(),
+        proposals: Vec::new(),
+        agent_draft: None,
+        usage: Usage::default(),
+        cost_micros: 0,
+        error: None,
+        prefix_hash: None,
+    }
+}
+
+/// Ends the record of a run whose occurrence was cancelled, and tells its executor, if it has one, to stop. Who follows the
+/// run sees it end at once.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
+    let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
+    cx.store.request_cancel(owner, run, cx.clock.now()).await?;
+    for _ in 0..edit::TRIES {
+        let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
+        if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
+            return Ok(());
+        }
+        let mut ended = found.value;
+        ended.state = RunState::Cancelled;
+        ended.finished_at = Some(cx.clock.now());
+        let last = cx.store.last_event_id(owner, run).await?;
+        let writes = stream::end_writes(owner, &ended, found.version, last + 1)?;
+        if cx.store.transact(writes).await?.done() {
+            return Ok(());
+        }
+    }
+    // Its executor writes faster than this: it lives, and looks for the request to stop twice a second.
+    Ok(())
+}
+
+/// Newest first.
+///
+/// # Errors
+/// 404 where there is no such action, 400 for a limit or cursor that is none.
+pub async fn occurrences(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    query: &PageQuery,
+) -> Result<Page<OccurrenceView>> {
+    load(cx, owner, id).await?;
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.occurrences(owner, id, after.as_deref(), limit, Order::Newest).await }.boxed()
+    };
+    let found = page::filtered(owner, &format!("runs of {id}"), query, read, |_| true).await?;
+    Ok(found.map(|occurrence| occurrence.value.into()))
+}
+
+/// # Errors
+/// 404 where the action has no such run.
+pub async fn occurrence(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<OccurrenceView> {
+    let found = cx.store.occurrence(owner, id, run).await?.ok_or(Error::NotFound("run"))?;
+    Ok(found.value.into())
+}
+
+/// # Errors
+/// 404 where the action has no such run.
+pub async fn outputs(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<Page<RunOutput>> {
+    occurrence(cx, owner, id, run).await?;
+    let data = cx.store.run_outputs(owner, run).await?;
+    Ok(Page { data, next_cursor: None, has_more: false })
+}
+
+/// What became of the due time in the minute of `at`; without it, of the newest one.
+///
+/// # Errors
+/// 404 where there is no such action.
+pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
+    let action = load(cx, owner, id).await?.value;
+    let (at, occurrence) = match at {
+        Some(at) => (at, occurrence_at(cx, owner, id, at).await?),
+        None => {
+            let found = cx.store.occurrences(owner, id, None, 1, Order::Newest).await?;
+            let newest = found.items.into_iter().next().map(|(_, occurrence)| occurrence.value);
+            let at = newest.as_ref().map(|newest| newest.due_at).or(action.next_due);
+            (at.unwrap_or_else(|| cx.clock.now()), newest)
+        }
+    };
+    Ok(explain(&action, occurrence.as_ref(), at, cx.clock.now()))
+}
+
+/// The occurrence in the minute of `at`: that of `at` itself, else that of the schedule, else any.
+async fn occurrence_at(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
+    let minute = at.as_second().div_euclid(60) * 60;
+    // Ids begin with their instant in milliseconds: this one sorts before all of the minute.
+    let millis = u128::try_from(minute).unwrap_or(0) * 1_000;
+    let before = keys::occurrence(owner, id, RunId::from_uuid(Uuid::from_u128(millis << 80))).sk;
+    let found = cx.store.occurrences(owner, id, Some(&before), 20, Order::Oldest).await?;
+    let in_minute = |occurrence: &Occurrence| (minute..minute + 60).contains(&occurrence.due_at.as_second());
+    let rank = |occurrence: &Occurrence| (occurrence.due_at != at, occurrence.kind == OccurrenceKind::Manual);
+    let occurrences = found.items.into_iter().map(|(_, occurrence)| occurrence.value);
+    Ok(occurrences.filter(in_minute).min_by_key(rank))
+}

@@ -1,0 +1,58 @@
+//! When a schedule would fire, before anybody approves it.
+
+use domain::schedule::ScheduleInput;
+use domain::validate::FieldErrors;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+
+/// The most fire times that one preview shows.
+const MAX_COUNT: usize = 100;
+
+/// What it takes to look ahead.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct Preview {
+    pub schedule: ScheduleInput,
+    /// Only fire times after this; what `every` counts from as well. Now if not given.
+    #[serde(default)]
+    pub from: Option<Timestamp>,
+    /// How many, 1 to 100. Default 5.
+    #[serde(default = "five")]
+    #[schema(minimum = 1, maximum = 100)]
+    pub count: usize,
+}
+
+fn five() -> usize {
+    5
+}
+
+/// When a schedule fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FireTimes {
+    /// Fewer than asked for where the schedule ends.
+    pub fire_times: Vec<Timestamp>,
+    /// The schedule in words.
+    #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
+    pub schedule_text: String,
+}
+
+/// # Errors
+/// 400 with everything that is wrong with the schedule or the count.
+pub fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
+    let Preview { schedule, from, count } = input;
+    let mut errors = FieldErrors::default();
+    let schedule = errors.nest("schedule", schedule.validate());
+    if !(1..=MAX_COUNT).contains(&count) {
+        errors.add("count", format!("must be 1 to {MAX_COUNT}, is {count}"));
+    }
+    let Some(schedule) = errors.into_result(schedule)? else {
+        return Err(Error::internal("an error was lost"));
+    };
+    let from = from.unwrap_or_else(|| cx.clock.now());
+    // As an approval would anchor it: in whole seconds.
+    let anchor = Timestamp::from_second(from.as_second()).unwrap_or(from);
+    Ok(FireTimes { fire_times: schedule.fire_times(anchor, from, count), schedule_text: schedule.describe() })
+}

@@ -1,0 +1,76 @@
+//! Metrics, as CloudWatch reads them out of a log: one line of JSON in its embedded metric format.
+//!
+//! No owner is ever a dimension: metrics are about the installation.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// The namespace of all our metrics.
+pub const NAMESPACE: &str = "Lamplighter";
+
+/// Whether somebody reads them: on Lambda standard output is a log, elsewhere it is a person's terminal.
+static COLLECTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on metrics are written to standard output.
+pub(crate) fn collect() {
+    COLLECTED.store(true, Ordering::Relaxed);
+}
+
+/// One figure: its name, its unit as CloudWatch names it, its value.
+pub type Metric = (&'static str, &'static str, i64);
+
+/// Writes the figures of `function`, where somebody reads them.
+pub fn emit(function: &'static str, at: Timestamp, metrics: &[Metric]) {
+    if COLLECTED.load(Ordering::Relaxed) {
+        println!("{}", line(function, at, metrics));
+    }
+}
+
+fn line(function: &str, at: Timestamp, metrics: &[Metric]) -> Value {
+    let names: Vec<Value> =
+        metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit})).collect();
+    let mut line = Map::new();
+    line.insert(
+        "_aws".to_owned(),
+        json!({
+            "Timestamp": at.as_millisecond(),
+            "CloudWatchMetrics": [
+                {"Namespace": NAMESPACE, "Dimensions": [["Function"]], "Metrics": names},
+            ],
+        }),
+    );
+    line.insert("Function".to_owned(), json!(function));
+    line.extend(metrics.iter().map(|(name, _, value)| ((*name).to_owned(), json!(value))));
+    Value::Object(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_form_that_cloudwatch_reads() {
+        let at = Timestamp::from_millisecond(1_795_251_600_123).unwrap();
+        assert_eq!(
+            line("schedule-sweep", at, &[("FireLagMs", "Milliseconds", 41), ("Dispatched", "Count", 2)]),
+            json!({
+                "_aws": {
+                    "Timestamp": 1_795_251_600_123_i64,
+                    "CloudWatchMetrics": [{
+                        "Namespace": "Lamplighter",
+                        "Dimensions": [["Function"]],
+                        "Metrics": [
+                            {"Name": "FireLagMs", "Unit": "Milliseconds"},
+                            {"Name": "Dispatched", "Unit": "Count"},
+                        ],
+                    }],
+                },
+                "Function": "schedule-sweep",
+                "FireLagMs": 41,
+                "Dispatched": 2,
+            })
+        );
+    }
+}
