@@ -1,4 +1,4 @@
-"""Alarms, the dashboard and the metric of our own: metrics that exist, of resources that exist, heard by somebody."""
+"""Alarms and the dashboard: metrics that exist, of resources that exist, heard by somebody."""
 
 import json
 import re
@@ -33,7 +33,6 @@ METRICS = {
     "AWS/DynamoDB": TABLE,
     "AWS/Events": EVENTS,
 }
-OURS = "Lamplighter/${AWS::StackName}"
 # What a dimension's value may refer to.
 VALUES = {
     "QueueName": {"${Queue.QueueName}", "${DeadLetters.QueueName}"},
@@ -54,21 +53,15 @@ WATCHED = {
     ("AWS/DynamoDB", "ReadThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "WriteThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "ReadThrottleEvents", "due"): ">",
-    (OURS, "FireLag", ""): ">",
+    ("Lamplighter", "FireLagMs", "schedule-sweep"): ">",
 }
 
 
 def wrong(stack: Stack, repo: Repo, namespace: str, metric: str, dimensions: dict[str, str]) -> Iterator[str]:
     """What is wrong with one metric, if anything."""
-    if namespace == OURS:
-        made = {
-            t["MetricName"]
-            for f in stack.of("AWS::Logs::MetricFilter").values()
-            for t in f["MetricTransformations"]
-            if sub(t["MetricNamespace"]) == OURS
-        }
-        if metric not in made or dimensions:
-            yield f"no filter makes {metric} with {dimensions}"
+    if namespace == repo.namespace:
+        if metric not in repo.metrics.get(dimensions.get("Function", ""), ()) or set(dimensions) != {"Function"}:
+            yield f"no function writes {metric} with {dimensions}"
         return
     if metric not in METRICS.get(namespace, {}):
         yield f"{namespace} has no metric {metric}"
@@ -140,20 +133,6 @@ def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
     for subscription in stack.of("AWS::SNS::Subscription").values():
         if target(subscription["TopicArn"]) != "Alarms":
             yield f"the subscription is to {subscription['TopicArn']}"
-
-
-@rule
-def fire_lag_is_what_the_executor_logs(stack: Stack, repo: Repo) -> Iterator[str]:
-    for name, each in stack.of("AWS::Logs::MetricFilter").items():
-        if sub(each["LogGroupName"]) != "${ScheduledExecutorLogs}":
-            yield f"{name}: reads {sub(each['LogGroupName'])}"
-        found = re.fullmatch(r"\{ \$\.(\w+) >= 0 \}", each["FilterPattern"])
-        field = found[1] if found else None
-        for transformation in each["MetricTransformations"]:
-            if field is None or transformation["MetricValue"] != f"$.{field}":
-                yield f"{name}: matches {each['FilterPattern']} and takes {transformation['MetricValue']}"
-        if field not in repo.log_fields and "scheduled-executor" not in repo.pending:
-            yield f"{name}: reads the field {field}, and no code logs it"
 
 
 @rule

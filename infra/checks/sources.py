@@ -9,15 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # Functions that the template is ahead of: their folder, or some of their routes, are still to come. Empty when whole.
-PENDING: set[str] = {
-    "agents",
-    "agent-chat",
-    "action-define",
-    "account",
-    "authorizer",
-    "schedule-sweep",
-    "scheduled-executor",
-}
+PENDING: set[str] = {"agents", "agent-chat", "account", "authorizer", "scheduled-executor"}
 
 
 def one(pattern: str, text: str, what: str) -> str:
@@ -132,10 +124,15 @@ class Repo:
         return int(found[2]) * {"secs": 1, "mins": 60}[found[1]] if found else None
 
     @cached_property
-    def log_fields(self) -> set[str]:
-        """Names of numbers that log lines carry and metrics are made of."""
+    def namespace(self) -> str:
+        return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
+
+    @cached_property
+    def metrics(self) -> dict[str, set[str]]:
+        """The figures that each function writes."""
         return {
-            name
-            for path in [*self.root.glob("shared/src/**/*.rs"), *self.root.glob("functions/*/src/**/*.rs")]
-            for name in re.findall(r"\b(\w+_ms)\b\s*[=,]", path.read_text())
+            name: set(re.findall(r'\("(\w+)", "(?:Milliseconds|Count)",', source.read_text()))
+            for source in self.root.glob("functions/*/src/lib.rs")
+            if "metrics::emit(FUNCTION.name" in source.read_text()
+            for name in [source.parts[-3]]
         }

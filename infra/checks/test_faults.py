@@ -162,6 +162,7 @@ fault(
     "two names for one place",
     "siblings_share_a_parameter_name",
     partial(rename, path="/actions/{action_id}/why", to="/actions/{id}/why"),
+    "routes_are_those_of_the_document",
 )
 f = partial(fault, rule="streaming_functions_stream")
 f("a stream that is buffered", plant=method("post", "/agents/{agent_id}/chat", "uri", {"Fn::Sub": URI}))
@@ -393,25 +394,20 @@ f("silence that is no alarm", plant=put("SweepSilentAlarm/Properties/TreatMissin
 f("an alarm the wrong way round", plant=put("SweepSilentAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"))
 f("an alarm that nobody hears", plant=put("FireLagAlarm/Properties/AlarmActions", []))
 f("an alarm that is missing", plant=put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}))
-f("a metric of another namespace", plant=put("FireLagAlarm/Properties/Namespace", "Lamplighter"))
+f("a metric of another namespace", plant=put("FireLagAlarm/Properties/Namespace", "AWS/Lamplighter"))
 f("errors by their average", plant=put("ExecutorErrorsAlarm/Properties/Statistic", "SampleCount"))
+f("a metric of ours under another name", plant=put("FireLagAlarm/Properties/MetricName", "FireLag"))
+fault(
+    "a metric that no code writes any more",
+    "alarms_watch_what_exists",
+    lambda s, r: r.metrics["schedule-sweep"].discard("FireLagMs"),
+    "the_dashboard_shows_what_exists",
+)
 f = partial(fault, rule="alarms_can_be_sent")
 f("a topic with AWS's key", plant=put("Alarms/Properties/KmsMasterKeyId", "alias/aws/sns"))
 f(
     "a topic that CloudWatch may not use",
     plant=put("AlarmsPolicy/Properties/PolicyDocument/Statement/0/Principal/Service", "events.amazonaws.com"),
-)
-f = partial(fault, rule="fire_lag_is_what_the_executor_logs")
-f("a filter of another field", plant=put("FireLag/Properties/MetricTransformations/0/MetricValue", "$.lag_ms"))
-f("a filter of another function's logs", plant=put("FireLag/Properties/LogGroupName", {"Ref": "AgentsLogs"}))
-f(
-    "a field that no code logs",
-    plant=lambda s, r: (
-        r.pending.discard("scheduled-executor"),
-        r.folders.add("scheduled-executor"),
-        r.names.add("scheduled-executor"),
-        attribute("log_fields", set())(s, r),
-    ),
 )
 f = partial(fault, rule="the_dashboard_shows_what_exists")
 
