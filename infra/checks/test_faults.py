@@ -173,12 +173,12 @@ f("a code that streams and an event that does not", plant=lambda s, r: r.streami
 f("an integration by GET", plant=method("get", "/health", "httpMethod", "GET"))
 f("an integration that is no proxy", plant=method("get", "/health", "type", "aws"))
 f = partial(fault, rule="only_open_routes_are_open")
-f("a route without the authorizer", plant=method("get", "/account", "security", [{"NONE": []}], integration=False))
+f("a route without the authorizer", plant=method("get", "/usage", "security", [{"NONE": []}], integration=False))
 f(
     "a health check behind the authorizer",
     plant=method("get", "/health", "security", [{"Bearer": []}], integration=False),
 )
-f("a route without security", plant=method("get", "/account", "security", GONE, integration=False))
+f("a route without security", plant=method("get", "/usage", "security", GONE, integration=False))
 SCHEME = "Api/Properties/Body/components/securitySchemes/Bearer/x-amazon-apigateway-authorizer"
 f = partial(fault, rule="the_authorizer_is_ours")
 f("an authorizer that is asked by another header", plant=put(f"{SCHEME}/identitySource", "method.request.header.Auth"))
