@@ -1,5 +1,6 @@
 //! The platform on one machine: the engines that stand in for AWS, and what runs the functions on them.
 
+pub mod demo;
 pub mod engines;
 pub mod home;
 pub mod platform;

@@ -1,0 +1,139 @@
+//! What a request asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Which part of Lamplighter asks, by a marker in the system text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scene {
+    Setup,
+    Chat,
+    Run,
+    Check,
+    Other,
+}
+
+const MARKERS: [(&str, Scene); 4] = [
+    ("<lamplighter:setup>", Scene::Setup),
+    ("<lamplighter:check>", Scene::Check),
+    ("<lamplighter:run>", Scene::Run),
+    ("<lamplighter:chat>", Scene::Chat),
+];
+
+/// A request, as far as the rules look at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    pub scene: Scene,
+    /// Names of the tools that may be called.
+    pub tools: BTreeSet<String>,
+    /// What the person has said, oldest first.
+    pub said: Vec<String>,
+    /// How often the assistant has spoken.
+    pub spoken: usize,
+    /// What came back from the tools that were called last, if nothing was said since: name and content.
+    pub results: Vec<(String, String)>,
+}
+
+impl Ask {
+    /// `body` is a request that [`shared::models::strict::check`] takes.
+    pub fn read(body: &Value) -> Self {
+        let system = texts(&body["system"]).join("\n");
+        let scene =
+            MARKERS.iter().find(|(marker, _)| system.contains(marker)).map_or(Scene::Other, |(_, s)| *s);
+        let forbidden = body["tool_choice"]["type"] == "none";
+        let tools = items(&body["tools"]).iter().filter_map(|tool| tool["name"].as_str());
+        let mut ask = Self {
+            scene,
+            tools: tools.filter(|_| !forbidden).map(str::to_owned).collect(),
+            said: Vec::new(),
+            spoken: 0,
+            results: Vec::new(),
+        };
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        for message in items(&body["messages"]) {
+            let text = texts(&message["content"]).join("\n");
+            if message["role"] == "assistant" {
+                ask.spoken += usize::from(!text.is_empty());
+                for block in items(&message["content"]) {
+                    if let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) {
+                        names.insert(id, name);
+                    }
+                }
+                continue;
+            }
+            let results = items(&message["content"]).iter().filter(|block| block["type"] == "tool_result");
+            let named = |block: &Value| {
+                let name = names.get(block["tool_use_id"].as_str().unwrap_or_default()).copied();
+                (name.unwrap_or_default().to_owned(), texts(&block["content"]).join("\n"))
+            };
+            ask.results = if text.is_empty() { results.map(named).collect() } else { Vec::new() };
+            if !text.is_empty() {
+                ask.said.push(text);
+            }
+        }
+        ask
+    }
+
+    pub fn last(&self) -> &str {
+        self.said.last().map_or("", String::as_str)
+    }
+
+    pub fn offers(&self, tool: &str) -> bool {
+        self.tools.contains(tool)
+    }
+}
+
+/// A text, or the texts of text blocks.
+fn texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        blocks => items(blocks).iter().filter_map(|block| block["text"].as_str()).collect(),
+    }
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_whatever_its_form() {
+        let call = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+        let body = json!({
+            "system": [{"type": "text", "text": "rules"}, {"type": "text", "text": "<lamplighter:chat>"}],
+            "tools": [{"name": "query_actions"}],
+            "messages": [
+                {"role": "user", "content": "one"},
+                {"role": "assistant", "content": [{"type": "text", "text": "Let me look."}, call("a", "query_actions")]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "[]"}]},
+            ],
+        });
+        let expected = Ask {
+            scene: Scene::Chat,
+            tools: ["query_actions".to_owned()].into(),
+            said: vec!["one".into()],
+            spoken: 1,
+            results: vec![("query_actions".into(), "[]".into())],
+        };
+        assert_eq!(Ask::read(&body), expected);
+        let mut later = body.clone();
+        later["tool_choice"] = json!({"type": "none"});
+        later["system"] = "<lamplighter:setup>".into();
+        let said = json!({"role": "user", "content": [{"type": "text", "text": "two"}]});
+        later["messages"].as_array_mut().unwrap().push(said);
+        let expected = Ask {
+            scene: Scene::Setup,
+            tools: BTreeSet::new(),
+            said: vec!["one".into(), "two".into()],
+            results: vec![],
+            ..expected
+        };
+        assert_eq!(Ask::read(&later), expected);
+    }
+}

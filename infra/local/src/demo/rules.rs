@@ -1,0 +1,260 @@
+//! What the demo answers.
+
+use domain::assets::AssetType;
+use serde_json::{Value, json};
+
+use super::ask::{Ask, Scene};
+use super::content;
+use super::intent::{self, Intent};
+
+/// An answer: some text, and perhaps one tool call after it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub text: String,
+    pub call: Option<(String, Value)>,
+}
+
+const DEMO: &str = "I am Lamplighter's demo model: I follow plain rules, and need no key. ";
+const QUESTIONS: [&str; 3] = [
+    "What do you want to achieve? Put it as \"A [type] agent that [does what]\".",
+    "How will you know that it is done, or that it works?",
+    "When are you aiming for: a date, a range of dates, or \"Ongoing\"?",
+];
+
+pub fn answer(ask: &Ask) -> Answer {
+    match ask.scene {
+        Scene::Setup => setup(ask),
+        Scene::Run => run(ask),
+        Scene::Check => text(check(ask.last()).to_string()),
+        Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
+    }
+}
+
+fn text(text: impl Into<String>) -> Answer {
+    Answer { text: text.into(), call: None }
+}
+
+/// The first thing that is said in a conversation says who speaks.
+fn introduced(ask: &Ask, mut answer: Answer) -> Answer {
+    if ask.spoken == 0 {
+        answer.text.insert_str(0, DEMO);
+    }
+    answer
+}
+
+fn setup(ask: &Ask) -> Answer {
+    if !ask.results.is_empty() {
+        return text("That is all I need. Look at the draft, change what you like, and create the agent.");
+    }
+    if let Some(question) = QUESTIONS.get(ask.spoken) {
+        return introduced(ask, text(*question));
+    }
+    // The first message opened the conversation; the answers follow it.
+    let said = |index: usize| ask.said.get(index).map_or("", |said| said.trim());
+    let goal = match said(1) {
+        goal if goal.to_lowercase().contains("agent that") => goal.to_owned(),
+        goal => format!("An assistant agent that takes care of this: {goal}"),
+    };
+    let title = title(&goal);
+    let timeline = if said(3).is_empty() { "Ongoing" } else { said(3) };
+    let instructions = format!("{goal}\nIt is a success when: {}", said(2));
+    let draft = json!({
+        "title": title, "goal": goal, "success_criteria": said(2), "timeline": timeline, "instructions": instructions,
+    });
+    if ask.offers("ready_to_create") {
+        return Answer { text: "I have what I need.".into(), call: Some(("ready_to_create".into(), draft)) };
+    }
+    text(format!(
+        "READY_TO_CREATE\n---\nTITLE: {title}\nGOAL: {goal}\nSUCCESS_CRITERIA: {}\nTIMELINE: {timeline}\nINSTRUCTIONS: \
+         {instructions}",
+        said(2)
+    ))
+}
+
+/// "A research agent that watches prices" is called "Research agent".
+fn title(goal: &str) -> String {
+    let lower = goal.to_lowercase();
+    // Lower-casing can move bytes; a name is only cut where both texts agree.
+    let end = lower.find("agent that").map(|at| at + "agent".len()).filter(|end| goal.is_char_boundary(*end));
+    intent::subject(&goal[..end.unwrap_or(goal.len())])
+}
+
+fn chat(ask: &Ask) -> Answer {
+    if let Some((name, result)) = ask.results.first() {
+        return text(after(name, result));
+    }
+    let said = ask.last();
+    let subject = intent::subject(said);
+    match intent::intent(said) {
+        Intent::ListActions if ask.offers("query_actions") => {
+            Answer { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
+        }
+        Intent::ListActions => text("Let me look.\n\nUSE_TOOL: query_actions"),
+        Intent::Create => {
+            let asset_type = intent::asset_type(said);
+            let content = content::of(asset_type, &subject, said, &[]);
+            let description = format!("What was asked for in the chat: {subject}");
+            let asset = json!({"title": subject, "description": description, "asset_type": asset_type, "content": content});
+            deliver(ask, "generate_asset", &format!("Here it is: {subject}."), asset)
+        }
+        Intent::Schedule => {
+            let mut action = json!({
+                "title": subject,
+                "description": format!("Does this when it is due: {subject}"),
+                "priority": "medium",
+                "task_config": {
+                    "instructions": said.trim(),
+                    "expected_output": format!("A summary, the main points and the next steps about: {subject}"),
+                },
+            });
+            if let Some(schedule) = intent::schedule(said) {
+                action["schedule"] = schedule;
+            }
+            let words = format!("I propose this as an action: {subject}. It runs once you have approved it.");
+            deliver(ask, "generate_actions", &words, json!({"actions": [action]}))
+        }
+        Intent::Talk => text(
+            "Ask me to write, draft or create something, and you get it at once; ask me to do something every day or every \
+             week, and I propose an action; ask what is scheduled, and I look it up.",
+        ),
+    }
+}
+
+/// By the tool where it is offered, else by the signal.
+fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> Answer {
+    if ask.offers(tool) {
+        return Answer { text: words.into(), call: Some((tool.into(), payload)) };
+    }
+    text(format!("{words}\n\n{}\n---\n{payload}", tool.to_uppercase()))
+}
+
+/// What is said once a tool has answered.
+fn after(name: &str, result: &str) -> String {
+    match name {
+        "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
+        "generate_actions" => {
+            "It waits for you as a proposal. Approve it, and it runs when it is due.".into()
+        }
+        "query_actions" => {
+            let titles = titles(&serde_json::from_str(result).unwrap_or(Value::Null));
+            match &titles[..] {
+                [] => "Nothing is scheduled, and no action is defined.".into(),
+                [one] => format!("There is one action: {one}."),
+                many => format!("There are {} actions:\n\n- {}", many.len(), many.join("\n- ")),
+            }
+        }
+        _ => format!("This is what I found:\n\n{result}"),
+    }
+}
+
+/// The titles in a list, wherever in the result it is.
+fn titles(result: &Value) -> Vec<String> {
+    match result {
+        Value::Array(items) => items
+            .iter()
+            .filter_map(|item| {
+                let state = item["state"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
+                Some(format!("{}{state}", item["title"].as_str()?))
+            })
+            .collect(),
+        Value::Object(fields) => {
+            fields.values().find(|value| value.is_array()).map(titles).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn run(ask: &Ask) -> Answer {
+    if ask.results.iter().any(|(name, _)| name == "save_output") {
+        return text("The output is saved.");
+    }
+    let said = ask.said.join("\n");
+    let (instructions, expected) = split_task(&said);
+    let subject = intent::subject(instructions);
+    let content = content::of(AssetType::Document, &subject, instructions, &points(expected));
+    if ask.offers("save_output") {
+        let output = json!({"title": subject, "content": content, "asset_type": "document"});
+        return Answer {
+            text: "I have written what was asked for.".into(),
+            call: Some(("save_output".into(), output)),
+        };
+    }
+    text(content)
+}
+
+/// The instructions and the expected output: in their tags, or after their headings, or all is instructions.
+fn split_task(text: &str) -> (&str, &str) {
+    if let Some(expected) = tagged(text, "expected_output") {
+        let before = || text.split("<expected_output>").next().unwrap_or_default().trim();
+        return (tagged(text, "instructions").unwrap_or_else(before), expected);
+    }
+    let lower = text.to_ascii_lowercase();
+    let heading = |words: &str| lower.find(words).map(|at| (at, at + words.len()));
+    let Some((at, end)) = heading("expected output").or_else(|| heading("expected_output")) else {
+        return (text.trim(), "");
+    };
+    let marks = |c: char| c.is_whitespace() || matches!(c, ':' | '#' | '*');
+    let instructions = match heading("instructions:") {
+        Some((_, begin)) if begin < at => &text[begin..at],
+        _ => &text[..at],
+    };
+    (instructions.trim_matches(marks), text[end..].trim_matches(marks))
+}
+
+fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let begin = text.find(&format!("<{tag}>"))? + tag.len() + 2;
+    let end = begin + text[begin..].find(&format!("</{tag}>"))?;
+    Some(text[begin..end].trim())
+}
+
+/// What an output should hold, piece by piece.
+fn points(expected: &str) -> Vec<String> {
+    expected
+        .split(['\n', ',', ';', '.'])
+        .flat_map(|part| part.split(" and "))
+        .map(|part| part.trim().trim_start_matches(['-', '*', '#', ' ']).to_owned())
+        .filter(|part| part.chars().any(char::is_alphabetic))
+        .take(12)
+        .collect()
+}
+
+/// Judges `<output>` against `<expected_output>`: an empty output is worth nothing, else each point whose words are in it
+/// counts.
+fn check(text: &str) -> Value {
+    let output = tagged(text, "output").unwrap_or_else(|| after_heading(text, "output:"));
+    if output.is_empty() {
+        return json!({"score": 0, "meets": false, "missing": ["the output is empty"]});
+    }
+    let known = intent::words(output);
+    let there = |point: &String| {
+        let words = intent::words(point);
+        let long = words.iter().filter(|word| word.chars().count() > 3);
+        long.clone().count() == 0
+            || long.clone().filter(|word| known.contains(word)).count() * 2 >= long.count()
+    };
+    let expected = split_task(text).1;
+    // After headings the output may follow what was expected.
+    let expected = expected.split("<output>").next().unwrap_or_default();
+    let points = points(expected.split("\nOutput:").next().unwrap_or_default());
+    let missing: Vec<&String> = points.iter().filter(|point| !there(point)).collect();
+    let score = match points.len() {
+        0 => 90,
+        all => 40 + 60 * (all - missing.len()) / all,
+    };
+    json!({"score": score, "meets": score >= 70, "missing": missing})
+}
+
+/// What follows the last line that begins with `heading`.
+fn after_heading<'a>(text: &'a str, heading: &str) -> &'a str {
+    let lower = text.to_ascii_lowercase();
+    let at = lower
+        .match_indices(heading)
+        .map(|(at, _)| at)
+        .filter(|&at| at == 0 || lower[..at].ends_with('\n'))
+        .last();
+    at.map_or_else(|| text.trim(), |at| text[at + heading.len()..].trim())
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

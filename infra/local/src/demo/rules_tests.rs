@@ -1,0 +1,164 @@
+use domain::chats::signals::{Deliverable, Reply};
+use domain::tools::Tool;
+
+use super::*;
+
+fn ask(scene: Scene, tools: &[&str], said: &[&str]) -> Ask {
+    Ask {
+        scene,
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        said: said.iter().map(|said| (*said).to_owned()).collect(),
+        spoken: said.len().saturating_sub(1),
+        results: Vec::new(),
+    }
+}
+
+const SETUP: [&str; 4] = ["Hello", "A research agent that watches prices", "I get a report", "Ongoing"];
+
+#[test]
+fn the_setup_asks_three_questions_and_then_signals() {
+    let turn = |said: &[&str], tools: &[&str]| answer(&ask(Scene::Setup, tools, said));
+    assert_eq!(turn(&SETUP[..1], &[]).text, format!("{DEMO}{}", QUESTIONS[0]));
+    assert_eq!(turn(&SETUP[..2], &[]).text, QUESTIONS[1]);
+    assert_eq!(turn(&SETUP[..3], &[]).text, QUESTIONS[2]);
+    // By the signal.
+    let reply = Reply::parse(&turn(&SETUP, &[]).text);
+    let [Deliverable::ReadyToCreate(by_signal)] = &reply.deliverables[..] else { panic!("{reply:?}") };
+    assert_eq!(reply.text, "");
+    assert_eq!(by_signal.name, "Research agent");
+    assert_eq!(by_signal.goal, SETUP[1]);
+    assert_eq!((by_signal.success_criteria.as_str(), by_signal.timeline.as_str()), (SETUP[2], SETUP[3]));
+    // By the tool, to the same end.
+    let (name, input) = turn(&SETUP, &["ready_to_create"]).call.unwrap();
+    assert_eq!(
+        Deliverable::from_tool_call(&name, &input),
+        Some(Deliverable::ReadyToCreate(by_signal.clone()))
+    );
+    let after =
+        Ask { results: vec![("ready_to_create".into(), "ok".into())], ..ask(Scene::Setup, &[], &SETUP) };
+    assert!(answer(&after).call.is_none());
+    // A goal that is not framed becomes so, and what is blank still makes a draft.
+    let reply = Reply::parse(&turn(&["Hi", "watch İstanbul prices", "r", " "], &[]).text);
+    let [Deliverable::ReadyToCreate(draft)] = &reply.deliverables[..] else { panic!("{reply:?}") };
+    assert_eq!(draft.goal, "An assistant agent that takes care of this: watch İstanbul prices");
+    assert_eq!(draft.timeline, "Ongoing");
+}
+
+/// What the chat delivers to `said`, by the tool and by the signal: the same.
+fn delivered(said: &str) -> Deliverable {
+    let offered = ["generate_asset", "generate_actions"];
+    let by_tool = answer(&ask(Scene::Chat, &offered, &["Hello", said]));
+    let (name, input) = by_tool.call.expect(said);
+    // What is called is what the registry takes.
+    Tool::from_name(&name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
+    let by_signal = Reply::parse(&answer(&ask(Scene::Chat, &[], &["Hello", said])).text);
+    let deliverable = Deliverable::from_tool_call(&name, &input).unwrap();
+    assert_eq!(by_signal.deliverables, std::slice::from_ref(&deliverable));
+    assert_eq!(by_signal.text.trim(), by_tool.text);
+    deliverable
+}
+
+#[test]
+fn what_is_to_be_written_is_an_asset_with_its_whole_content() {
+    for (said, asset_type, title, part) in [
+        ("Write a report about lamps", AssetType::Document, "Report about lamps", "## Next steps"),
+        (
+            "Draft an email to Ann about lamps.",
+            AssetType::Email,
+            "Email to Ann about lamps",
+            "Subject: Email to Ann",
+        ),
+        ("Create a prompt for reviews", AssetType::Prompt, "Prompt for reviews", "Rules:"),
+        ("Write a script that says \"hi\"", AssetType::Code, "Script that says \"hi\"", "says \\\"hi\\\"\""),
+    ] {
+        let Deliverable::Asset(asset) = delivered(said) else { panic!("{said}") };
+        assert_eq!((asset.asset_type, asset.title.as_str()), (asset_type, title));
+        assert!(asset.content.contains(part), "{}", asset.content);
+    }
+}
+
+#[test]
+fn what_is_to_be_done_later_is_an_action() {
+    for (said, title, schedule) in [
+        (
+            "Write a report about lamps every day at 7",
+            "Report about lamps every day at 7",
+            Some(json!({"cron": "0 7 * * *"})),
+        ),
+        ("Remind me to water the plants", "Water the plants", None),
+    ] {
+        let Deliverable::Actions { actions } = delivered(said) else { panic!("{said}") };
+        assert_eq!(actions.len(), 1);
+        assert_eq!((actions[0].title.as_str(), &actions[0].schedule), (title, &schedule));
+        assert_eq!(actions[0].task_config.instructions, said);
+    }
+}
+
+#[test]
+fn what_there_is_is_looked_up_and_summed_up() {
+    let question = ask(Scene::Chat, &["query_actions"], &["Hello", "What is scheduled?"]);
+    assert_eq!(answer(&question).call, Some(("query_actions".into(), json!({}))));
+    let signalled = Reply::parse(&answer(&ask(Scene::Chat, &[], &["What is scheduled?"])).text);
+    assert!(
+        matches!(&signalled.deliverables[..], [Deliverable::UseTool { name, .. }] if name == "query_actions")
+    );
+    let check = |result: &str, words: &str| {
+        let after = Ask { results: vec![("query_actions".into(), result.into())], ..question.clone() };
+        assert_eq!(answer(&after), text(words), "{result}");
+    };
+    check("[]", "Nothing is scheduled, and no action is defined.");
+    check("broken", "Nothing is scheduled, and no action is defined.");
+    check(
+        r#"{"actions": [{"title": "Report", "state": "scheduled"}]}"#,
+        "There is one action: Report (scheduled).",
+    );
+    check(
+        r#"[{"title": "A"}, {"title": "B", "state": "paused"}]"#,
+        "There are 2 actions:\n\n- A\n- B (paused)",
+    );
+}
+
+#[test]
+fn it_says_once_that_it_is_a_demo() {
+    let first = answer(&ask(Scene::Chat, &[], &["Hello"]));
+    assert!(first.text.starts_with("I am Lamplighter's demo model"), "{}", first.text);
+    let second = answer(&ask(Scene::Chat, &[], &["Hello", "How are you?"]));
+    assert!(!second.text.contains("demo") && !second.text.is_empty(), "{}", second.text);
+}
+
+#[test]
+fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
+    let check_of = |expected: &str, output: &str| {
+        let said = format!("<expected_output>{expected}</expected_output>\n<output>{output}</output>");
+        serde_json::from_str::<Value>(&answer(&ask(Scene::Check, &[], &[&said])).text).unwrap()
+    };
+    let expected = "A summary, three risks and a recommendation";
+    for task in [
+        format!(
+            "<instructions>Write about lamps.</instructions><expected_output>{expected}</expected_output>"
+        ),
+        format!("Instructions: Write about lamps.\n\nExpected output: {expected}"),
+        format!("Write about lamps.\n## Expected output\n{expected}"),
+    ] {
+        let content = answer(&ask(Scene::Run, &[], &[&task])).text;
+        let (name, input) = answer(&ask(Scene::Run, &["save_output"], &[&task])).call.unwrap();
+        Tool::from_name(&name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!((name.as_str(), input["content"].as_str()), ("save_output", Some(content.as_str())));
+        assert!(content.contains("lamps") && content.contains("## Three risks"), "{content}");
+        assert_eq!(check_of(expected, &content), json!({"score": 100, "meets": true, "missing": []}));
+    }
+    let saved = Ask {
+        results: vec![("save_output".into(), "ok".into())],
+        ..ask(Scene::Run, &["save_output"], &["x"])
+    };
+    assert_eq!(answer(&saved), text("The output is saved."));
+    assert_eq!(
+        check_of(expected, " "),
+        json!({"score": 0, "meets": false, "missing": ["the output is empty"]})
+    );
+    assert_eq!(
+        check_of(expected, "A summary."),
+        json!({"score": 60, "meets": false, "missing": ["three risks", "a recommendation"]})
+    );
+    assert_eq!(check_of("", "Anything."), json!({"score": 90, "meets": true, "missing": []}));
+}
