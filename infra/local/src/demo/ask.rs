@@ -52,7 +52,7 @@ impl Ask {
         };
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         for message in items(&body["messages"]) {
-            let text = texts(&message["content"]).join("\n");
+            let text = without_view(&texts(&message["content"]).join("\n"));
             if message["role"] == "assistant" {
                 ask.spoken += usize::from(!text.is_empty());
                 for block in items(&message["content"]) {
@@ -82,6 +82,15 @@ impl Ask {
     pub fn offers(&self, tool: &str) -> bool {
         self.tools.contains(tool)
     }
+}
+
+/// What the person said, without what the platform shows the model beside it.
+fn without_view(text: &str) -> String {
+    let (before, after) = match (text.find("<in_view>"), text.find("</in_view>")) {
+        (Some(begin), Some(end)) if begin < end => (&text[..begin], &text[end + "</in_view>".len()..]),
+        _ => (text, ""),
+    };
+    format!("{before}{after}").trim().to_owned()
 }
 
 /// A text, or the texts of text blocks.
@@ -125,7 +134,9 @@ mod tests {
         let mut later = body.clone();
         later["tool_choice"] = json!({"type": "none"});
         later["system"] = "<lamplighter:setup>".into();
-        let said = json!({"role": "user", "content": [{"type": "text", "text": "two"}]});
+        let view = "<in_view>\nactions:\n</in_view>";
+        let said = json!({"role": "user", "content": [
+            {"type": "text", "text": view}, {"type": "text", "text": "two"}]});
         later["messages"].as_array_mut().unwrap().push(said);
         let expected = Ask {
             scene: Scene::Setup,

@@ -168,8 +168,8 @@ fn run(ask: &Ask) -> Answer {
     if ask.results.iter().any(|(name, _)| name == "save_output") {
         return text("The output is saved.");
     }
-    let said = ask.said.join("\n");
-    let (instructions, expected) = split_task(&said);
+    // What is said later asks for a better version of the same.
+    let (instructions, expected) = split_task(ask.said.first().map_or("", String::as_str));
     let subject = intent::subject(instructions);
     let content = content::of(AssetType::Document, &subject, instructions, &points(expected));
     if ask.offers("save_output") {
@@ -182,23 +182,44 @@ fn run(ask: &Ask) -> Answer {
     text(content)
 }
 
-/// The instructions and the expected output: in their tags, or after their headings, or all is instructions.
+/// The instructions and the expected output; a text without headings is all instructions.
 fn split_task(text: &str) -> (&str, &str) {
-    if let Some(expected) = tagged(text, "expected_output") {
-        let before = || text.split("<expected_output>").next().unwrap_or_default().trim();
-        return (tagged(text, "instructions").unwrap_or_else(before), expected);
+    let expected = section(text, "expected output").unwrap_or_default();
+    (section(text, "instructions").unwrap_or(text.trim()), expected)
+}
+
+/// What stands below the heading `# name`, or after `name:`, up to the next heading or tag.
+fn section<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut begin = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let plain = line.trim_start_matches(['#', '*', ' ']);
+        // Lower-cased in ASCII alone, so that no byte moves.
+        let heading = |name: &str| {
+            let lower = plain.to_ascii_lowercase();
+            let rest = lower.strip_prefix(name)?;
+            (plain.len() < line.len() || rest.starts_with(':')).then_some(rest.len())
+        };
+        match (begin, heading(name)) {
+            (None, Some(rest)) => begin = Some(at + line.len() - rest),
+            (Some(begin), _)
+                if line.starts_with("# ")
+                    || line.starts_with('<')
+                    || HEADINGS.iter().any(|h| heading(h).is_some()) =>
+            {
+                return Some(trimmed(&text[begin..at]));
+            }
+            _ => {}
+        }
+        at += line.len();
     }
-    let lower = text.to_ascii_lowercase();
-    let heading = |words: &str| lower.find(words).map(|at| (at, at + words.len()));
-    let Some((at, end)) = heading("expected output").or_else(|| heading("expected_output")) else {
-        return (text.trim(), "");
-    };
-    let marks = |c: char| c.is_whitespace() || matches!(c, ':' | '#' | '*');
-    let instructions = match heading("instructions:") {
-        Some((_, begin)) if begin < at => &text[begin..at],
-        _ => &text[..at],
-    };
-    (instructions.trim_matches(marks), text[end..].trim_matches(marks))
+    begin.map(|begin| trimmed(&text[begin..]))
+}
+
+const HEADINGS: [&str; 3] = ["expected output", "instructions", "output"];
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '*'))
 }
 
 fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
@@ -221,7 +242,7 @@ fn points(expected: &str) -> Vec<String> {
 /// Judges `<output>` against `<expected_output>`: an empty output is worth nothing, else each point whose words are in it
 /// counts.
 fn check(text: &str) -> Value {
-    let output = tagged(text, "output").unwrap_or_else(|| after_heading(text, "output:"));
+    let output = tagged(text, "output").or_else(|| section(text, "output")).unwrap_or_default();
     if output.is_empty() {
         return json!({"score": 0, "meets": false, "missing": ["the output is empty"]});
     }
@@ -232,27 +253,13 @@ fn check(text: &str) -> Value {
         long.clone().count() == 0
             || long.clone().filter(|word| known.contains(word)).count() * 2 >= long.count()
     };
-    let expected = split_task(text).1;
-    // After headings the output may follow what was expected.
-    let expected = expected.split("<output>").next().unwrap_or_default();
-    let points = points(expected.split("\nOutput:").next().unwrap_or_default());
+    let points = points(split_task(text).1);
     let missing: Vec<&String> = points.iter().filter(|point| !there(point)).collect();
     let score = match points.len() {
         0 => 90,
         all => 40 + 60 * (all - missing.len()) / all,
     };
     json!({"score": score, "meets": score >= 70, "missing": missing})
-}
-
-/// What follows the last line that begins with `heading`.
-fn after_heading<'a>(text: &'a str, heading: &str) -> &'a str {
-    let lower = text.to_ascii_lowercase();
-    let at = lower
-        .match_indices(heading)
-        .map(|(at, _)| at)
-        .filter(|&at| at == 0 || lower[..at].ends_with('\n'))
-        .last();
-    at.map_or_else(|| text.trim(), |at| text[at + heading.len()..].trim())
 }
 
 #[cfg(test)]

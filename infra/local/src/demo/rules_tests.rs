@@ -129,22 +129,24 @@ fn it_says_once_that_it_is_a_demo() {
 #[test]
 fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
     let check_of = |expected: &str, output: &str| {
-        let said = format!("<expected_output>{expected}</expected_output>\n<output>{output}</output>");
+        let said = format!(
+            "# Expected output\n{expected}\n\n# Instructions that were given\nWrite, and sign.\n\n<output>\n{output}\n</output>"
+        );
         serde_json::from_str::<Value>(&answer(&ask(Scene::Check, &[], &[&said])).text).unwrap()
     };
     let expected = "A summary, three risks and a recommendation";
     for task in [
         format!(
-            "<instructions>Write about lamps.</instructions><expected_output>{expected}</expected_output>"
+            "# Task: Lamps\nAbout lamps\n\n# Instructions\nWrite about lamps.\n\n# Expected output\n{expected}"
         ),
         format!("Instructions: Write about lamps.\n\nExpected output: {expected}"),
-        format!("Write about lamps.\n## Expected output\n{expected}"),
+        format!("**Expected output**: {expected}\n**Instructions**: Write about lamps."),
     ] {
         let content = answer(&ask(Scene::Run, &[], &[&task])).text;
         let (name, input) = answer(&ask(Scene::Run, &["save_output"], &[&task])).call.unwrap();
         Tool::from_name(&name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!((name.as_str(), input["content"].as_str()), ("save_output", Some(content.as_str())));
-        assert!(content.contains("lamps") && content.contains("## Three risks"), "{content}");
+        assert!(content.starts_with("# About lamps\n") && content.contains("## Three risks"), "{content}");
         assert_eq!(check_of(expected, &content), json!({"score": 100, "meets": true, "missing": []}));
     }
     let saved = Ask {
@@ -160,5 +162,11 @@ fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
         check_of(expected, "A summary."),
         json!({"score": 60, "meets": false, "missing": ["three risks", "a recommendation"]})
     );
+    let revised = ask(
+        Scene::Run,
+        &["save_output"],
+        &["Write about lamps.", "A check of the saved output found: it is short."],
+    );
+    assert_eq!(answer(&revised).call.unwrap().1["title"], "About lamps");
     assert_eq!(check_of("", "Anything."), json!({"score": 90, "meets": true, "missing": []}));
 }
