@@ -12,24 +12,21 @@ PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor"}
 # Who may do what with which bodies.
 BODIES = {
     "agents": {
-        "s3:GetObject": {"chats", "runs"},
-        "s3:PutObject": {"chats", "runs"},
+        "s3:GetObject": {"chats"},
+        "s3:PutObject": {"chats"},
         "s3:DeleteObject": {"assets", "chats", "proposals", "runs"},
     },
     "agent-chat": {
-        "s3:GetObject": {"assets", "chats", "proposals", "runs"},
-        "s3:PutObject": {"chats", "proposals", "runs"},
-        "s3:DeleteObject": {"chats", "proposals", "runs"},
+        "s3:GetObject": {"assets", "chats", "proposals"},
+        "s3:PutObject": {"chats", "proposals"},
+        "s3:DeleteObject": {"chats", "proposals"},
     },
     "asset-save": {
         "s3:GetObject": {"assets", "proposals"},
         "s3:PutObject": {"assets"},
         "s3:DeleteObject": {"assets", "proposals"},
     },
-    "action-define": {
-        "s3:GetObject": {"assets", "proposals", "runs"},
-        "s3:DeleteObject": {"proposals", "runs"},
-    },
+    "action-define": {"s3:DeleteObject": {"runs"}},
     "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
 }
 ITEMS = {
