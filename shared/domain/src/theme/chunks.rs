@@ -1,0 +1,142 @@
+//! Cutting a file where its own structure ends something.
+//!
+//! A *unit* is the least that is shown: a rule, a method, a setting, a few lines of markup. A *chunk* is a run of
+//! units of 30 to 60 lines, the passage that a request is matched against as a whole.
+
+use super::scan::Found;
+use super::text::{LineRange, Lines};
+
+const UNIT_LINES: std::ops::Range<usize> = 3..12;
+const CHUNK_LINES: std::ops::Range<usize> = 30..60;
+
+/// A run of lines that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub lines: LineRange,
+    /// The chunk that it is a part of, counted from 0 in the file.
+    pub chunk: u32,
+}
+
+/// Cuts the whole file: the units follow each other without gaps.
+pub fn units(text: &str, lines: &Lines, found: &Found, minified: bool) -> Vec<Unit> {
+    let costs = if minified { vec![0; lines.count() as usize] } else { costs(text, lines, found) };
+    let unit_starts = cut(&costs, UNIT_LINES, |at| costs[at]);
+    // Chunks begin where units do.
+    let mut is_start = vec![false; costs.len()];
+    for &start in &unit_starts {
+        is_start[start] = true;
+    }
+    let chunk_starts = cut(&costs, CHUNK_LINES, |at| if is_start[at] { costs[at] } else { u32::MAX });
+    let mut chunk = 0;
+    let ends = unit_starts.iter().skip(1).copied().chain([costs.len()]);
+    let mut units = Vec::with_capacity(unit_starts.len());
+    for (&start, end) in unit_starts.iter().zip(ends) {
+        if chunk_starts.get(chunk as usize + 1).is_some_and(|&next| next <= start) {
+            chunk += 1;
+        }
+        units.push(Unit { lines: LineRange::new(start as u32 + 1, end as u32), chunk });
+    }
+    units
+}
+
+/// Goes through the lines, and of the places allowed for the next cut takes the cheapest; of equals the last.
+fn cut(costs: &[u32], allowed: std::ops::Range<usize>, cost: impl Fn(usize) -> u32) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    while at + allowed.end < costs.len() {
+        let places = at + allowed.start..=at + allowed.end;
+        at = places.rev().min_by_key(|&place| cost(place)).expect("the range is not empty");
+        starts.push(at);
+    }
+
+    starts
+}
+
+/// What it costs to begin a unit at each line: how deep in blocks it is, and how far it is indented.
+fn costs(text: &str, lines: &Lines, found: &Found) -> Vec<u32> {
+    let count = lines.count() as usize;
+    let mut depth_changes = vec![0_i32; count + 2];
+    for &block in &found.blocks {
+        let range = lines.range_of(block);
+        // The first line is outside, the line of the closing brace inside.
+        depth_changes[range.start as usize + 1] += 1;
+        depth_changes[(range.end as usize + 1).max(range.start as usize + 1)] -= 1;
+    }
+    let mut is_cut = vec![false; count + 2];
+    for &offset in &found.cuts {
+        is_cut[lines.line_of(offset) as usize] = true;
+    }
+    let mut depth = 0;
+    let mut after_blank = true;
+    let mut costs = Vec::with_capacity(count);
+    for line in 1..=count {
+        depth += depth_changes[line];
+        let content = lines.span_of(line as u32).of(text);
+        let indent = content.len() - content.trim_start_matches([' ', '\t']).len();
+        let blank = content.trim().is_empty();
+        let mut cost = 8 * depth.max(0) as u32 + indent.min(60) as u32 * 2;
+        if after_blank && !blank {
+            cost = cost.saturating_sub(3);
+        }
+        // A blank line ends what it follows; a closer belongs to what it closes.
+        if blank {
+            cost += 100;
+        } else if content.trim_start().starts_with(['}', ')', ']']) || content.contains("{%- end") {
+            cost += 6;
+        }
+        if is_cut[line] {
+            cost = 0;
+        }
+        costs.push(cost);
+        after_blank = blank;
+    }
+    costs
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::theme::path::FileKind;
+    use crate::theme::scan::scan;
+
+    fn cut_up(path: &str, text: &str) -> Vec<Unit> {
+        let lines = Lines::new(text);
+        units(text, &lines, &scan(FileKind::of(path), path, text), false)
+    }
+
+    #[test]
+    fn rules_are_not_cut_in_two() {
+        let rule = |n: usize| format!(".r{n} {{\n{}}}\n\n", "  top: 0;\n".repeat(5));
+        let text: String = (0..12).map(rule).collect();
+        let starts: Vec<u32> = cut_up("assets/a.css", &text).iter().map(|u| u.lines.start).collect();
+        assert!(starts.iter().all(|start| (start - 1) % 8 == 0), "{starts:?}");
+        assert!(starts.len() >= 4);
+    }
+
+    #[test]
+    fn chunks_are_runs_of_units() {
+        let text = "<p>line</p>\n".repeat(400);
+        let units = cut_up("sections/a.liquid", &text);
+        let mut sizes = vec![0; units.last().unwrap().chunk as usize + 1];
+        for unit in &units {
+            sizes[unit.chunk as usize] += unit.lines.count();
+        }
+        assert!(sizes[..sizes.len() - 1].iter().all(|size| (30..=60).contains(size)), "{sizes:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn units_cover_every_line_once(text in "([ a-z{}%.#;:<>/\"']{0,12}\n){0,90}") {
+            for path in ["sections/a.liquid", "assets/a.css", "assets/a.js", "templates/a.json"] {
+                let mut next = 1;
+                for unit in cut_up(path, &text) {
+                    prop_assert_eq!(unit.lines.start, next);
+                    next = unit.lines.end + 1;
+                }
+                prop_assert_eq!(next, Lines::new(&text).count() + 1);
+            }
+        }
+    }
+}

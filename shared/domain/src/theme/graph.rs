@@ -1,0 +1,327 @@
+//! The dependency graph: which file needs which, how, and where it says so.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::path::{FileKind, handle};
+use super::record::{FileRecord, NameId, ReferenceRecord, Tables, Texts};
+use super::scan::{EdgeKind, EdgeNature, SymbolKind};
+use super::text::LineRange;
+
+/// A class that more stylesheets than this define says nothing about where it comes from.
+const MAX_DEFINERS: usize = 3;
+/// A name that is put together at run time is followed to at most this many files.
+const MAX_GUESSED: usize = 200;
+
+/// A reference, resolved where the theme has what it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawEdge {
+    pub from: u32,
+    /// Nothing: the theme lacks it.
+    pub to: Option<u32>,
+    pub kind: EdgeKind,
+    pub nature: EdgeNature,
+    pub name: NameId,
+    pub lines: LineRange,
+}
+
+/// An edge as callers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Edge {
+    pub from: String,
+    /// The file that is needed; nothing when the theme lacks it.
+    pub to: Option<String>,
+    pub kind: EdgeKind,
+    pub nature: EdgeNature,
+    /// The name it is referred to by.
+    pub via: String,
+    /// Where `from` says so.
+    pub lines: LineRange,
+}
+
+/// All edges of a theme, from both ends.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// In the order of `from`, and within a file of its lines.
+    pub edges: Vec<RawEdge>,
+    starts: Vec<u32>,
+    /// Edges by the file they lead to.
+    incoming: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    pub fn build(files: &[FileRecord], tables: &Tables) -> Self {
+        let resolver = Resolver::new(files, tables);
+        let mut graph = Self::default();
+        for (index, file) in files.iter().enumerate() {
+            graph.starts.push(graph.edges.len() as u32);
+            // A stylesheet or locale is needed once per file and kind, however many names it is needed for.
+            let mut seen = FxHashSet::default();
+            for reference in &file.references {
+                resolver.resolve(index, reference, |to| {
+                    let is_bulk = matches!(reference.kind, EdgeKind::CssClass | EdgeKind::Translation);
+                    if to == Some(index as u32)
+                        || (is_bulk && to.is_some() && !seen.insert((reference.kind, to)))
+                    {
+                        return;
+                    }
+                    graph.edges.push(RawEdge {
+                        from: index as u32,
+                        to,
+                        kind: reference.kind,
+                        nature: reference.nature,
+                        name: reference.name,
+                        lines: reference.lines,
+                    });
+                });
+            }
+        }
+        graph.starts.push(graph.edges.len() as u32);
+        graph.incoming = vec![Vec::new(); files.len()];
+        for (index, edge) in graph.edges.iter().enumerate() {
+            if let Some(to) = edge.to {
+                graph.incoming[to as usize].push(index as u32);
+            }
+        }
+        graph
+    }
+
+    /// What the file needs.
+    pub fn outgoing(&self, file: u32) -> &[RawEdge] {
+        &self.edges[self.starts[file as usize] as usize..self.starts[file as usize + 1] as usize]
+    }
+
+    /// What needs the file.
+    pub fn incoming(&self, file: u32) -> impl Iterator<Item = &RawEdge> {
+        self.incoming[file as usize].iter().map(|&index| &self.edges[index as usize])
+    }
+}
+
+struct Resolver<'a> {
+    files: &'a [FileRecord],
+    tables: &'a Tables,
+    by_handle: FxHashMap<(Folder, &'a str), u32>,
+    elements: ByName,
+    classes: Vec<Definers>,
+    settings: ByName,
+    texts: ByName,
+}
+
+/// The file that has a name, by the name's number: the numbers are dense, and most names are asked for.
+struct ByName {
+    files: Vec<u32>,
+    any: bool,
+}
+
+impl ByName {
+    fn new(names: usize) -> Self {
+        Self { files: vec![u32::MAX; names], any: false }
+    }
+
+    /// The last file counts.
+    fn insert(&mut self, name: NameId, file: u32) {
+        self.files[name as usize] = file;
+        self.any = true;
+    }
+
+    fn get(&self, name: NameId) -> Option<u32> {
+        Some(self.files[name as usize]).filter(|&file| file != u32::MAX)
+    }
+}
+
+/// The stylesheets that define a class, as long as they are few.
+#[derive(Clone, Copy, Default)]
+struct Definers {
+    count: usize,
+    files: [u32; MAX_DEFINERS],
+}
+
+impl Definers {
+    fn add(&mut self, file: u32) {
+        if self.count > 0 && self.files[self.count.min(MAX_DEFINERS) - 1] == file {
+            return;
+        }
+        if let Some(place) = self.files.get_mut(self.count) {
+            *place = file;
+        }
+        self.count += 1;
+    }
+
+    fn few(&self) -> &[u32] {
+        if self.count <= MAX_DEFINERS { &self.files[..self.count] } else { &[] }
+    }
+}
+
+/// Where a name of some kind is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Folder {
+    Snippets,
+    Sections,
+    Groups,
+    Blocks,
+    Layouts,
+    Assets,
+}
+
+fn folder_of(file: &FileRecord) -> Option<Folder> {
+    Some(match file.kind {
+        FileKind::Snippet => Folder::Snippets,
+        FileKind::Section => Folder::Sections,
+        FileKind::SectionGroup => Folder::Groups,
+        FileKind::Block => Folder::Blocks,
+        FileKind::Layout => Folder::Layouts,
+        FileKind::Stylesheet | FileKind::Script => Folder::Assets,
+        FileKind::Other if file.path.starts_with("assets/") => Folder::Assets,
+        _ => return None,
+    })
+}
+
+impl<'a> Resolver<'a> {
+    fn new(files: &'a [FileRecord], tables: &'a Tables) -> Self {
+        let mut all = Self {
+            files,
+            tables,
+            by_handle: FxHashMap::default(),
+            elements: ByName::new(tables.names.len()),
+            classes: vec![Definers::default(); tables.names.len()],
+            settings: ByName::new(tables.names.len()),
+            texts: ByName::new(tables.names.len()),
+        };
+        for (index, file) in (0_u32..).zip(files) {
+            if let Some(folder) = folder_of(file) {
+                all.by_handle.insert((folder, handle(&file.path)), index);
+            }
+            for symbol in &file.symbols {
+                match symbol.kind {
+                    SymbolKind::CustomElement => all.elements.insert(symbol.name, index),
+                    SymbolKind::CssClass => all.classes[symbol.name as usize].add(index),
+                    SymbolKind::Setting if file.kind == FileKind::SettingsSchema => {
+                        all.settings.insert(symbol.name, index);
+                    }
+                    _ => {}
+                }
+            }
+            if let (FileKind::Locale, Some(Texts::Default(texts))) = (file.kind, &file.texts) {
+                texts.iter().for_each(|text| all.texts.insert(text.key, index));
+            }
+        }
+        all
+    }
+
+    fn resolve(&self, from: usize, reference: &ReferenceRecord, mut each: impl FnMut(Option<u32>)) {
+        let name = self.tables.names.term(reference.name);
+        let folder = match reference.kind {
+            EdgeKind::Render | EdgeKind::Include => Folder::Snippets,
+            EdgeKind::Section => Folder::Sections,
+            EdgeKind::SectionGroup => Folder::Groups,
+            EdgeKind::Block => return self.block(from, reference, name, each),
+            EdgeKind::Layout => Folder::Layouts,
+            EdgeKind::Asset => Folder::Assets,
+            EdgeKind::Import => return each_import(self, name, each),
+            EdgeKind::CustomElement => {
+                return self.elements.get(reference.name).into_iter().for_each(|to| each(Some(to)));
+            }
+            EdgeKind::CssClass => {
+                let definers = self.classes[reference.name as usize].few();
+                return definers.iter().for_each(|&to| each(Some(to)));
+            }
+            EdgeKind::Translation => {
+                // Without a default locale nothing can be said to be missing.
+                let known = self.texts.get(reference.name);
+                let is_key = reference.nature == EdgeNature::Direct && name.contains('.');
+                if known.is_some() || (is_key && self.texts.any) {
+                    each(known);
+                }
+                return;
+            }
+            EdgeKind::Setting => {
+                if self.settings.any {
+                    each(self.settings.get(reference.name));
+                }
+                return;
+            }
+        };
+        if reference.nature == EdgeNature::Indirect {
+            self.guessed(folder, name, each);
+        } else {
+            each(self.find(folder, name));
+        }
+    }
+
+    fn find(&self, folder: Folder, name: &str) -> Option<u32> {
+        let found = self.by_handle.get(&(folder, name)).copied();
+        if found.is_some() || folder != Folder::Assets {
+            return found;
+        }
+        // The platform compiles `theme.scss.liquid` to `theme.scss.css`, and `a.css.liquid` to `a.css`.
+        let source = name.strip_suffix(".css").unwrap_or(name);
+        [source, source.strip_suffix(".scss").unwrap_or(source)]
+            .into_iter()
+            .find_map(|name| self.by_handle.get(&(folder, name)).copied())
+    }
+
+    /// A name put together at run time: all that begin with its literal part (`'icon-' | append: name`).
+    fn guessed(&self, folder: Folder, expression: &str, mut each: impl FnMut(Option<u32>)) {
+        let Some(start) = expression.find(['\'', '"']) else { return };
+        let prefix = expression[start + 1..].split(['\'', '"']).next().unwrap_or_default();
+        if prefix.len() < 3 {
+            return;
+        }
+        let matches = |file: &&(usize, &FileRecord)| {
+            folder_of(file.1) == Some(folder) && handle(&file.1.path).starts_with(prefix)
+        };
+        let found = self.files.iter().enumerate().filter(|file| matches(&file)).take(MAX_GUESSED);
+        found.for_each(|(index, _)| each(Some(index as u32)));
+    }
+
+    fn block(&self, from: usize, reference: &ReferenceRecord, name: &str, mut each: impl FnMut(Option<u32>)) {
+        match (reference.nature, self.find(Folder::Blocks, name)) {
+            (_, Some(to)) => each(Some(to)),
+            // Any theme block whose name has no underscore can stand here.
+            (EdgeNature::Indirect, None) if name == "@theme" => {
+                let public =
+                    |file: &FileRecord| file.kind == FileKind::Block && !handle(&file.path).starts_with('_');
+                let blocks = self.files.iter().enumerate().filter(|(_, file)| public(file));
+                blocks.take(MAX_GUESSED).for_each(|(index, _)| each(Some(index as u32)));
+            }
+            // A block that the section itself defines is no file; an app's is none of the theme's.
+            (EdgeNature::Direct, None) if !self.defines_block(from, reference.name) => each(None),
+            _ => {}
+        }
+    }
+
+    fn defines_block(&self, file: usize, name: NameId) -> bool {
+        self.files[file].symbols.iter().any(|s| s.kind == SymbolKind::BlockType && s.name == name)
+    }
+}
+
+/// `./card.js`, `@theme/card`, `card`: import maps name scripts by their base names.
+fn each_import(resolver: &Resolver<'_>, name: &str, mut each: impl FnMut(Option<u32>)) {
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let found = resolver
+        .find(Folder::Assets, base)
+        .or_else(|| resolver.by_handle.get(&(Folder::Assets, format!("{base}.js").as_str())).copied());
+    // A package from elsewhere is no missing file.
+    if found.is_some() || name.starts_with("./") || name.starts_with("../") {
+        each(found);
+    }
+}
+
+/// Files that nothing needs and that no merchant can put anywhere.
+pub fn orphans(files: &[FileRecord], graph: &Graph) -> Vec<u32> {
+    let is_orphan = |index: u32, file: &FileRecord| {
+        let can_be = match file.kind {
+            FileKind::Snippet | FileKind::Stylesheet | FileKind::Script => true,
+            // A section with a preset can be added in the theme editor; so can a public block.
+            FileKind::Section => !file.symbols.iter().any(|symbol| symbol.kind == SymbolKind::Preset),
+            FileKind::Block => handle(&file.path).starts_with('_'),
+            FileKind::SectionGroup => true,
+            FileKind::Other => file.path.starts_with("assets/"),
+            _ => false,
+        };
+        let needed = |edge: &RawEdge| !matches!(edge.kind, EdgeKind::CssClass | EdgeKind::CustomElement);
+        can_be && !graph.incoming(index).any(needed)
+    };
+    (0_u32..).zip(files).filter(|&(index, file)| is_orphan(index, file)).map(|(index, _)| index).collect()
+}

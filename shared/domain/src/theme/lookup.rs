@@ -1,0 +1,200 @@
+//! The answer to a request: files, lines, what is related, and the order to edit in.
+
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::fields::{FIELDS, Field};
+use super::index::ThemeIndex;
+use super::query::Query;
+use super::rank::{Feature, Features, Ranked, Ranking, Weights, rank};
+use super::scan::{EdgeKind, EdgeNature};
+use super::text::LineRange;
+
+/// How many related files are listed at most.
+const MAX_RELATED: usize = 12;
+/// The first targets that `confident` speaks of, and whose neighbours are related.
+const SURE_TARGETS: usize = 3;
+
+/// Where a request leads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Lookup {
+    /// Whether a file to edit is among the first three targets, as far as can be told: nine times of ten it is.
+    pub confident: bool,
+    /// Best first.
+    pub targets: Vec<Target>,
+    pub related: Vec<Related>,
+    /// The targets, each after what it needs.
+    pub edit_order: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Target {
+    pub path: String,
+    /// Comparable within one answer only.
+    pub score: f32,
+    /// The lines to look at first, in order and apart from each other.
+    pub ranges: Vec<LineRange>,
+    /// What of the request was found where, e.g. `name: cart, drawer`.
+    pub reasons: Vec<String>,
+}
+
+/// A file that is no target but next to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Related {
+    pub path: String,
+    pub edge: EdgeKind,
+    /// The target that leads here.
+    pub via: String,
+}
+
+/// What the measuring programs fit weights to.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Path, score and features of every file that the request has to do with, best first.
+    pub files: Vec<(String, f32, Features)>,
+    /// What the request's words could score together.
+    pub mass: f32,
+    pub groups: usize,
+    /// The share of the request that the theme has no word for.
+    pub unknown: f32,
+}
+
+impl ThemeIndex {
+    /// Answers a request with at most `limit` targets. The file that the person has open weighs a little more.
+    pub fn lookup(&self, request: &str, active_file: Option<&str>, limit: usize) -> Lookup {
+        self.lookup_weighted(request, active_file, limit, &Weights::TUNED)
+    }
+
+    /// What ranking sees of a request, for measuring.
+    pub fn observe(&self, request: &str, weights: &Weights) -> Observation {
+        let query = Query::parse(self, request, &weights.query);
+        let ranking = rank(self, &query, None, weights);
+        Observation {
+            files: ranking
+                .files
+                .iter()
+                .map(|r| (self.path(r.file).to_owned(), r.score, r.features))
+                .collect(),
+            mass: ranking.mass,
+            groups: query.groups.len(),
+            unknown: query.unknown,
+        }
+    }
+
+    /// [`lookup`](Self::lookup) with other weights, for measuring.
+    pub fn lookup_weighted(
+        &self,
+        request: &str,
+        active_file: Option<&str>,
+        limit: usize,
+        weights: &Weights,
+    ) -> Lookup {
+        let query = Query::parse(self, request, &weights.query);
+        let active = active_file.and_then(|path| self.file(path));
+        let ranking = rank(self, &query, active, weights);
+        let first = &ranking.files[..ranking.files.len().min(limit)];
+        let targets = first.iter().map(|ranked| Target {
+            path: self.path(ranked.file).to_owned(),
+            score: ranked.score,
+            ranges: self.ranges(ranked.file, &query, &weights.ranges),
+            reasons: self.reasons(ranked.file, &query),
+        });
+        Lookup {
+            confident: confident(&ranking),
+            targets: targets.collect(),
+            related: self.related(first),
+            edit_order: self.edit_order(first),
+        }
+    }
+
+    fn reasons(&self, file: u32, query: &Query) -> Vec<String> {
+        let mut by_field: [Vec<&str>; FIELDS] = Default::default();
+        for group in &query.groups {
+            let mut fields = [0_u8; FIELDS];
+            for &(term, _) in &group.variants {
+                let postings = self.postings.files(term);
+                if let Ok(at) = postings.binary_search_by_key(&file, |posting| posting.file) {
+                    for (all, count) in fields.iter_mut().zip(postings[at].counts) {
+                        *all |= count;
+                    }
+                }
+            }
+            // The place that tells most is told.
+            let order =
+                [Field::Path, Field::Label, Field::Text, Field::Identifier, Field::Comment, Field::Body];
+            if let Some(field) = order.into_iter().find(|&field| fields[field as usize] > 0) {
+                by_field[field as usize].push(&group.word);
+            }
+        }
+        let names = ["path", "name", "comment", "label", "text", "body"];
+        let mut reasons: Vec<String> = names
+            .iter()
+            .zip(&by_field)
+            .filter(|(_, words)| !words.is_empty())
+            .map(|(name, words)| format!("{name}: {}", words.join(", ")))
+            .collect();
+        if query.mentioned.contains(&file) {
+            reasons.insert(0, "named in the request".to_owned());
+        }
+        reasons
+    }
+
+    /// What the first targets need, and what needs them, that is no target itself.
+    fn related(&self, targets: &[Ranked]) -> Vec<Related> {
+        let mut seen: FxHashSet<u32> = targets.iter().map(|target| target.file).collect();
+        let mut related = Vec::new();
+        for target in targets.iter().take(SURE_TARGETS) {
+            let outgoing = self.graph.outgoing(target.file).iter().map(|edge| (edge, edge.to));
+            let incoming = self.graph.incoming(target.file).map(|edge| (edge, Some(edge.from)));
+            let mut near: Vec<(EdgeKind, u32)> = outgoing
+                .chain(incoming)
+                .filter(|(edge, _)| edge.nature != EdgeNature::Indirect)
+                .filter_map(|(edge, to)| Some((edge.kind, to?)))
+                .collect();
+            // Closer kinds first: what renders and loads before what only shares a class or a setting.
+            near.sort_unstable();
+            for (edge, file) in near {
+                if related.len() == MAX_RELATED {
+                    return related;
+                }
+                if seen.insert(file) {
+                    let via = self.path(target.file).to_owned();
+                    related.push(Related { path: self.path(file).to_owned(), edge, via });
+                }
+            }
+        }
+        related
+    }
+
+    /// Each target after those that it needs; of those that don't need each other the better first.
+    fn edit_order(&self, targets: &[Ranked]) -> Vec<String> {
+        let mut left: Vec<u32> = targets.iter().map(|target| target.file).collect();
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let needs_another = |file: u32| {
+                let needed = |edge: &super::graph::RawEdge| {
+                    edge.nature != EdgeNature::Indirect
+                        && edge.to.is_some_and(|to| to != file && left.contains(&to))
+                };
+                self.graph.outgoing(file).iter().any(needed)
+            };
+            // In a cycle the best goes first.
+            let at = left.iter().position(|&file| !needs_another(file)).unwrap_or(0);
+            order.push(self.path(left.remove(at)).to_owned());
+        }
+        order
+    }
+}
+
+/// Whether a file to edit is among the first three: a logistic model, fitted on one half of the questions of
+/// [`super::rank`] and checked on the other, with the cut where nine of ten are right.
+fn confident(ranking: &Ranking) -> bool {
+    let Some(first) = ranking.files.first() else { return false };
+    let fourth = ranking.files.get(SURE_TARGETS).map_or(0.0, |ranked| ranked.score);
+    let first_three = ranking.files.iter().take(SURE_TARGETS);
+    let name = first_three.map(|ranked| ranked.features[Feature::Name as usize]).fold(0.0, f32::max);
+    // A sure first, a lead over the fourth, a request that says much, a file that is called what is asked for.
+    let odds = 0.81 * first.score + 0.66 * (first.score - fourth) + 1.25 * ranking.mass.ln_1p() + 0.23 * name;
+    odds >= 4.78 + 1.55
+}

@@ -1,0 +1,718 @@
+//! A request as the ranking reads it: groups of terms, each group one thing that the person said.
+
+use rustc_hash::FxHashMap;
+
+use super::index::ThemeIndex;
+use super::path::FileKind;
+use super::record::{NameId, Texts};
+use super::synonyms;
+use super::words::{self, TermId};
+
+/// Words that say nothing of where.
+const STOP_WORDS: &[&str] = &[
+    "the",
+    "an",
+    "to",
+    "in",
+    "on",
+    "of",
+    "for",
+    "and",
+    "or",
+    "is",
+    "are",
+    "was",
+    "be",
+    "been",
+    "it",
+    "its",
+    "this",
+    "that",
+    "these",
+    "those",
+    "there",
+    "with",
+    "from",
+    "at",
+    "by",
+    "as",
+    "we",
+    "my",
+    "our",
+    "your",
+    "you",
+    "me",
+    "us",
+    "they",
+    "them",
+    "their",
+    "he",
+    "she",
+    "i",
+    "so",
+    "if",
+    "but",
+    "not",
+    "no",
+    "do",
+    "does",
+    "did",
+    "doesn",
+    "don",
+    "isn",
+    "aren",
+    "won",
+    "can",
+    "could",
+    "would",
+    "should",
+    "will",
+    "please",
+    "want",
+    "need",
+    "like",
+    "have",
+    "has",
+    "had",
+    "get",
+    "got",
+    "when",
+    "while",
+    "where",
+    "which",
+    "what",
+    "who",
+    "how",
+    "why",
+    "than",
+    "then",
+    "too",
+    "very",
+    "just",
+    "also",
+    "some",
+    "any",
+    "all",
+    "each",
+    "every",
+    "more",
+    "most",
+    "into",
+    "onto",
+    "about",
+    "after",
+    "before",
+    "up",
+    "out",
+    "off",
+    "over",
+    "under",
+    "let",
+    "lets",
+    "because",
+    "only",
+    "still",
+    "even",
+    "same",
+    "other",
+    "via",
+    "per",
+    "am",
+    "were",
+    "being",
+    "hi",
+    "hello",
+    "thanks",
+    "thank",
+    "something",
+    "thing",
+    "way",
+    "ve",
+    "ll",
+    "re",
+    "now",
+    "instead",
+];
+
+/// Words of every request: they count, but little.
+const WEAK_WORDS: &[&str] = &[
+    "fix",
+    "fixes",
+    "fixed",
+    "add",
+    "adds",
+    "added",
+    "adding",
+    "remove",
+    "removed",
+    "removes",
+    "update",
+    "updated",
+    "updates",
+    "change",
+    "changed",
+    "changes",
+    "make",
+    "makes",
+    "made",
+    "use",
+    "used",
+    "using",
+    "improve",
+    "improved",
+    "improvements",
+    "issue",
+    "issues",
+    "bug",
+    "bugs",
+    "problem",
+    "wrong",
+    "broken",
+    "new",
+    "allow",
+    "allows",
+    "prevent",
+    "ensure",
+    "support",
+    "set",
+    "adjust",
+    "adjusted",
+    "minor",
+    "small",
+    "better",
+    "work",
+    "works",
+    "working",
+    "show",
+    "shows",
+    "shown",
+    "display",
+    "displayed",
+    "see",
+    "look",
+    "looks",
+    "feat",
+    "feature",
+    "refactor",
+    "cleanup",
+    "clean",
+    "replace",
+    "replaced",
+    "move",
+    "moved",
+    "missing",
+    "correct",
+    "properly",
+    "proper",
+    "currently",
+    "help",
+    "put",
+    "give",
+    "turn",
+    "page",
+    "section",
+    "theme",
+    "store",
+    "shop",
+    "site",
+    "website",
+    "instances",
+    "implement",
+    "create",
+    "apply",
+    "enable",
+    "appear",
+    "appears",
+    "happens",
+    "cause",
+    "causing",
+];
+
+/// What kind of change a request speaks of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cues {
+    pub style: bool,
+    pub script: bool,
+    pub setting: bool,
+    pub markup: bool,
+}
+
+const STYLE_CUES: &[&str] = &[
+    "css",
+    "style",
+    "styles",
+    "styling",
+    "color",
+    "colour",
+    "padding",
+    "margin",
+    "spacing",
+    "gap",
+    "border",
+    "shadow",
+    "hover",
+    "align",
+    "alignment",
+    "aligned",
+    "misaligned",
+    "center",
+    "centered",
+    "centre",
+    "width",
+    "height",
+    "overflow",
+    "overlap",
+    "overlapping",
+    "index",
+    "animation",
+    "gradient",
+    "opacity",
+    "radius",
+    "rounded",
+    "polish",
+    "ui",
+    "visual",
+    "size",
+    "bigger",
+    "smaller",
+    "larger",
+    "underline",
+    "bold",
+    "font",
+    "contrast",
+    "responsive",
+    "position",
+    "outline",
+    "background",
+    "thickness",
+    "wider",
+    "narrower",
+    "taller",
+    "whitespace",
+    "cut",
+    "breakpoint",
+    "media query",
+    "uppercase",
+    "transparent",
+    "blur",
+    "specificity",
+];
+const SCRIPT_CUES: &[&str] = &[
+    "js",
+    "javascript",
+    "event",
+    "events",
+    "click",
+    "clicking",
+    "clicked",
+    "listener",
+    "fetch",
+    "request",
+    "async",
+    "race",
+    "function",
+    "console",
+    "debounce",
+    "trap",
+    "keyboard",
+    "escape",
+    "callback",
+    "promise",
+    "ajax",
+    "reload",
+    "refresh",
+    "autoplay",
+    "swipe",
+    "drag",
+    "scrolling",
+    "esc",
+    "press",
+    "tap",
+    "closes",
+    "close",
+    "closing",
+    "opens",
+    "open",
+    "opening",
+    "throws",
+    "exception",
+    "undefined",
+    "script",
+    "loads",
+    "performance",
+    "module",
+    "dispatch",
+    "submit",
+    "type",
+    "typing",
+];
+const SETTING_CUES: &[&str] = &[
+    "setting",
+    "settings",
+    "option",
+    "options",
+    "schema",
+    "preset",
+    "presets",
+    "default",
+    "defaults",
+    "block",
+    "blocks",
+    "checkbox",
+    "customize",
+    "customizer",
+    "configurable",
+    "merchant",
+    "merchants",
+    "editor",
+    "select",
+    "range",
+    "picker",
+    "limit",
+    "maximum",
+    "max",
+];
+const MARKUP_CUES: &[&str] = &[
+    "html",
+    "markup",
+    "tag",
+    "tags",
+    "attribute",
+    "attributes",
+    "aria",
+    "alt",
+    "liquid",
+    "element",
+    "elements",
+    "link",
+    "links",
+    "label",
+    "labels",
+    "render",
+    "rendered",
+    "icon",
+    "icons",
+    "svg",
+    "srcset",
+    "lazy",
+    "loading",
+    "text",
+    "translation",
+    "translations",
+    "typo",
+    "heading",
+    "title",
+    "escape",
+    "syntax",
+    "closing tag",
+    "variable",
+    "image",
+    "images",
+    "json",
+    "ld",
+    "seo",
+    "meta",
+    "url",
+    "href",
+];
+
+/// One thing that a request says, with everything that may mean it.
+#[derive(Debug)]
+pub struct Group {
+    /// As stemmed.
+    pub word: String,
+    pub weight: f32,
+    /// Terms that mean it, and how surely.
+    pub variants: Vec<(TermId, f32)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Query {
+    pub groups: Vec<Group>,
+    /// The share of what the request says that the theme has no word for.
+    pub unknown: f32,
+    pub cues: Cues,
+    /// Files that the request names.
+    pub mentioned: Vec<u32>,
+}
+
+/// How much a word counts that is not the request's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryWeights {
+    pub weak: f32,
+    pub synonym: f32,
+    pub pair: f32,
+}
+
+impl Query {
+    pub fn parse(index: &ThemeIndex, request: &str, weights: &QueryWeights) -> Self {
+        // A request is a sentence or two; of a pasted page the beginning is read.
+        let mut end = request.len().min(2_000);
+        while !request.is_char_boundary(end) {
+            end -= 1;
+        }
+        let request = &request[..end];
+        let (raw, words): (Vec<String>, Vec<String>) = words::spoken(request).into_iter().unzip();
+        let mut query = Self { cues: cues(&raw), mentioned: mentioned(index, request), ..Self::default() };
+        let mut reader = Reader { index, weights, groups: Vec::new(), places: FxHashMap::default() };
+        let (mut said, mut unknown) = (0.0, 0.0);
+        let quoted = quoted(request);
+        for (word, raw) in words.iter().zip(&raw) {
+            // What is quoted stands in the shop: there every word counts.
+            let is_quoted = quoted.contains(raw);
+            if is_stop(raw) && !is_quoted {
+                continue;
+            }
+            let weight = if is_weak(raw) && !is_quoted { weights.weak } else { 1.0 };
+            said += weight;
+            if !reader.word(word, raw, weight) {
+                unknown += weight;
+            }
+        }
+        reader.pairs(&words);
+        reader.synonyms(&words);
+        query.groups = reader.groups;
+        query.groups.retain(|group| !group.variants.is_empty());
+        query.unknown = if said > 0.0 { unknown / said } else { 1.0 };
+        query
+    }
+}
+
+fn is_stop(word: &str) -> bool {
+    STOP_WORDS.contains(&word)
+}
+
+fn is_weak(word: &str) -> bool {
+    WEAK_WORDS.contains(&word)
+}
+
+/// The words between double quotes.
+fn quoted(request: &str) -> Vec<String> {
+    let parts = request.split(['"', '“', '”', '„', '«', '»']);
+    // A quote that doesn't close opens nothing.
+    let count = parts.clone().count();
+    let inside = parts.enumerate().filter(|&(at, _)| at % 2 == 1 && at + 1 < count);
+    inside.flat_map(|(_, part)| words::spoken(part)).map(|(raw, _)| raw).collect()
+}
+
+fn cues(words: &[String]) -> Cues {
+    let has = |cues: &[&str]| words.iter().any(|word| cues.contains(&word.as_str()));
+    Cues {
+        style: has(STYLE_CUES),
+        script: has(SCRIPT_CUES),
+        setting: has(SETTING_CUES),
+        markup: has(MARKUP_CUES),
+    }
+}
+
+/// Files whose path or file name stands in the request.
+fn mentioned(index: &ThemeIndex, request: &str) -> Vec<u32> {
+    let mut files = Vec::new();
+    for word in request.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ','))
+    {
+        let word = word.trim_matches(['.', ':', ';', '!', '?']);
+        if word.len() < 4 || !word.contains(['.', '/']) {
+            continue;
+        }
+        let names = |path: &str| {
+            path.strip_suffix(word).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        };
+        files.extend((0_u32..).zip(index.paths()).filter(|(_, path)| names(path)).map(|(file, _)| file));
+    }
+    files.retain(|&file| index.files[file as usize].kind.is_target());
+    files.dedup();
+    files
+}
+
+struct Reader<'a> {
+    index: &'a ThemeIndex,
+    weights: &'a QueryWeights,
+    groups: Vec<Group>,
+    places: FxHashMap<String, usize>,
+}
+
+impl Reader<'_> {
+    fn term(&self, word: &str) -> Option<TermId> {
+        let term = self.index.tables.terms.get(word)?;
+        (!self.index.postings.files(term).is_empty()).then_some(term)
+    }
+
+    /// Adds a word with what it is in this theme; says whether the theme knows it.
+    fn word(&mut self, word: &str, raw: &str, weight: f32) -> bool {
+        if let Some(&at) = self.places.get(word) {
+            // What is said twice is meant.
+            self.groups[at].weight += 0.5 * weight;
+            return true;
+        }
+        self.places.insert(word.to_owned(), self.groups.len());
+        let mut variants = Vec::new();
+        let exact = self.term(word);
+        if let Some(term) = exact {
+            variants.push((term, 1.0));
+        } else {
+            variants.extend(self.foreign(raw));
+        }
+        let known = !variants.is_empty();
+        self.groups.push(Group { word: word.to_owned(), weight, variants });
+        if !known && weight == 1.0 {
+            if let Some((first, second)) = self.split(word) {
+                for half in [first, second] {
+                    let word = self.index.tables.terms.term(half).to_owned();
+                    self.groups.push(Group { word, weight: weight * 0.7, variants: vec![(half, 1.0)] });
+                }
+                return true;
+            }
+            if let Some(term) = self.misspelt(word) {
+                let at = self.places[word];
+                self.groups[at].variants.push((term, 0.8));
+                return true;
+            }
+        }
+        known
+    }
+
+    /// `megamenu` where the theme says `mega menu`.
+    fn split(&self, word: &str) -> Option<(TermId, TermId)> {
+        if !word.is_ascii() {
+            return None;
+        }
+        (3..word.len().saturating_sub(2)).find_map(|at| {
+            let (first, second) = word.split_at(at);
+            Some((self.term(first)?, self.term(second)?))
+        })
+    }
+
+    /// The most frequent term that is one letter away.
+    fn misspelt(&self, word: &str) -> Option<TermId> {
+        if word.len() < 5 || !word.is_ascii() {
+            return None;
+        }
+        let terms = &self.index.tables.terms;
+        let near = (0..terms.len() as TermId).filter(|&term| is_one_edit_away(word, terms.term(term)));
+        near.map(|term| (self.index.postings.files(term).len(), term))
+            .filter(|&(files, _)| files > 1)
+            .max_by_key(|&(files, term)| (files, std::cmp::Reverse(terms.term(term))))
+            .map(|(_, term)| term)
+    }
+
+    /// What a word of another language is called in the default locale, by the keys whose texts have it.
+    fn foreign(&self, raw: &str) -> Vec<(TermId, f32)> {
+        let mut hashes = Vec::new();
+        words::hashes(raw, |hash| hashes.push(hash));
+        let mut keys: Vec<NameId> = Vec::new();
+        for file in &self.index.files {
+            let Some(Texts::Foreign(words)) = &file.texts else { continue };
+            for &hash in &hashes {
+                let start = words.partition_point(|&(other, _)| other < hash);
+                keys.extend(words[start..].iter().take_while(|&&(h, _)| h == hash).map(|&(_, key)| key));
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let mut votes: FxHashMap<TermId, f32> = FxHashMap::default();
+        let mut texts = 0.0;
+        for key in keys {
+            let Some(terms) = self.index.texts.terms(&self.index.files, key) else { continue };
+            texts += 1.0;
+            let mut terms = terms.to_vec();
+            terms.sort_unstable();
+            terms.dedup();
+            for term in terms {
+                *votes.entry(term).or_insert(0.0) += 1.0;
+            }
+        }
+        let mut votes: Vec<(TermId, f32)> = votes
+            .into_iter()
+            .map(|(term, count)| (term, count / texts))
+            .filter(|&(term, share)| {
+                let word = self.index.tables.terms.term(term);
+                share >= 0.4 && !is_stop(word) && !self.index.postings.files(term).is_empty()
+            })
+            .collect();
+        // Of words that are said as often the rarer one is the translation.
+        let rarity = |term: TermId| self.index.idf(term);
+        votes
+            .sort_unstable_by(|a, b| (b.1 * rarity(b.0)).total_cmp(&(a.1 * rarity(a.0))).then(a.0.cmp(&b.0)));
+        votes.truncate(2);
+        votes
+    }
+
+    /// Neighbours that the theme writes as one word, or has next to each other in a name.
+    fn pairs(&mut self, words: &[String]) {
+        for pair in words.windows(2) {
+            let Some(joined) = words::join(&pair[0], &pair[1]) else { continue };
+            if self.places.contains_key(&joined) {
+                continue;
+            }
+            if let Some(term) = self.term(&joined) {
+                self.places.insert(joined, self.groups.len());
+                let word = pair.join(" ");
+                self.groups.push(Group { word, weight: self.weights.pair, variants: vec![(term, 1.0)] });
+            }
+        }
+    }
+
+    /// Adds what words and phrases may mean to the group of their first word that is no stop word.
+    fn synonyms(&mut self, words: &[String]) {
+        for length in 1..=synonyms::MAX_PHRASE {
+            for phrase in words.windows(length) {
+                for (rank, meant) in synonyms::of(phrase).iter().enumerate() {
+                    // What the request says itself needs no synonym.
+                    if self.places.contains_key(meant) {
+                        continue;
+                    }
+                    let Some(term) = self.term(meant) else { continue };
+                    let share = self.weights.synonym / (1.0 + 0.3 * rank as f32);
+                    // A phrase means one thing more; a single word's synonyms stand for the word.
+                    let at = if length == 1 { self.places.get(&phrase[0]).copied() } else { None };
+                    match at {
+                        Some(at) => {
+                            let variants = &mut self.groups[at].variants;
+                            if !variants.iter().any(|&(known, _)| known == term) {
+                                variants.push((term, share));
+                            }
+                        }
+                        None => {
+                            self.places.insert(meant.clone(), self.groups.len());
+                            let variants = vec![(term, 1.0)];
+                            self.groups.push(Group { word: meant.clone(), weight: share, variants });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One letter too many, too few, different, or two swapped.
+fn is_one_edit_away(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len().abs_diff(b.len()) > 1 || a.first() != b.first() {
+        return false;
+    }
+    let same = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    match a.len().cmp(&b.len()) {
+        std::cmp::Ordering::Less => *a == b[1..],
+        std::cmp::Ordering::Greater => a[1..] == *b,
+        std::cmp::Ordering::Equal => {
+            !a.is_empty()
+                && (a[1..] == b[1..] || (a.len() > 1 && a[0] == b[1] && a[1] == b[0] && a[2..] == b[2..]))
+        }
+    }
+}
+
+/// How a kind of file goes with what a request speaks of.
+pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 4] {
+    let on = |cue: bool, fits: bool| if cue && fits { 1.0 } else { 0.0 };
+    let is_template = matches!(
+        kind,
+        FileKind::Section | FileKind::Snippet | FileKind::Block | FileKind::Layout | FileKind::Template
+    );
+    [
+        on(cues.style, kind == FileKind::Stylesheet),
+        on(cues.script, kind == FileKind::Script),
+        on(cues.setting, matches!(kind, FileKind::Section | FileKind::Block | FileKind::SettingsSchema)),
+        on(cues.markup, is_template),
+    ]
+}

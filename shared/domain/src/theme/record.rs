@@ -1,0 +1,300 @@
+//! What the index keeps of one file: a function of its path and its bytes, and of nothing else.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+use sha2::{Digest, Sha256};
+
+use super::chunks::{self, Unit};
+use super::fields::{Field, FieldCounter, FieldTerm};
+use super::path::{FileKind, handle};
+use super::scan::{self, DegradedReason, EdgeKind, EdgeNature, Found, SymbolKind, locale};
+use super::text::{LineRange, Lines, Span};
+use super::words::{Lexicon, TermId, Tokenizer};
+
+/// A larger file is known by its path only. The platform itself takes Liquid up to 256 KB.
+pub const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
+
+/// More broken places of one file than this tell nobody more.
+const MAX_DEGRADED: usize = 20;
+
+/// Longer names are expressions or data; they are cut.
+const MAX_NAME_BYTES: usize = 96;
+
+/// A name's number in the theme's table of names.
+pub type NameId = u32;
+
+/// The tables that records refer to.
+#[derive(Clone, Default)]
+pub struct Tables {
+    pub terms: Lexicon,
+    /// Names as they are written: snippets, classes, settings, translation keys.
+    pub names: Lexicon,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolRecord {
+    pub kind: SymbolKind,
+    pub name: NameId,
+    pub lines: LineRange,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReferenceRecord {
+    pub kind: EdgeKind,
+    pub nature: EdgeNature,
+    pub name: NameId,
+    pub lines: LineRange,
+}
+
+/// A text of the default locale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultText {
+    pub key: NameId,
+    pub terms: Vec<TermId>,
+}
+
+/// What a locale file adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Texts {
+    Default(Vec<DefaultText>),
+    /// For every word of another language the keys whose texts have it: the word's hash and the key, sorted.
+    Foreign(Vec<(u32, NameId)>),
+}
+
+#[derive(Clone, Debug)]
+pub struct FileRecord {
+    pub path: Box<str>,
+    pub kind: FileKind,
+    /// The first half of the content's SHA-256.
+    pub hash: [u8; 16],
+    pub bytes: u32,
+    pub lines: u32,
+    pub degraded: Vec<(u32, DegradedReason)>,
+    pub symbols: Vec<SymbolRecord>,
+    pub references: Vec<ReferenceRecord>,
+    /// Keys of the labels that the schema's locale translates.
+    pub label_keys: Vec<NameId>,
+    pub terms: Vec<FieldTerm>,
+    pub units: Vec<Unit>,
+    /// The terms of all units, unit by unit, each unit's sorted; `unit_ends` says where each unit's end.
+    pub unit_terms: Vec<(TermId, u8)>,
+    pub unit_ends: Vec<u32>,
+    pub texts: Option<Texts>,
+    /// The words of a target's own name, without folder and endings.
+    pub own_name: Vec<TermId>,
+    /// The first words of the comment that opens the file.
+    pub headline: Option<Box<str>>,
+}
+
+/// Reads files into records. It is cheap to make for one file, and faster per file when it reads many.
+pub struct RecordReader<'a> {
+    names: &'a mut Lexicon,
+    tokenizer: Tokenizer<'a>,
+    counter: FieldCounter,
+    unit: Vec<TermId>,
+}
+
+impl<'a> RecordReader<'a> {
+    pub fn new(tables: &'a mut Tables) -> Self {
+        Self {
+            names: &mut tables.names,
+            tokenizer: Tokenizer::new(&mut tables.terms),
+            counter: FieldCounter::default(),
+            unit: Vec::new(),
+        }
+    }
+
+    pub fn read(&mut self, path: &str, bytes: &[u8]) -> FileRecord {
+        let kind = FileKind::of(path);
+        let digest = Sha256::digest(bytes);
+        let mut record = FileRecord {
+            path: path.into(),
+            kind,
+            hash: digest[..16].try_into().expect("a digest has 32 bytes"),
+            bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            lines: 1,
+            degraded: Vec::new(),
+            symbols: Vec::new(),
+            references: Vec::new(),
+            label_keys: Vec::new(),
+            terms: Vec::new(),
+            units: Vec::new(),
+            unit_terms: Vec::new(),
+            unit_ends: Vec::new(),
+            texts: None,
+            own_name: Vec::new(),
+            headline: None,
+        };
+        if kind == FileKind::Other {
+            return record;
+        }
+        if bytes.len() > MAX_FILE_BYTES {
+            record.degraded.push((1, DegradedReason::TooLarge));
+            self.path_terms_only(&mut record);
+            return record;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let lines = Lines::new(&text);
+        record.lines = lines.count();
+        if let Cow::Owned(replaced) = &text {
+            let offset = replaced.find('\u{FFFD}').unwrap_or(0);
+            record.degraded.push((lines.line_of(offset as u32), DegradedReason::InvalidUtf8));
+        }
+        if kind.is_locale() {
+            self.locale(&mut record, &text, &lines);
+        } else if kind.is_target() {
+            self.code(&mut record, &text, &lines);
+        }
+        record
+    }
+
+    fn path_terms_only(&mut self, record: &mut FileRecord) {
+        let counter = &mut self.counter;
+        self.tokenizer.name(&record.path, |term| counter.add(term, Field::Path, 1));
+        record.terms = counter.take();
+    }
+
+    fn name(&mut self, text: &str, span: Span) -> NameId {
+        let mut name = span.of(text);
+        while name.len() > MAX_NAME_BYTES {
+            let mut end = MAX_NAME_BYTES;
+            while !name.is_char_boundary(end) {
+                end -= 1;
+            }
+            name = &name[..end];
+        }
+        self.names.intern(name)
+    }
+
+    fn code(&mut self, record: &mut FileRecord, text: &str, lines: &Lines) {
+        let minified = scan::is_minified(text, lines.count());
+        let found = if minified {
+            record.degraded.push((1, DegradedReason::Minified));
+            Found::default()
+        } else {
+            scan::scan(record.kind, &record.path, text)
+        };
+        let degraded = found.degraded.iter().map(|place| (lines.line_of(place.offset), place.reason));
+        record.degraded.extend(degraded.take(MAX_DEGRADED));
+        self.links(record, &found, text, lines);
+        self.terms(record, &found, text, lines, minified);
+        record.own_name = own_name(&record.path, self.tokenizer.lexicon());
+        record.headline = headline(&found, text);
+    }
+
+    fn links(&mut self, record: &mut FileRecord, found: &Found, text: &str, lines: &Lines) {
+        let mut seen = FxHashSet::default();
+        for symbol in &found.symbols {
+            let name = self.name(text, symbol.name);
+            if seen.insert((symbol.kind, name)) {
+                let lines = lines.range_of(symbol.body);
+                record.symbols.push(SymbolRecord { kind: symbol.kind, name, lines });
+            }
+        }
+        let mut seen = FxHashSet::default();
+        for reference in &found.references {
+            let (kind, nature) = (reference.kind, reference.nature);
+            let name = self.name(text, reference.name);
+            let many = matches!(kind, EdgeKind::CssClass | EdgeKind::Translation | EdgeKind::Setting);
+            if seen.insert((kind, nature, name)) || !many {
+                let lines = lines.range_of(reference.name);
+                record.references.push(ReferenceRecord { kind, nature, name, lines });
+            }
+        }
+        for label in &found.labels {
+            if let Some(key) = label.of(text).strip_prefix("t:") {
+                record.label_keys.push(self.names.intern(key));
+            }
+        }
+        record.label_keys.sort_unstable();
+        record.label_keys.dedup();
+    }
+
+    fn terms(&mut self, record: &mut FileRecord, found: &Found, text: &str, lines: &Lines, minified: bool) {
+        let counter = &mut self.counter;
+        self.tokenizer.name(&record.path, |term| counter.add(term, Field::Path, 1));
+        for symbol in &found.symbols {
+            self.tokenizer.name(symbol.name.of(text), |term| counter.add(term, Field::Identifier, 1));
+        }
+        for reference in &found.references {
+            if reference.nature != EdgeNature::Indirect {
+                self.tokenizer
+                    .terms(reference.name.of(text), |_, term| counter.add(term, Field::Identifier, 1));
+            }
+        }
+        for &identifier in &found.identifiers {
+            self.tokenizer.terms(identifier.of(text), |_, term| counter.add(term, Field::Identifier, 1));
+        }
+        for &comment in &found.comments {
+            self.tokenizer.terms(comment.of(text), |_, term| counter.add(term, Field::Comment, 1));
+        }
+        for &label in found.labels.iter().filter(|label| !label.of(text).starts_with("t:")) {
+            self.tokenizer.terms(label.of(text), |_, term| counter.add(term, Field::Label, 1));
+        }
+        record.units = chunks::units(text, lines, found, minified);
+        for unit in &record.units {
+            let span =
+                Span { start: lines.span_of(unit.lines.start).start, end: lines.span_of(unit.lines.end).end };
+            let unit = &mut self.unit;
+            unit.clear();
+            self.tokenizer.terms(span.of(text), |_, term| unit.push(term));
+            unit.sort_unstable();
+            for same in unit.chunk_by(|a, b| a == b) {
+                let times = u8::try_from(same.len()).unwrap_or(u8::MAX);
+                record.unit_terms.push((same[0], times));
+                counter.add(same[0], Field::Body, times);
+            }
+            record.unit_ends.push(record.unit_terms.len() as u32);
+        }
+        record.terms = counter.take();
+    }
+
+    fn locale(&mut self, record: &mut FileRecord, text: &str, lines: &Lines) {
+        let (entries, invalid) = locale::entries(text);
+        if let Some(offset) = invalid {
+            record.degraded.push((lines.line_of(offset), DegradedReason::InvalidJson));
+        }
+        record.texts = Some(if locale::is_default(&record.path) {
+            let mut texts = Vec::with_capacity(entries.len());
+            for entry in entries {
+                let mut terms = Vec::new();
+                self.tokenizer.terms(entry.text.of(text), |_, term| terms.push(term));
+                texts.push(DefaultText { key: self.names.intern(&entry.key), terms });
+            }
+            Texts::Default(texts)
+        } else {
+            let mut words = Vec::with_capacity(entries.len() * 4);
+            for entry in entries {
+                let key = self.names.intern(&entry.key);
+                super::words::hashes(entry.text.of(text), |hash| words.push((hash, key)));
+            }
+            words.sort_unstable();
+            words.dedup();
+            Texts::Foreign(words)
+        });
+    }
+}
+
+/// The terms of a file's name without folder and endings; the path's terms are in the lexicon already.
+pub fn own_name(path: &str, terms: &Lexicon) -> Vec<TermId> {
+    let name = handle(path).split('.').next().unwrap_or_default();
+    let mut own = Vec::new();
+    for term in super::words::words(name).iter().filter_map(|word| terms.get(word)) {
+        if !own.contains(&term) {
+            own.push(term);
+        }
+    }
+    own
+}
+
+/// The first sentence of a comment at the file's beginning, where authors say what a file is for.
+fn headline(found: &Found, text: &str) -> Option<Box<str>> {
+    let comment = found.comments.iter().find(|comment| comment.start < 200)?.of(text);
+    let line = comment
+        .lines()
+        .map(|line| line.trim().trim_start_matches(['*', '/', '#', '-', '@', '=', ' ']).trim())
+        .find(|line| line.split_whitespace().count() >= 3)?;
+    let end = line.char_indices().nth(120).map_or(line.len(), |(at, _)| at);
+    Some(line[..end].trim_end_matches("*/").trim_end().into())
+}

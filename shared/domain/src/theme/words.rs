@@ -1,0 +1,305 @@
+//! Words: from text to terms, the stems that postings are kept by.
+
+use std::sync::Arc;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashMap;
+
+/// A term's number in its [`Lexicon`].
+pub type TermId = u32;
+
+/// Longer runs of letters are data, not words.
+const MAX_WORD_BYTES: usize = 40;
+
+/// The terms of a theme. It only grows; a term that no file has any more has no postings.
+#[derive(Clone, Default)]
+pub struct Lexicon {
+    terms: Vec<Arc<str>>,
+    ids: FxHashMap<Arc<str>, TermId>,
+}
+
+impl Lexicon {
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub fn term(&self, id: TermId) -> &str {
+        &self.terms[id as usize]
+    }
+
+    pub fn get(&self, term: &str) -> Option<TermId> {
+        self.ids.get(term).copied()
+    }
+
+    pub fn intern(&mut self, term: &str) -> TermId {
+        if let Some(&id) = self.ids.get(term) {
+            return id;
+        }
+        let id = self.terms.len() as TermId;
+        let term: Arc<str> = term.into();
+        self.terms.push(term.clone());
+        self.ids.insert(term, id);
+        id
+    }
+}
+
+/// Cuts text into terms. It remembers every surface form, since a theme says the same words all over.
+pub struct Tokenizer<'a> {
+    lexicon: &'a mut Lexicon,
+    stemmer: Stemmer,
+    seen: FxHashMap<Box<str>, (u32, u32)>,
+    pool: Vec<TermId>,
+}
+
+impl<'a> Tokenizer<'a> {
+    pub fn new(lexicon: &'a mut Lexicon) -> Self {
+        Self {
+            lexicon,
+            stemmer: Stemmer::create(Algorithm::English),
+            seen: FxHashMap::default(),
+            pool: Vec::new(),
+        }
+    }
+
+    /// The terms of `text`, in order; `each` is also told the byte that the surface form begins at.
+    pub fn terms(&mut self, text: &str, mut each: impl FnMut(usize, TermId)) {
+        for (at, form) in forms(text) {
+            let (start, end) = self.form(form);
+            for &term in &self.pool[start as usize..end as usize] {
+                each(at, term);
+            }
+        }
+    }
+
+    fn form(&mut self, form: &str) -> (u32, u32) {
+        if let Some(&known) = self.seen.get(form) {
+            return known;
+        }
+        let start = self.pool.len() as u32;
+        let (stemmer, lexicon, pool) = (&self.stemmer, &mut *self.lexicon, &mut self.pool);
+        split_form(form, |word| {
+            if let Some(term) = normalize(stemmer, word) {
+                pool.push(lexicon.intern(&term));
+            }
+        });
+        let range = (start, self.pool.len() as u32);
+        self.seen.insert(form.into(), range);
+        range
+    }
+
+    /// A name's terms, and those of its neighbouring parts joined: `mega-menu` has `mega`, `menu` and `megamenu`.
+    pub fn name(&mut self, name: &str, mut each: impl FnMut(TermId)) {
+        let mut before: Option<TermId> = None;
+        for (_, form) in forms(name) {
+            let (start, end) = self.form(form);
+            for place in start..end {
+                let term = self.pool[place as usize];
+                each(term);
+                if let Some(before) = before
+                    && let Some(joined) = join(self.lexicon.term(before), self.lexicon.term(term))
+                {
+                    each(self.lexicon.intern(&joined));
+                }
+                before = Some(term);
+            }
+        }
+    }
+
+    pub fn lexicon(&self) -> &Lexicon {
+        self.lexicon
+    }
+}
+
+/// Two words written as one, the way that people and file names disagree on.
+pub fn join(first: &str, second: &str) -> Option<String> {
+    (first.len() + second.len() <= MAX_WORD_BYTES).then(|| format!("{first}{second}"))
+}
+
+/// The normalised words of a text, in order.
+pub fn words(text: &str) -> Vec<String> {
+    spoken(text).into_iter().map(|(_, word)| word).collect()
+}
+
+/// The words of a text as they were said, in lower case, each with its normalised form.
+pub fn spoken(text: &str) -> Vec<(String, String)> {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut words = Vec::new();
+    for (_, form) in forms(text) {
+        split_form(form, |word| {
+            if let Some(stem) = normalize(&stemmer, word) {
+                words.push((fold(word), stem));
+            }
+        });
+    }
+    words
+}
+
+/// Runs of letters and digits, with where they begin. An apostrophe within a word is dropped by its ending:
+/// `doesn't` is `doesn`.
+fn forms(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() && !is_word_byte(bytes[at]) {
+            at += 1;
+        }
+        let start = at;
+        while at < bytes.len() && is_word_byte(bytes[at]) {
+            at += 1;
+        }
+        (start < at).then(|| (start, &text[start..at]))
+    })
+}
+
+/// Bytes of characters beyond ASCII count as letters: their punctuation is rare, and is dropped later.
+fn is_word_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b >= 0x80
+}
+
+/// Splits `CartDrawer2` into its words; scripts without spaces into pairs of characters.
+fn split_form(form: &str, mut each: impl FnMut(&str)) {
+    if form.len() > MAX_WORD_BYTES * 2 {
+        return;
+    }
+    if !form.is_ascii() {
+        return split_foreign(form, each);
+    }
+    let bytes = form.as_bytes();
+    let mut start = 0;
+    for at in 1..bytes.len() {
+        let (before, here) = (bytes[at - 1], bytes[at]);
+        let hump = before.is_ascii_lowercase() && here.is_ascii_uppercase();
+        // `HTMLElement` is `HTML` and `Element`.
+        let acronym = before.is_ascii_uppercase()
+            && here.is_ascii_uppercase()
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        if hump || acronym {
+            each(&form[start..at]);
+            start = at;
+        }
+    }
+    each(&form[start..]);
+}
+
+fn split_foreign(form: &str, mut each: impl FnMut(&str)) {
+    let is_letter = |c: char| c.is_alphanumeric();
+    for part in form.split(|c| !is_letter(c)) {
+        let mut places = part.char_indices().map(|(at, _)| at).chain([part.len()]);
+        if part.chars().next().is_some_and(is_unspaced) {
+            let ends: Vec<usize> = places.collect();
+            for pair in ends.windows(3) {
+                each(&part[pair[0]..pair[2]]);
+            }
+        } else if places.next().is_some() && !part.is_empty() {
+            each(part);
+        }
+    }
+}
+
+/// Characters of scripts that put no space between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{0E00}'..='\u{0E7F}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}')
+}
+
+/// Hashes of a text's words as a language other than English has them: not stemmed, without accents. The hash is
+/// stored, so it never changes.
+pub fn hashes(text: &str, mut each: impl FnMut(u32)) {
+    let fnv = |bytes: &mut dyn Iterator<Item = u8>| {
+        bytes.fold(0x811C_9DC5_u32, |hash, b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193))
+    };
+    for (_, form) in forms(text) {
+        if form.is_ascii() {
+            if form.len() > 1 {
+                each(fnv(&mut form.bytes().map(|b| b.to_ascii_lowercase())));
+            }
+        } else {
+            split_foreign(form, |word| each(fnv(&mut fold(word).bytes())));
+        }
+    }
+}
+
+/// Lower case, without accents, stemmed as English. Nothing for what is no word: single letters, numbers, hashes.
+fn normalize(stemmer: &Stemmer, word: &str) -> Option<String> {
+    if !word.is_ascii() {
+        return Some(fold(word));
+    }
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    // The one number that is a name: the template of the page that isn't there.
+    let is_number = digits == word.len() && word != "404";
+    if word.len() < 2 || word.len() > MAX_WORD_BYTES || digits > 4 || is_number {
+        return None;
+    }
+    let lower = word.to_ascii_lowercase();
+    Some(stemmer.stem(&lower).into_owned())
+}
+
+/// Lower case without the accents of Latin letters.
+pub fn fold(word: &str) -> String {
+    let mut folded = String::with_capacity(word.len());
+    for c in word.chars().flat_map(char::to_lowercase) {
+        folded.push_str(match c {
+            'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
+            'ä' | 'æ' => "ae",
+            'ç' | 'ć' | 'č' => "c",
+            'ď' | 'đ' | 'ð' => "d",
+            'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ę' | 'ě' => "e",
+            'ğ' => "g",
+            'ì' | 'í' | 'î' | 'ï' | 'ī' | 'į' | 'ı' => "i",
+            'ł' | 'ľ' => "l",
+            'ñ' | 'ń' | 'ň' => "n",
+            'ò' | 'ó' | 'ô' | 'õ' | 'ø' | 'ō' | 'ő' => "o",
+            'ö' | 'œ' => "oe",
+            'ř' => "r",
+            'ś' | 'š' | 'ş' | 'ș' => "s",
+            'ß' => "ss",
+            'ť' | 'ţ' | 'ț' => "t",
+            'ù' | 'ú' | 'û' | 'ū' | 'ů' | 'ű' => "u",
+            'ü' => "ue",
+            'ý' | 'ÿ' => "y",
+            'ź' | 'ž' | 'ż' => "z",
+            _ => {
+                folded.push(c);
+                continue;
+            }
+        });
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_stemmed_words() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(words(text), expected, "{text:?}");
+        check("Cart drawers, closing", &["cart", "drawer", "close"]);
+        check(
+            "CartDrawer.onClose product__media-item",
+            &["cart", "drawer", "on", "close", "product", "media", "item"],
+        );
+        check("HTMLElement h2 x 12 a1b2c3d4e5", &["html", "element", "h2"]);
+        check("Größe déjà", &["groesse", "deja"]);
+        check("カート追加", &["カー", "ート", "ト追", "追加"]);
+        check("“drawer” doesn’t", &["drawer", "doesn"]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_name_also_has_its_parts_joined() {
+        let mut lexicon = Lexicon::default();
+        let mut terms = Vec::new();
+        Tokenizer::new(&mut lexicon).name("mega-menu.liquid", |term| terms.push(term));
+        let terms: Vec<_> = terms.iter().map(|&term| lexicon.term(term)).collect();
+        assert_eq!(terms, ["mega", "menu", "megamenu", "liquid", "menuliquid"]);
+    }
+
+    #[test]
+    fn a_form_is_split_the_same_way_every_time() {
+        let mut lexicon = Lexicon::default();
+        let mut tokenizer = Tokenizer::new(&mut lexicon);
+        let mut terms = Vec::new();
+        tokenizer.terms("addToCart x addToCart", |at, term| terms.push((at, term)));
+        assert_eq!(terms, [(0, 0), (0, 1), (0, 2), (12, 0), (12, 1), (12, 2)]);
+    }
+}
