@@ -1,0 +1,287 @@
+//! The localisation benchmark: queries with the files that answered them, each on the tree of its time.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use domain::theme::ThemeIndex;
+use domain::theme::lookup::Lookup;
+use domain::theme::path::FileKind;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// How many files an answer lists in a measurement.
+pub const LIMIT: usize = 20;
+
+#[derive(Deserialize)]
+pub struct Question {
+    pub id: String,
+    pub parent: String,
+    pub query: String,
+    pub gold: Vec<String>,
+    #[serde(default)]
+    pub gold_lines: HashMap<String, Vec<[u32; 2]>>,
+    #[serde(default)]
+    pub commit: String,
+    #[serde(default)]
+    split: String,
+}
+
+/// A ranker's answer to one question, as the public evaluation reads it.
+#[derive(Serialize)]
+pub struct Answer {
+    id: String,
+    pub ranked: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confident: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    ranges: BTreeMap<String, Vec<[u32; 2]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lookup_ms: Option<f64>,
+}
+
+impl Answer {
+    pub fn of(question: &Question, lookup: &Lookup, lookup_ms: Option<f64>) -> Self {
+        let ranges = lookup.targets.iter().map(|target| {
+            (target.path.clone(), target.ranges.iter().map(|range| [range.start, range.end]).collect())
+        });
+        Self {
+            id: question.id.clone(),
+            ranked: lookup.targets.iter().map(|target| target.path.clone()).collect(),
+            confident: Some(lookup.confident),
+            ranges: ranges.collect(),
+            lookup_ms,
+        }
+    }
+
+    fn ranking(question: &Question, ranked: Vec<String>) -> Self {
+        let (id, ranges) = (question.id.clone(), BTreeMap::new());
+        Self { id, ranked, confident: None, ranges, lookup_ms: None }
+    }
+}
+
+pub fn questions(file: &Path, split: &str) -> Result<Vec<Question>> {
+    let mut questions = Vec::new();
+    for line in fs::read_to_string(file)?.lines().filter(|line| !line.trim().is_empty()) {
+        let question: Question = serde_json::from_str(line)?;
+        if split == "all" || question.split.is_empty() || question.split == split {
+            questions.push(question);
+        }
+    }
+    Ok(questions)
+}
+
+/// The trees beside a question file. Blobs are shared between trees, so they are read once.
+pub struct Trees {
+    folder: PathBuf,
+    blobs: HashMap<String, Arc<[u8]>>,
+}
+
+pub type Tree = Vec<(String, Arc<[u8]>)>;
+
+impl Trees {
+    pub fn beside(file: &Path) -> Self {
+        let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+        Self { folder, blobs: HashMap::new() }
+    }
+
+    pub fn tree(&mut self, parent: &str) -> Result<Tree> {
+        let mut tree = Vec::new();
+        for line in fs::read_to_string(self.folder.join("trees").join(format!("{parent}.tsv")))?.lines() {
+            let (path, sha) = line.split_once('\t').ok_or("a tree's line is path, tab, blob")?;
+            let blob = match self.blobs.get(sha) {
+                Some(blob) => blob.clone(),
+                None => {
+                    let blob: Arc<[u8]> = fs::read(self.folder.join("blobs").join(sha))?.into();
+                    self.blobs.insert(sha.to_owned(), blob.clone());
+                    blob
+                }
+            };
+            tree.push((path.to_owned(), blob));
+        }
+        Ok(tree)
+    }
+}
+
+#[derive(Default, Clone, Copy)]
+pub struct Metrics {
+    pub questions: f64,
+    pub hit1: f64,
+    pub hit5: f64,
+    pub recall10: f64,
+    pub mrr: f64,
+    sure: f64,
+    sure_right: f64,
+    hunks: f64,
+    hunks_shown: f64,
+    lines: f64,
+    lines_shown: f64,
+}
+
+impl Metrics {
+    /// `line_counts` gives the length of files, for the share of lines that is shown.
+    pub fn add(&mut self, question: &Question, answer: &Answer, line_counts: impl Fn(&str) -> u32) {
+        let gold: HashSet<&str> = question.gold.iter().map(String::as_str).collect();
+        let places: Vec<usize> = answer
+            .ranked
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| gold.contains(p.as_str()))
+            .map(|(i, _)| i)
+            .collect();
+        let first = places.first().copied();
+        let hit = |k: usize| f64::from(u8::from(first.is_some_and(|place| place < k)));
+        self.questions += 1.0;
+        self.hit1 += hit(1);
+        self.hit5 += hit(5);
+        self.mrr += first.map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
+        self.recall10 += places.iter().filter(|&&place| place < 10).count() as f64 / gold.len() as f64;
+        if answer.confident == Some(true) {
+            self.sure += 1.0;
+            self.sure_right += hit(3);
+        }
+        for path in answer.ranked.iter().take(5).filter(|path| gold.contains(path.as_str())) {
+            let Some(ranges) = answer.ranges.get(path).filter(|_| !answer.ranges.is_empty()) else {
+                continue;
+            };
+            self.lines += f64::from(line_counts(path));
+            self.lines_shown += ranges.iter().map(|[a, b]| f64::from(b - a + 1)).sum::<f64>();
+            for [start, end] in question.gold_lines.get(path).into_iter().flatten() {
+                self.hunks += 1.0;
+                let shown = ranges.iter().any(|[a, b]| a.saturating_sub(3) <= *end && *start <= b + 3);
+                self.hunks_shown += f64::from(u8::from(shown));
+            }
+        }
+    }
+
+    pub fn row(&self, name: &str) -> String {
+        let n = self.questions.max(1.0);
+        let share =
+            |part: f64, whole: f64| if whole > 0.0 { format!("{:.3}", part / whole) } else { "–".into() };
+        format!(
+            "{name:<22} {n:>4}  {:.3}  {:.3}  {:.3}  {:.3}  {:>6}  {:>6}  {:>6}  {:>6}",
+            self.hit1 / n,
+            self.hit5 / n,
+            self.recall10 / n,
+            self.mrr / n,
+            share(self.sure_right, self.sure),
+            share(self.sure, if self.sure > 0.0 { n } else { 0.0 }),
+            share(self.hunks_shown, self.hunks),
+            share(self.lines_shown, self.lines),
+        )
+    }
+
+    pub const HEAD: &'static str =
+        "ranker                    n  hit@1  hit@5  rec@10 mrr    sure-p  sure-c  hunks   lines";
+}
+
+pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
+    let mut trees = Trees::beside(file);
+    let (mut index_ms, mut lookup_ms) = (Vec::new(), Vec::new());
+    let mut rows: Vec<(&str, Metrics)> =
+        ["path overlap", "plain bm25", "theme index", "  first half", "  second half"]
+            .map(|n| (n, Metrics::default()))
+            .into();
+    let mut lines = String::new();
+    for question in questions(file, split)? {
+        let tree = trees.tree(&question.parent)?;
+        let started = Instant::now();
+        let index = ThemeIndex::build(tree.iter().map(|(path, bytes)| (path, bytes)))?;
+        index_ms.push(started.elapsed().as_secs_f64() * 1e3);
+        let started = Instant::now();
+        let lookup = index.lookup(&question.query, None, LIMIT);
+        let took = started.elapsed().as_secs_f64() * 1e3;
+        lookup_ms.push(took);
+        let answer = Answer::of(&question, &lookup, Some(took));
+        let line_counts = |path: &str| {
+            let file = tree.iter().find(|(other, _)| other == path);
+            file.map_or(0, |(_, bytes)| bytes.iter().filter(|&&b| b == b'\n').count() as u32)
+        };
+        let baselines = baselines(&question.query, &tree);
+        for (row, ranked) in rows.iter_mut().zip(baselines) {
+            row.1.add(&question, &Answer::ranking(&question, ranked), line_counts);
+        }
+        rows[2].1.add(&question, &answer, line_counts);
+        rows[if is_first_half(&question) { 3 } else { 4 }].1.add(&question, &answer, line_counts);
+        lines += &serde_json::to_string(&answer)?;
+        lines.push('\n');
+    }
+    if let Some(out) = out {
+        fs::write(out, lines)?;
+    }
+    println!("{}", Metrics::HEAD);
+    for (name, metrics) in &rows {
+        println!("{}", metrics.row(name));
+    }
+    println!(
+        "full index: p50 {:.1} ms, p99 {:.1} ms",
+        quantile(&mut index_ms, 0.5),
+        quantile(&mut index_ms, 0.99)
+    );
+    println!(
+        "lookup: p50 {:.0} µs, p99 {:.0} µs",
+        quantile(&mut lookup_ms, 0.5) * 1e3,
+        quantile(&mut lookup_ms, 0.99) * 1e3
+    );
+    Ok(())
+}
+
+/// Halves that have nothing to do with what a question is about: by its commit.
+pub fn is_first_half(question: &Question) -> bool {
+    question.commit.bytes().next().is_some_and(|b| b < b'8')
+}
+
+pub fn quantile(values: &mut [f64], at: f64) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+        .get(((values.len() as f64 * at) as usize).min(values.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or(0.0)
+}
+
+/// What simpler programs answer: how many of a path's words the request has, and BM25 over path and body, unstemmed.
+fn baselines(request: &str, tree: &Tree) -> [Vec<String>; 2] {
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|w| w.len() > 1)
+            .map(str::to_lowercase)
+            .collect()
+    };
+    let asked: HashSet<String> = words(request).into_iter().collect();
+    let files: Vec<(&str, HashMap<String, f64>, f64)> = tree
+        .iter()
+        .filter(|(path, _)| FileKind::of(path).is_target())
+        .map(|(path, bytes)| {
+            let mut counts = HashMap::new();
+            let mut length = 0.0;
+            for word in words(path).into_iter().chain(words(&String::from_utf8_lossy(bytes))) {
+                length += 1.0;
+                if asked.contains(&word) {
+                    *counts.entry(word).or_insert(0.0) += 1.0;
+                }
+            }
+            (path.as_str(), counts, length)
+        })
+        .collect();
+    let mean = files.iter().map(|file| file.2).sum::<f64>() / files.len() as f64;
+    let sorted = |mut scored: Vec<(f64, &str)>| {
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        scored.into_iter().take(LIMIT).map(|(_, path)| path.to_owned()).collect()
+    };
+    let overlap = files.iter().map(|(path, ..)| {
+        let own: HashSet<String> = words(path).into_iter().collect();
+        (own.intersection(&asked).count() as f64, *path)
+    });
+    let bm25 = files.iter().map(|(path, counts, length)| {
+        let score = counts.iter().map(|(word, count)| {
+            let having = files.iter().filter(|other| other.1.contains_key(word)).count() as f64;
+            let idf = (1.0 + (files.len() as f64 - having + 0.5) / (having + 0.5)).ln();
+            idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean))
+        });
+        (score.sum(), *path)
+    });
+    [sorted(overlap.collect()), sorted(bm25.collect())]
+}
