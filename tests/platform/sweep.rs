@@ -1,0 +1,134 @@
+//! The sweep: what is due is dispatched, once at a time, and nothing of it is lost.
+
+use std::time::Duration;
+
+use domain::ids::{ActionId, Owner};
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::json;
+use shared::Cx;
+use shared::clock::{Clock, ManualClock};
+use shared::config::Config;
+use shared::flows::sweep::{Swept, sweep};
+use shared::flows::{actions, agents};
+use shared::function::{Invocation, Trigger};
+use tests::Harness;
+
+fn noon() -> Timestamp {
+    "2026-11-21T12:00:00Z".parse().unwrap()
+}
+
+fn after(minutes: i64) -> Timestamp {
+    noon() + SignedDuration::from_mins(minutes)
+}
+
+async fn still() -> (Harness, ManualClock) {
+    let clock = ManualClock::at(noon());
+    let config = PlatformConfig {
+        clock: Clock::Manual(clock.clone()),
+        automatic: false,
+        ..PlatformConfig::in_memory()
+    };
+    (Harness::with(config).await, clock)
+}
+
+/// Actions of several owners, all due a minute after noon.
+async fn due_actions(cx: &Cx, owners: usize, each: usize) -> Vec<(Owner, ActionId)> {
+    let mut made = Vec::new();
+    for owner in 0..owners {
+        let owner = Owner::new(format!("owner-{owner}")).unwrap();
+        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
+        let agent = agents::create(cx, &owner, agent).await.unwrap().agent.agent_id;
+        let define = async || {
+            let input = serde_json::from_value(json!({
+                "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+                "schedule": {"every": "1m"},
+            }));
+            let action = actions::define(cx, &owner, agent, input.unwrap()).await.unwrap();
+            actions::approve(cx, &owner, action.action.id, &action.approval_hash).await.unwrap();
+            (owner.clone(), action.action.id)
+        };
+        made.extend(join_all((0..each).map(|_| define())).await);
+    }
+    made
+}
+
+async fn sweep_all(cx: &Cx) -> Swept {
+    sweep(cx, Timestamp::MAX).await.unwrap()
+}
+
+fn swept(leased: usize, lag: Duration) -> Swept {
+    let oldest_lag_ms = i64::try_from(lag.as_millis()).unwrap();
+    Swept { leased, published: leased, failed: 0, oldest_lag_ms }
+}
+
+#[tokio::test]
+async fn what_is_due_is_dispatched_once_in_a_lease() {
+    let (h, clock) = still().await;
+    let cx = &h.platform.cx;
+    // More than ten of one owner, so that one call of the bus is not enough.
+    let made = due_actions(cx, 3, 12).await;
+    assert_eq!(sweep_all(cx).await, Swept::default());
+    clock.set(after(1));
+    assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::ZERO));
+    assert_eq!(sweep_all(cx).await, Swept::default());
+    // Nobody's edit is disturbed by it.
+    let (owner, id) = &made[0];
+    assert_eq!(actions::read(cx, owner, *id).await.unwrap().action.version, 2);
+
+    // Nothing came of them: when the lease is over they are dispatched again, and their lag is told from then on.
+    clock.set(after(10));
+    assert_eq!(sweep_all(cx).await, Swept::default());
+    clock.set(after(13));
+    assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::from_secs(120)));
+}
+
+#[tokio::test]
+async fn sweeps_that_overlap_share_the_work() {
+    let (h, clock) = still().await;
+    let cx = &h.platform.cx;
+    let made = due_actions(cx, 2, 20).await;
+    clock.set(after(1));
+    let swept = join_all((0..4).map(|_| sweep_all(cx))).await;
+    assert_eq!(swept.iter().map(|swept| swept.leased).sum::<usize>(), made.len());
+    assert_eq!(swept.iter().map(|swept| swept.published).sum::<usize>(), made.len());
+}
+
+#[tokio::test]
+async fn what_the_bus_does_not_take_is_given_back() {
+    let (h, clock) = still().await;
+    let cx = &h.platform.cx;
+    let made = due_actions(cx, 1, 11).await;
+    clock.set(after(1));
+    let mut config = Config::clone(&cx.config);
+    // Nobody listens there.
+    config.aws.eventbridge_endpoint = Some("http://127.0.0.1:9".to_owned());
+    let cut_off = Cx::new(config, cx.clock.clone()).unwrap();
+    let expected = Swept { leased: made.len(), published: 0, failed: made.len(), oldest_lag_ms: 0 };
+    assert_eq!(sweep_all(&cut_off).await, expected);
+    clock.set(after(2));
+    assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::from_secs(60)));
+}
+
+#[tokio::test]
+async fn a_sweep_begins_nothing_that_its_deadline_would_cut_off() {
+    let (h, clock) = still().await;
+    let cx = &h.platform.cx;
+    due_actions(cx, 1, 1).await;
+    clock.set(after(1));
+    assert_eq!(sweep(cx, after(1) + SignedDuration::from_secs(10)).await.unwrap(), Swept::default());
+    assert_eq!(sweep_all(cx).await.leased, 1);
+}
+
+#[tokio::test]
+async fn the_timer_sweeps_and_says_what_it_did() {
+    let (h, clock) = still().await;
+    due_actions(&h.platform.cx, 1, 2).await;
+    clock.set(after(2));
+    let function = catalog::ALL.iter().find(|function| function.name == "schedule-sweep").unwrap();
+    let Trigger::Timer { every, handler } = function.trigger else { panic!("it is woken by a timer") };
+    assert_eq!(every, Duration::from_secs(60));
+    let answer = handler(h.platform.cx.clone(), Invocation { deadline: Timestamp::MAX }).await.unwrap();
+    assert_eq!(answer, json!({"leased": 2, "published": 2, "failed": 0, "oldest_lag_ms": 60_000}));
+}
