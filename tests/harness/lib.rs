@@ -51,7 +51,6 @@ impl Harness {
         Self { platform, client: client() }
     }
 
-    #[must_use]
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("{}{path}", self.platform.url()))
