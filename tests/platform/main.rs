@@ -1,5 +1,7 @@
 //! The platform through its HTTP surface, all in one binary: one link, and tests that share nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+
 mod actions;
 mod agents;
 mod sweep;
