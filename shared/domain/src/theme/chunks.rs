@@ -71,9 +71,10 @@ fn costs(text: &str, lines: &Lines, found: &Found) -> Vec<u32> {
     let mut costs = Vec::with_capacity(count);
     for line in 1..=count {
         depth += depth_changes[line];
-        let content = lines.span_of(line as u32).of(text);
-        let indent = content.len() - content.trim_start_matches([' ', '\t']).len();
-        let blank = content.trim().is_empty();
+        let content = lines.span_of(line as u32).of(text).as_bytes();
+        let indent = content.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let content = content.trim_ascii();
+        let blank = content.is_empty();
         let mut cost = 8 * depth.max(0) as u32 + indent.min(60) as u32 * 2;
         if after_blank && !blank {
             cost = cost.saturating_sub(3);
@@ -81,7 +82,10 @@ fn costs(text: &str, lines: &Lines, found: &Found) -> Vec<u32> {
         // A blank line ends what it follows; a closer belongs to what it closes.
         if blank {
             cost += 100;
-        } else if content.trim_start().starts_with(['}', ')', ']']) || content.contains("{%- end") {
+        } else if matches!(content[0], b'}' | b')' | b']')
+            || content.starts_with(b"{%- end")
+            || content.starts_with(b"{% end")
+        {
             cost += 6;
         }
         if is_cut[line] {
