@@ -43,9 +43,9 @@ pub enum Error {
     BudgetExceeded { message: String },
     #[error("too many requests")]
     TooManyRequests { retry_after_seconds: u64 },
-    /// The model's provider failed; `retryable` says whether the same call may work later.
-    #[error("the model failed: {message}")]
-    Model { code: &'static str, message: String, retryable: bool, retry_after_seconds: Option<u64> },
+    /// A run failed whose result was asked for; `retryable` says whether the same call may work later.
+    #[error("{message}")]
+    RunFailed { code: String, message: String, retryable: bool },
     #[error("failed to use the table")]
     Store(#[from] StoreError),
     #[error("failed to use the bucket")]
@@ -129,14 +129,10 @@ impl Error {
                 retry_after_seconds: Some(*retry_after_seconds),
                 ..row(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", true)
             },
-            Self::Model { code, retryable, retry_after_seconds, .. } => Row {
-                retry_after_seconds: *retry_after_seconds,
-                ..row(
-                    if *retryable { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_GATEWAY },
-                    code,
-                    *retryable,
-                )
-            },
+            Self::RunFailed { retryable: true, .. } => {
+                row(StatusCode::SERVICE_UNAVAILABLE, "run_failed", true)
+            }
+            Self::RunFailed { retryable: false, .. } => row(StatusCode::BAD_GATEWAY, "run_failed", false),
             Self::Store(StoreError::Contended) => Row {
                 retry_after_seconds: Some(1),
                 ..row(StatusCode::SERVICE_UNAVAILABLE, "contended", true)
@@ -197,6 +193,7 @@ impl Error {
             },
             current: match self {
                 Self::Conflict { current, .. } => current.clone(),
+                Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },
         }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::store::table::{Write, Written};
 use crate::store::{Store, Versioned};
 
 /// Text is stored and sent in pieces no more often than this.
@@ -140,7 +141,19 @@ impl Recorder {
             return Ok(());
         }
         let text = std::mem::take(&mut self.pending);
-        self.store(EventKind::MessageDelta, json!({ "text": text })).await
+        self.store(EventKind::MessageDelta, json!({ "text": text }), Vec::new()).await
+    }
+
+    /// Stores the text that has come together, where it has waited long enough.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn flush_if_due(&mut self) -> Result<()> {
+        if self.pending_since.is_some_and(|since| since.elapsed() >= PIECE) {
+            self.flush().await?;
+            self.pending_since = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// Adds an event, after the text before it.
@@ -148,14 +161,23 @@ impl Recorder {
     /// # Errors
     /// When it can't be stored.
     pub async fn event(&mut self, kind: EventKind, data: Value) -> Result<()> {
-        self.flush().await?;
-        self.pending_since = None;
-        self.store(kind, data).await
+        self.event_with(kind, data, Vec::new()).await
     }
 
-    async fn store(&mut self, event: EventKind, data: Value) -> Result<()> {
+    /// Adds an event together with what it tells of: followers never hear of something that is not there.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn event_with(&mut self, kind: EventKind, data: Value, more: Vec<Write>) -> Result<()> {
+        self.flush().await?;
+        self.pending_since = None;
+        self.store(kind, data, more).await
+    }
+
+    async fn store(&mut self, event: EventKind, data: Value, more: Vec<Write>) -> Result<()> {
         let event = RunEvent { id: self.next_event, event, data };
         let mut writes = vec![Store::event_write(&self.owner, self.run.run_id, &event)?];
+        writes.extend(more);
         let now = self.cx.clock.now();
         let renews = now + RENEW_BEFORE > self.run.lease_until;
         if renews {
@@ -204,32 +226,28 @@ impl Recorder {
     ///
     /// # Errors
     /// When it can't be stored; then a reader will end it as failed once its lease is over.
-    pub async fn finish(
-        mut self,
-        state: RunState,
-        error: Option<RunError>,
-        more: Vec<crate::store::table::Write>,
-    ) -> Result<Run> {
+    pub async fn finish(mut self, state: RunState, error: Option<RunError>, more: Vec<Write>) -> Result<Run> {
         self.flush().await?;
         self.run.state = state;
         self.run.error = error;
         self.run.finished_at = Some(self.cx.clock.now());
-        let mut writes = end_writes(&self.owner, &self.run, self.version, self.next_event)?;
+        let end = || end_writes(&self.owner, &self.run, self.version, self.next_event);
+        let mut writes = end()?;
+        let own = writes.len();
         writes.extend(more);
-        if !self.cx.store.transact(writes).await?.done() {
-            return Err(Error::internal(Lost.to_string()));
+        match self.cx.store.transact(writes).await? {
+            Written::Yes => Ok(self.run),
+            // What goes with the end is gone itself, for example a deleted agent: the run ends all the same.
+            Written::Refused { first } if first >= own && self.cx.store.transact(end()?).await?.done() => {
+                Ok(self.run)
+            }
+            Written::Refused { .. } => Err(Error::internal(Lost.to_string())),
         }
-        Ok(self.run)
     }
 }
 
 /// The writes that end a run: its record, in the final state that it has, and the event that says so.
-pub(crate) fn end_writes(
-    owner: &Owner,
-    run: &Run,
-    version: u64,
-    event_id: u64,
-) -> Result<Vec<crate::store::table::Write>> {
+pub(crate) fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
     let kind = run.state.event().ok_or_else(|| Error::internal("a run ends in a final state"))?;
     let data = json!({
         "run_id": run.run_id,
@@ -283,7 +301,19 @@ pub async fn respond(cx: &Cx, owner: &Owner, id: RunId, after: u64, accept: Acce
         tokio::time::sleep(POLL).await;
         run = load(cx, owner, id).await?.value;
     }
+    if let Some(error) = run.error.as_ref().filter(|_| run.state == RunState::Failed) {
+        return Err(failed(error, id));
+    }
     Ok(Json(crate::flows::run_view::view(cx, owner, run).await?).into_response())
+}
+
+/// The problem that a failed run is to a caller who asked for its result.
+fn failed(error: &RunError, run: RunId) -> Error {
+    let message = format!("{} (run {run})", error.detail);
+    if error.code == "budget_exceeded" {
+        return Error::BudgetExceeded { message };
+    }
+    Error::RunFailed { code: error.code.clone(), message, retryable: error.retryable }
 }
 
 /// The response whose body is a stream of server-sent events.

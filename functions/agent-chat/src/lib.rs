@@ -6,6 +6,8 @@
 mod chats;
 mod proposals;
 mod routes;
+mod runs;
+mod turn;
 
 use shared::function::{Function, Trigger};
 

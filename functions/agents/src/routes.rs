@@ -1,21 +1,29 @@
 //! The routes of agents.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use domain::agents::{AgentPatch, AgentStatus, NewAgent};
 use domain::ids::AgentId;
+use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::flows::agents::{self, AgentView};
+use shared::flows::chat_turn::{self, TurnInput};
+use shared::flows::run_view::RunView;
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
+use shared::stream::Accept;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(read, change, delete))
+    OpenApiRouter::default()
+        .routes(routes!(create, list))
+        .routes(routes!(read, change, delete))
+        .routes(routes!(set_up))
 }
 
 /// Make an agent
@@ -96,4 +104,32 @@ async fn change(
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode> {
     agents::delete(&cx, &caller.owner, id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Set an agent up by talking
+///
+/// One turn of the conversation. Once the model knows what it needs, the result has an `agent_draft`: give it to
+/// `POST /agents`.
+#[utoipa::path(
+    post, path = "/setup/chat", tag = "agents",
+    params(
+        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = TurnInput,
+    responses(
+        (status = 200, description = "The run", content(
+            (RunEvent = "text/event-stream"), (RunView = "application/json"),
+        )),
+        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
+        Problems,
+    ),
+)]
+async fn set_up(
+    State(cx): State<Cx>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(input): Json<TurnInput>,
+) -> Result<Response> {
+    chat_turn::serve(&cx, &caller.owner, None, input, Accept::from_headers(&headers)).await
 }

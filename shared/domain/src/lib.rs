@@ -7,6 +7,7 @@
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
 //! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person has, and what may become of them
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
+//! - [`prompts`]: what models are told
 //! - [`runs`]: a turn or an occurrence, and the events by which it is followed
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`models`]: requests, replies, usage and prices, in no provider's dialect
@@ -20,6 +21,7 @@ pub mod assets;
 pub mod chats;
 pub mod ids;
 pub mod models;
+pub mod prompts;
 pub mod runs;
 pub mod schedule;
 pub mod theme;

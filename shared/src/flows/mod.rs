@@ -3,9 +3,12 @@
 pub mod actions;
 pub mod agents;
 pub mod assets;
+pub mod call;
+pub mod chat_turn;
 pub mod chats;
 pub mod edit;
 pub mod proposals;
 pub mod run_view;
 pub mod schedules;
 pub mod sweep;
+pub mod tools;

@@ -1,0 +1,93 @@
+//! Any run, of a chat or of an action: read, follow, cancel.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use domain::ids::RunId;
+use domain::runs::RunEvent;
+use domain::validate::FieldErrors;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Query, header_text};
+use shared::flows::run_view::{self, RunView};
+use shared::respond::{Problems, Tagged};
+use shared::stream::{self, Accept};
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(read_run)).routes(routes!(follow_run)).routes(routes!(cancel_run))
+}
+
+/// Read a run
+#[utoipa::path(
+    get, path = "/runs/{run_id}", tag = "runs",
+    params(("run_id" = RunId, Path)),
+    responses((status = 200, body = RunView), Problems),
+)]
+async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Result<Tagged<RunView>> {
+    let run = stream::load(&cx, &caller.owner, id).await?;
+    Ok(Tagged { version: run.version, body: run_view::view(&cx, &caller.owner, run.value).await? })
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct After {
+    /// The id of the last event that is known; 0 for all. `Last-Event-ID` says the same.
+    after: Option<u64>,
+}
+
+/// Follow a run
+///
+/// Its events after the one named, and then as they happen, until the one that ends it. With `Accept: application/json`
+/// the result, once there is one.
+#[utoipa::path(
+    get, path = "/runs/{run_id}/events", tag = "runs",
+    params(
+        ("run_id" = RunId, Path), After,
+        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, which wins"),
+    ),
+    responses(
+        (status = 200, description = "The events", content(
+            (RunEvent = "text/event-stream"), (RunView = "application/json"),
+        )),
+        Problems,
+    ),
+)]
+async fn follow_run(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Query(query): Query<After>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let after = match (query.after, header_text(&headers, "last-event-id")) {
+        (Some(after), _) => after,
+        (None, None) => 0,
+        (None, Some(text)) => {
+            text.parse().map_err(|_| FieldErrors::one("Last-Event-ID", "must be the number of an event"))?
+        }
+    };
+    stream::respond(&cx, &caller.owner, id, after, Accept::from_headers(&headers)).await
+}
+
+/// Cancel a run
+///
+/// It stops within a second. A run that has ended stays as it is.
+#[utoipa::path(
+    post, path = "/runs/{run_id}/cancel", tag = "runs",
+    params(("run_id" = RunId, Path)),
+    responses((status = 202, description = "It has been asked to stop", body = RunView), Problems),
+)]
+async fn cancel_run(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+) -> Result<(StatusCode, axum::Json<RunView>)> {
+    let run = stream::load(&cx, &caller.owner, id).await?.value;
+    if !run.state.is_final() {
+        cx.store.request_cancel(&caller.owner, id, cx.clock.now()).await?;
+    }
+    Ok((StatusCode::ACCEPTED, axum::Json(run_view::view(&cx, &caller.owner, run).await?)))
+}

@@ -1,0 +1,49 @@
+//! The turn.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use domain::ids::AgentId;
+use domain::runs::RunEvent;
+use shared::extract::{Caller, Id, Json};
+use shared::flows::chat_turn::{self, TurnInput};
+use shared::flows::run_view::RunView;
+use shared::respond::Problems;
+use shared::stream::Accept;
+use shared::{Cx, Result};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(talk_to_agent))
+}
+
+/// Talk to an agent
+///
+/// Answers with the events of a run, as they happen; with `Accept: application/json` with its result. The run goes on when
+/// the client leaves: come back to `/runs/{run_id}/events` with `Last-Event-ID`.
+#[utoipa::path(
+    post, path = "/agents/{agent_id}/chat", tag = "chats",
+    params(
+        ("agent_id" = AgentId, Path),
+        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = TurnInput,
+    responses(
+        (status = 200, description = "The run", content(
+            (RunEvent = "text/event-stream"), (RunView = "application/json"),
+        )),
+        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
+        Problems,
+    ),
+)]
+async fn talk_to_agent(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    headers: HeaderMap,
+    Json(input): Json<TurnInput>,
+) -> Result<Response> {
+    chat_turn::serve(&cx, &caller.owner, Some(id), input, Accept::from_headers(&headers)).await
+}

@@ -1,0 +1,112 @@
+//! The tools that look things up. Their results are JSON for a model, bounded in size.
+
+use domain::actions::{Action, ActionState};
+use domain::assets::{Asset, AssetType};
+use domain::ids::{AgentId, AssetId, Owner};
+use serde_json::json;
+
+use super::assets;
+use crate::context::Cx;
+use crate::problem::Result;
+
+/// The most of an asset's content that a model is shown, in bytes.
+const MAX_READ: usize = 48 * 1024;
+
+/// How many records a query reads at most while it looks for matches.
+const MAX_SCANNED: usize = 400;
+
+/// An agent's actions, newest first.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn query_actions(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    state: Option<ActionState>,
+    limit: usize,
+) -> Result<String> {
+    let (mut rows, mut after, mut scanned) = (Vec::new(), None::<String>, 0);
+    while rows.len() < limit && scanned < MAX_SCANNED {
+        let found = cx.store.agent_actions(owner, agent, after.as_deref(), 100).await?;
+        scanned += 100;
+        for (_, action) in found.items {
+            if rows.len() < limit && state.is_none_or(|state| action.value.state == state) {
+                rows.push(action_row(&action.value));
+            }
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(json!({ "actions": rows }).to_string())
+}
+
+fn action_row(action: &Action) -> serde_json::Value {
+    json!({
+        "action_id": action.id,
+        "title": action.title,
+        "state": action.state,
+        "schedule": action.schedule.as_ref().map(|schedule| schedule.describe()),
+        "next_due": action.next_due,
+    })
+}
+
+/// An agent's assets, newest first.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn query_assets(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    asset_type: Option<AssetType>,
+    query: Option<&str>,
+    limit: usize,
+) -> Result<String> {
+    let query = query.map(str::to_lowercase);
+    let matches = |asset: &Asset| {
+        asset_type.is_none_or(|wanted| asset.asset_type == wanted)
+            && query.as_deref().is_none_or(|query| {
+                asset.title.to_lowercase().contains(query) || asset.description.to_lowercase().contains(query)
+            })
+    };
+    let (mut rows, mut after, mut scanned) = (Vec::new(), None::<String>, 0);
+    while rows.len() < limit && scanned < MAX_SCANNED {
+        let found = cx.store.agent_assets(owner, agent, after.as_deref(), 100).await?;
+        scanned += 100;
+        for (_, asset) in found.items {
+            if rows.len() < limit && matches(&asset.value) {
+                let asset = asset.value;
+                rows.push(json!({
+                    "asset_id": asset.asset_id, "title": asset.title, "description": asset.description,
+                    "asset_type": asset.asset_type, "bytes": asset.bytes, "updated_at": asset.updated_at,
+                }));
+            }
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(json!({ "assets": rows }).to_string())
+}
+
+/// An asset with its content, as much of it as a model is shown. `None`: there is no such asset of this owner.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn read_asset(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Option<String>> {
+    let Some(asset) = cx.store.asset(owner, id).await? else { return Ok(None) };
+    let content = assets::content(cx, owner, id, None).await?.text;
+    let mut end = content.len().min(MAX_READ);
+    while !content.is_char_boundary(end) {
+        end -= 1;
+    }
+    let row = json!({
+        "asset_id": id, "title": asset.value.title, "asset_type": asset.value.asset_type,
+        "content": &content[..end], "truncated_bytes": content.len() - end,
+    });
+    Ok(Some(row.to_string()))
+}
