@@ -222,6 +222,17 @@ impl Recorder {
         Ok(self.cancelled)
     }
 
+    /// The writes that end the run, for a transaction with more that must go together; text must have been flushed.
+    ///
+    /// # Errors
+    /// For a state that is not final; a bug.
+    pub fn end_writes(&mut self, state: RunState, error: Option<RunError>) -> Result<Vec<Write>> {
+        self.run.state = state;
+        self.run.error = error;
+        self.run.finished_at = Some(self.cx.clock.now());
+        end_writes(&self.owner, &self.run, self.version, self.next_event)
+    }
+
     /// Ends the run: its record, its last event and `more` together, or nothing of it.
     ///
     /// # Errors

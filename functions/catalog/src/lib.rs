@@ -19,11 +19,19 @@ pub const ALL: &[&Function] = &[
     &asset_save::FUNCTION,
     &FUNCTION,
     &schedule_sweep::FUNCTION,
+    &scheduled_executor::FUNCTION,
 ];
 
 /// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
-pub const NAMES: &[&str] =
-    &["action-define", "agent-chat", "agents", "asset-save", "catalog", "schedule-sweep"];
+pub const NAMES: &[&str] = &[
+    "action-define",
+    "agent-chat",
+    "agents",
+    "asset-save",
+    "catalog",
+    "schedule-sweep",
+    "scheduled-executor",
+];
 
 pub const FUNCTION: Function =
     Function { name: "catalog", trigger: Trigger::Http { routes: own_routes, streaming: false } };

@@ -140,6 +140,25 @@ impl RunId {
     }
 }
 
+impl AssetId {
+    /// The id of a run's output number `n`: the same however often the run is resumed, so that an output is made once. It
+    /// sorts by the run's time.
+    #[must_use]
+    pub fn for_output(run: RunId, n: u32) -> Self {
+        let hash = Sha256::new()
+            .chain_update(b"output\0")
+            .chain_update(run.uuid().as_bytes())
+            .chain_update(n.to_be_bytes())
+            .finalize();
+        let mut bytes = [0u8; 16];
+        bytes[..6].copy_from_slice(&run.uuid().as_bytes()[..6]);
+        bytes[6..].copy_from_slice(&hash[..10]);
+        bytes[6] = (bytes[6] & 0x0f) | 0x80;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
 /// Whose data it is. Every key in the table and in the bucket begins with it, and only through it can one be built.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]

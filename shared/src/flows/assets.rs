@@ -156,6 +156,30 @@ pub async fn store(
     Ok(asset)
 }
 
+/// Saves a run's output under an id that is the run's own: made the first time, a new version after.
+///
+/// # Errors
+/// 400 with every field that breaks its limit, 404 where the agent is gone.
+pub async fn save_output(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    run: RunId,
+    id: AssetId,
+    output: NewAsset,
+) -> Result<()> {
+    let patch = AssetPatch { content: Some(output.content.clone()), ..AssetPatch::default() };
+    if cx.store.asset(owner, id).await?.is_none() {
+        let WithContent { asset, content } = output.into_asset(id, agent, Some(run), cx.clock.now())?;
+        upload(cx, owner, &asset, content).await?;
+        if cx.store.transact(Store::asset_writes(owner, &asset)?).await?.done() {
+            return Ok(());
+        }
+        agents::load(cx, owner, agent).await?;
+    }
+    change(cx, owner, id, None, patch).await.map(|_| ())
+}
+
 async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Result<()> {
     let key = BlobKey::asset(owner, asset.asset_id, &asset.sha256);
     Ok(cx.blobs.put(&key, content, "text/plain; charset=utf-8").await?)

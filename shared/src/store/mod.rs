@@ -16,6 +16,7 @@ mod idempotency;
 mod proposals;
 pub mod runs;
 pub mod spend;
+pub mod steps;
 
 pub use api_keys::ApiKey;
 pub use due::DueEntry;

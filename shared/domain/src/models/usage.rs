@@ -23,6 +23,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What was used after `earlier`, which is a part of this.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_sub(earlier.cache_read_tokens),
+            cache_write_5m_tokens: self.cache_write_5m_tokens.saturating_sub(earlier.cache_write_5m_tokens),
+            cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_sub(earlier.cache_write_1h_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+        }
+    }
+
     /// What the model read, from wherever.
     #[must_use]
     pub const fn total_input(&self) -> u64 {

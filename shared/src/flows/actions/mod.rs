@@ -11,7 +11,7 @@ mod apply;
 mod define;
 mod delete;
 mod messages;
-mod runs;
+pub mod runs;
 
 use domain::actions::{Action, ActionState, Occurrence, Refused, approval_hash};
 use domain::ids::{ActionId, AgentId, Owner};
@@ -120,7 +120,7 @@ pub fn action_writes(
 }
 
 /// When the action is to be looked at next. A run that is queued and whose turn has come is not left to the next due time.
-fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp) -> Option<Timestamp> {
     let turn_has_come = action.queued > 0
         && action.live_run.is_none()
         && !matches!(action.state, ActionState::Paused | ActionState::NeedsApproval);

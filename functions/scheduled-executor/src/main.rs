@@ -1,0 +1,5 @@
+//! The `scheduled-executor` Lambda.
+
+fn main() -> std::process::ExitCode {
+    shared::lambda::run(&scheduled_executor::FUNCTION)
+}

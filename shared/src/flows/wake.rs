@@ -1,0 +1,271 @@
+//! An action has something to do: decide about the due times that have come, then run what may run.
+//!
+//! The event says only which action. Everything else is read here and decided by the domain, so an event that comes
+//! twice, late or never does no harm: the sweep sends another one.
+
+use domain::actions::{
+    Action, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceRefused,
+    OccurrenceState, Outcome, ReasonCode, Refused, plan_due, transition,
+};
+use domain::agents::AgentStatus;
+use domain::ids::{ActionId, Owner, RunId};
+use jiff::{SignedDuration, Timestamp};
+
+use super::actions::{self, Loaded, runs};
+use super::execute;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::table::Order;
+use crate::store::{Store, Versioned};
+
+/// How many due times one transaction decides about: each may be an occurrence and a run.
+const AT_ONCE: usize = 40;
+
+/// How often an occurrence is tried.
+pub const MAX_ATTEMPTS: u32 = 3;
+
+/// How much longer than its executor a lease lasts.
+const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long an occurrence is put off that can't begin yet.
+const DEFER: SignedDuration = SignedDuration::from_secs(60);
+
+/// Looks at an action that was sent for.
+///
+/// # Errors
+/// When the table does not answer; the message comes again.
+pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
+    let status = match plan(cx, owner, id).await? {
+        None => return Ok(()),
+        Some(status) => status,
+    };
+    let Some(claimed) = claim(cx, owner, id, status, deadline).await? else { return Ok(()) };
+    execute::run(cx, owner, claimed, deadline).await
+}
+
+/// Writes down what becomes of every due time that has come. `None`: there is no such action any more.
+async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus>> {
+    loop {
+        let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
+            Ok(loaded) => loaded,
+            Err(Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(agent) = cx.store.agent(owner, action.value.agent_id).await? else { return Ok(None) };
+        let status = agent.value.status;
+        let now = cx.clock.now();
+        let plan = planned(&action.value, status, now, live.as_ref().map(|live| &live.value));
+        if plan.decided.is_empty() {
+            return Ok(Some(status));
+        }
+        let next = match transition(&action.value, Command::Planned { plan: &plan }, now) {
+            Ok(next) => next,
+            // Nothing is due for an action in this state; an old entry of the index.
+            Err(_) => return Ok(Some(status)),
+        };
+        let mut writes = Vec::new();
+        let mut live_after = live.as_ref().map(|live| live.value.clone());
+        let mut cancelled = None;
+        for decided in &plan.decided {
+            let occurrence = Occurrence::decided(&action.value, decided, now);
+            writes.push(Store::create_occurrence(owner, &occurrence)?);
+            if let Decision::Run { cancels, .. } = &decided.decision {
+                writes.push(Store::run_write(owner, &runs::record(&next, occurrence.run_id, now))?);
+                if let Some(run) = cancels {
+                    cancelled = Some(*run);
+                }
+                if next.live_run == Some(occurrence.run_id) {
+                    live_after = Some(occurrence);
+                }
+            }
+        }
+        if let (Some(run), Some(live)) =
+            (cancelled, live.as_ref().filter(|live| Some(live.value.run_id) == cancelled))
+        {
+            let why = "a later due time took its place".to_owned();
+            if let Ok(replaced) = live.value.transition(OccurrenceCommand::Cancel { why }, now) {
+                writes.push(Store::replace_occurrence(owner, &replaced, live.version)?);
+            }
+            tracing::info!(%run, "a run is replaced by a later one");
+        }
+        let live_after = live_after.filter(|live| next.live_run == Some(live.run_id));
+        writes.extend(actions::action_writes(owner, &action, &next, live_after.as_ref(), now)?);
+        if !cx.store.transact(writes).await?.done() {
+            continue;
+        }
+        if let Some(run) = cancelled {
+            runs::end_run(cx, owner, run).await?;
+        }
+        if !plan.more {
+            return Ok(Some(status));
+        }
+    }
+}
+
+/// The plan; where the agent does not work, its actions are as good as paused.
+fn planned(
+    action: &Action,
+    status: AgentStatus,
+    now: Timestamp,
+    live: Option<&Occurrence>,
+) -> domain::actions::DuePlan {
+    if status == AgentStatus::Active {
+        return plan_due(action, now, live, AT_ONCE);
+    }
+    let paused = Action { state: domain::actions::ActionState::Paused, ..action.clone() };
+    let mut plan = plan_due(&paused, now, live, AT_ONCE);
+    for decided in &mut plan.decided {
+        if let Decision::Skipped(reason) = &mut decided.decision
+            && reason.code == ReasonCode::Paused
+        {
+            reason.text = match status {
+                AgentStatus::Archived => "the agent was archived".to_owned(),
+                _ => "the agent was paused".to_owned(),
+            };
+        }
+    }
+    plan
+}
+
+/// An occurrence that is ours to run.
+pub struct Claimed {
+    pub action: Versioned<Action>,
+    pub occurrence: Versioned<Occurrence>,
+}
+
+/// Takes the occurrence whose turn it is. `None`: there is none, it is not time yet, or another executor has it.
+async fn claim(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    status: AgentStatus,
+    deadline: Timestamp,
+) -> Result<Option<Claimed>> {
+    loop {
+        let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
+            Ok(loaded) => loaded,
+            Err(Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(occurrence) = turn(cx, owner, &action.value, live).await? else { return Ok(None) };
+        let now = cx.clock.now();
+        let manual = occurrence.value.kind == OccurrenceKind::Manual;
+        let (next, changed) =
+            match start(&action.value, &occurrence.value, status, manual, now, deadline + LEASE_BEYOND) {
+                Some(started) => started,
+                None => return Ok(None),
+            };
+        let claimed = changed.state == OccurrenceState::Claimed;
+        let mut writes = vec![Store::replace_occurrence(owner, &changed, occurrence.version)?];
+        writes.extend(actions::action_writes(
+            owner,
+            &action,
+            &next,
+            Some(&changed).filter(|c| next.live_run == Some(c.run_id)),
+            now,
+        )?);
+        if !cx.store.transact(writes).await?.done() {
+            continue;
+        }
+        let run = changed.run_id;
+        let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
+        if claimed {
+            let action = Versioned { value: next, version: action.version + 1 };
+            return Ok(Some(Claimed { action, occurrence }));
+        }
+        if occurrence.value.state.is_final() {
+            // Expired or cancelled: the next in line may begin.
+            execute::close(cx, owner, run, &occurrence.value).await?;
+            continue;
+        }
+        return Ok(None);
+    }
+}
+
+/// The occurrence whose turn it is: the live one, or else the oldest of those that are queued.
+async fn turn(
+    cx: &Cx,
+    owner: &Owner,
+    action: &Action,
+    live: Option<Versioned<Occurrence>>,
+) -> Result<Option<Versioned<Occurrence>>> {
+    if live.is_some() || action.queued == 0 {
+        return Ok(live);
+    }
+    let (mut oldest, mut seen, mut after) = (None, 0, None::<String>);
+    loop {
+        let found = cx.store.occurrences(owner, action.id, after.as_deref(), 100, Order::Newest).await?;
+        for (_, occurrence) in found.items {
+            if occurrence.value.state == OccurrenceState::Due {
+                seen += 1;
+                oldest = Some(occurrence);
+            }
+        }
+        after = found.last;
+        if after.is_none() || seen >= action.queued {
+            return Ok(oldest);
+        }
+    }
+}
+
+/// What the action and the occurrence become when an executor wants to begin; `None` when nothing is to be written.
+fn start(
+    action: &Action,
+    occurrence: &Occurrence,
+    status: AgentStatus,
+    manual: bool,
+    now: Timestamp,
+    lease_until: Timestamp,
+) -> Option<(Action, Occurrence)> {
+    let run = occurrence.run_id;
+    let defer = || {
+        let put_off = occurrence.transition(OccurrenceCommand::Defer { until: now + DEFER }, now).ok()?;
+        Some((action.clone(), put_off))
+    };
+    if status != AgentStatus::Active && !manual && occurrence.state == OccurrenceState::Due {
+        return defer();
+    }
+    let hash = occurrence.approval_hash.as_deref().unwrap_or_default();
+    match transition(action, Command::OccurrenceStarted { run, approval_hash: hash }, now) {
+        Ok(next) => match occurrence
+            .transition(OccurrenceCommand::Claim { lease_until, max_attempts: MAX_ATTEMPTS }, now)
+        {
+            Ok(claimed) => Some((next, claimed)),
+            Err(OccurrenceRefused::AttemptsUsed { .. }) => {
+                let expired = occurrence
+                    .transition(OccurrenceCommand::Expire { max_attempts: MAX_ATTEMPTS }, now)
+                    .ok()?;
+                Some((ended(action, &expired, now), expired))
+            }
+            Err(_) => None,
+        },
+        Err(Refused::RunLive { .. }) => defer(),
+        Err(Refused::WrongState { state, .. })
+            if matches!(
+                state,
+                domain::actions::ActionState::Paused | domain::actions::ActionState::NeedsApproval
+            ) =>
+        {
+            defer()
+        }
+        Err(refused) => {
+            let cancelled =
+                occurrence.transition(OccurrenceCommand::Cancel { why: refused.to_string() }, now).ok()?;
+            Some((ended(action, &cancelled, now), cancelled))
+        }
+    }
+}
+
+/// The action after its occurrence has come to this state.
+pub(super) fn ended(action: &Action, occurrence: &Occurrence, now: Timestamp) -> Action {
+    let outcome = match occurrence.state {
+        OccurrenceState::Succeeded => Outcome::Succeeded,
+        OccurrenceState::Failed => Outcome::Failed,
+        OccurrenceState::Waiting => Outcome::Waiting,
+        OccurrenceState::Unknown => Outcome::Unknown,
+        OccurrenceState::Held => Outcome::Drifted,
+        _ => Outcome::Cancelled,
+    };
+    let run: RunId = occurrence.run_id;
+    transition(action, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| action.clone())
+}
