@@ -4,4 +4,6 @@
 
 mod actions;
 mod agents;
+mod runs;
 mod sweep;
+mod turns;

@@ -12,6 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use shared::clock::Clock;
@@ -60,6 +61,7 @@ fn config() -> Result<PlatformConfig, String> {
         clock: Clock::System,
         automatic: true,
         executors: 4,
+        demo: DemoSettings::default(),
     })
 }
 

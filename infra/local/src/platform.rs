@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::demo::{DemoModel, DemoSettings};
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::{
     ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY,
@@ -46,6 +47,8 @@ pub struct PlatformConfig {
     pub automatic: bool,
     /// How many executions run at once.
     pub executors: usize,
+    /// How the demo model behaves, which answers where no other model is configured.
+    pub demo: DemoSettings,
 }
 
 impl PlatformConfig {
@@ -61,6 +64,7 @@ impl PlatformConfig {
             clock: Clock::System,
             automatic: true,
             executors: 4,
+            demo: DemoSettings::default(),
         }
     }
 }
@@ -70,6 +74,8 @@ impl PlatformConfig {
 pub enum PlatformError {
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error("start the demo model: {0}")]
+    Demo(io::Error),
     #[error("read the models' configuration: {0}")]
     Model(#[from] InvalidEndpoint),
     #[error("listen on {address}: {}", in_words(source))]
@@ -106,7 +112,7 @@ impl Platform {
     /// # Errors
     /// [`PlatformError`] says in one line what is in the way.
     pub async fn start(config: PlatformConfig) -> Result<Self, PlatformError> {
-        let PlatformConfig { data, address, auth, models, budget, clock, automatic, executors } = config;
+        let PlatformConfig { data, address, auth, mut models, budget, clock, automatic, executors, demo } = config;
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
         }
@@ -116,11 +122,22 @@ impl Platform {
         let address = listener.local_addr().map_err(listen)?;
 
         let engines = Engines::start(engines_config(data)).await?;
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        if models.url.is_none() && models.anthropic_key.is_none() && models.openai_key.is_none() {
+            let demo = DemoModel::bind(demo).await.map_err(PlatformError::Demo)?;
+            models.demo_url = Some(demo.base_url().map_err(PlatformError::Demo)?);
+            let mut stopped = stopped.clone();
+            tasks.spawn(async move {
+                tokio::select! {
+                    _ = stopped.wait_for(|stop| *stop) => {}
+                    Err(error) = demo.serve() => tracing::error!(%error, "the demo model stopped"),
+                }
+            });
+        }
         let config = Config { aws: aws_config(&engines), auth, models, budget };
         let cx = Cx::new(config, clock)?;
 
-        let (stop, stopped) = watch::channel(false);
-        let mut tasks = JoinSet::new();
         let app =
             Router::new().route("/", get(home::page)).merge(shared::http::app(cx.clone(), catalog::router()));
         let mut stop_serving = stopped.clone();

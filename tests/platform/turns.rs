@@ -1,0 +1,222 @@
+//! Turns: setting an agent up, chatting, streams and their resumption, cancel, proposals.
+
+use std::time::Duration;
+
+use lamplighter_local::demo::DemoSettings;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{Harness, send};
+
+/// A server-sent event, as it was sent.
+#[derive(Debug, Clone, PartialEq)]
+struct Event {
+    id: u64,
+    name: String,
+    data: Value,
+}
+
+/// The events of a stream's text, heartbeats left out.
+fn events(text: &str) -> Vec<Event> {
+    text.split("\n\n")
+        .filter(|frame| frame.starts_with("id:"))
+        .map(|frame| {
+            let field = |name: &str| {
+                frame.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned()
+            };
+            Event {
+                id: field("id:").parse().unwrap(),
+                name: field("event:"),
+                data: serde_json::from_str(&field("data:")).unwrap(),
+            }
+        })
+        .collect()
+}
+
+async fn stream(h: &Harness, path: &str, body: Value) -> Vec<Event> {
+    let request = h.request(Method::POST, path).header("accept", "text/event-stream").json(&body);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    events(&response.text().await.unwrap())
+}
+
+fn names(events: &[Event]) -> Vec<&str> {
+    let mut names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    names.dedup();
+    names
+}
+
+fn text(events: &[Event]) -> String {
+    let deltas = events.iter().filter(|event| event.name == "message.delta");
+    deltas.filter_map(|event| event.data["text"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn an_agent_is_set_up_by_talking() {
+    let h = Harness::start().await;
+    let first = h.post("/setup/chat", json!({"message": "I want to follow my market"})).await.expect(200);
+    assert_eq!((first["state"].as_str(), first["kind"].as_str()), (Some("completed"), Some("setup")));
+    assert!(first["message"].as_str().unwrap().contains("demo"), "{first:#}");
+    assert!(first.get("agent_draft").is_none());
+    let chat_id = first["chat_id"].clone();
+    let mut last = first;
+    for message in ["A research agent that reports on three competitors", "A one-page report each week", "Ongoing"] {
+        last = h.post("/setup/chat", json!({"chat_id": chat_id, "message": message})).await.expect(200);
+        if last.get("agent_draft").is_some() {
+            break;
+        }
+    }
+    let draft = last["agent_draft"].clone();
+    assert!(draft["goal"].as_str().unwrap().starts_with("A"), "{last:#}");
+    assert_eq!(draft["timeline"], "Ongoing");
+    let agent = h.post("/agents", draft.clone()).await.expect(201);
+    assert_eq!(agent["goal"], draft["goal"]);
+}
+
+#[tokio::test]
+async fn a_turn_streams_proposes_and_can_be_read_again() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let path = format!("/agents/{agent}/chat");
+    let seen = stream(&h, &path, json!({"message": "Write a short brief about lamp oil prices"})).await;
+    let ids: Vec<u64> = seen.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=seen.len() as u64).collect::<Vec<_>>());
+    let names = names(&seen);
+    assert_eq!((names.first(), names.last()), (Some(&"run.started"), Some(&"run.completed")), "{names:?}");
+    assert!(names.contains(&"message.delta") && names.contains(&"asset.proposed") && names.contains(&"usage.updated"));
+
+    let run_id = seen[0].data["run_id"].as_str().unwrap();
+    let run = h.get(&format!("/runs/{run_id}")).await.expect(200);
+    assert_eq!(run["state"], "completed");
+    assert_eq!(run["message"].as_str().unwrap().trim(), text(&seen).trim());
+    assert!(run["cost_micros"].as_i64().unwrap() > 0);
+    let proposal = &run["proposals"][0];
+    assert_eq!(proposal["kind"], "asset");
+    assert!(proposal["content"].as_str().unwrap().contains("lamp oil"), "{proposal:#}");
+
+    // Replayed from any point, it is what it was.
+    let replay = send(h.request(Method::GET, &format!("/runs/{run_id}/events")).header("accept", "text/event-stream"));
+    assert_eq!(events(replay.await.body.as_str().unwrap()), seen);
+    let from_third = h
+        .request(Method::GET, &format!("/runs/{run_id}/events"))
+        .header("accept", "text/event-stream")
+        .header("last-event-id", "3");
+    assert_eq!(events(send(from_third).await.body.as_str().unwrap()), seen[3..]);
+
+    // The proposal waits on the server, and is taken once.
+    let list = h.get(&format!("/agents/{agent}/proposals")).await.expect(200);
+    assert_eq!(list["data"][0]["proposal_id"], proposal["proposal_id"]);
+    let body = json!({"proposal_id": proposal["proposal_id"]});
+    let asset = h.post(&format!("/agents/{agent}/assets"), body.clone()).await.expect(201);
+    h.post(&format!("/agents/{agent}/assets"), body).await.refused(404, "not_found");
+    let content = h.get(&format!("/assets/{}/content", asset["asset_id"].as_str().unwrap())).await;
+    assert_eq!(content.expect(200), proposal["content"]);
+    assert_eq!(h.get(&format!("/agents/{agent}/proposals")).await.expect(200)["data"], json!([]));
+    let chat = h.get(&format!("/chats/{}", run["chat_id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(chat["generated_assets"], json!([asset["asset_id"]]));
+    let metrics = h.get(&format!("/agents/{agent}")).await.expect(200)["metrics"].clone();
+    assert_eq!((&metrics["assets"], &metrics["cost_micros"]), (&json!(1), &run["cost_micros"]));
+}
+
+#[tokio::test]
+async fn an_action_is_proposed_and_a_question_is_looked_up() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let path = format!("/agents/{agent}/chat");
+    let turn = h.post(&path, json!({"message": "Schedule a weekly report about lamp oil every Monday"})).await.expect(200);
+    let proposal = &turn["proposals"][0];
+    assert_eq!(proposal["kind"], "action", "{turn:#}");
+    assert!(!proposal["task_config"]["instructions"].as_str().unwrap().is_empty());
+
+    let chat_id = &turn["chat_id"];
+    let asked = stream(&h, &path, json!({"chat_id": chat_id, "message": "What is scheduled?"})).await;
+    let names = names(&asked);
+    assert!(names.contains(&"tool.requested") && names.contains(&"tool.result"), "{names:?}");
+    let chat = h.get(&format!("/chats/{}", chat_id.as_str().unwrap())).await.expect(200);
+    let roles: Vec<&str> =
+        chat["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    assert_eq!(roles.iter().filter(|role| **role == "user").count(), 2, "{chat:#}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_loses_nothing() {
+    let mut config = PlatformConfig::in_memory();
+    config.demo = DemoSettings { delay_per_word: Duration::from_millis(10) };
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let body = json!({"message": "Write a long brief about lamp oil"});
+    let request = h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
+    let mut response = request.json(&body).send().await.unwrap();
+    let location = response.headers()["location"].to_str().unwrap().to_owned();
+    let first = response.chunk().await.unwrap().unwrap();
+    let first = events(std::str::from_utf8(&first).unwrap());
+    assert_eq!(first[0].name, "run.started");
+    drop(response);
+
+    let last = first.last().unwrap().id;
+    let rest = h
+        .request(Method::GET, &format!("{location}/events?after={last}"))
+        .header("accept", "text/event-stream");
+    let rest = events(send(rest).await.body.as_str().unwrap());
+    assert_eq!(rest.first().unwrap().id, last + 1);
+    assert_eq!(rest.last().unwrap().name, "run.completed");
+    let run = h.get(&location).await.expect(200);
+    assert_eq!(run["message"].as_str().unwrap().trim(), text(&[first, rest].concat()).trim());
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled() {
+    let mut config = PlatformConfig::in_memory();
+    config.demo = DemoSettings { delay_per_word: Duration::from_millis(100) };
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let request = h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
+    let response = request.json(&json!({"message": "Write a long brief"})).send().await.unwrap();
+    let location = response.headers()["location"].to_str().unwrap().to_owned();
+    assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.status, 202);
+    let seen = events(&response.text().await.unwrap());
+    assert_eq!(seen.last().unwrap().name, "run.cancelled");
+    assert_eq!(h.get(&location).await.expect(200)["state"], "cancelled");
+    // Cancelling what has ended changes nothing.
+    assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.expect(202)["state"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_repeated_turn_is_answered_with_its_run() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let path = format!("/agents/{agent}/chat");
+    let body = json!({"message": "Hello"});
+    let first = h.post_once(&path, "turn-1", body.clone()).await.expect(200);
+    let again = h.post_once(&path, "turn-1", body).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.expect(200), first);
+    h.post_once(&path, "turn-1", json!({"message": "Else"})).await.refused(422, "idempotency_mismatch");
+}
+
+#[tokio::test]
+async fn a_turn_is_refused_where_it_makes_no_sense() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let path = format!("/agents/{agent}/chat");
+    h.post(&path, json!({"message": "  "})).await.refused(400, "invalid_input");
+    h.post(&path, json!({"message": "x".repeat(32_001)})).await.refused(400, "invalid_input");
+    h.post("/agents/agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0/chat", json!({"message": "hi"})).await.refused(404, "not_found");
+    let setup = h.post("/setup/chat", json!({"message": "hello"})).await.expect(200);
+    h.post(&path, json!({"chat_id": setup["chat_id"], "message": "hi"})).await.refused(404, "not_found");
+    h.patch(&format!("/agents/{agent}"), json!({"status": "archived"})).await.expect(200);
+    h.post(&path, json!({"message": "hi"})).await.refused(409, "agent_archived");
+    h.get("/runs/run_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_ceiling_stops_a_turn_before_it_costs() {
+    let mut config = PlatformConfig::in_memory();
+    config.budget.day_micros = 10;
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let refused = h.post(&format!("/agents/{agent}/chat"), json!({"message": "Write a brief"})).await;
+    let problem = refused.refused(402, "budget_exceeded");
+    assert!(problem["detail"].as_str().unwrap().contains("10 micro-dollars"), "{problem:#}");
+    assert_eq!(h.get(&format!("/agents/{agent}")).await.expect(200)["metrics"]["cost_micros"], 0);
+}
