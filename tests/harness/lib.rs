@@ -21,7 +21,6 @@ pub struct Answer {
 impl Answer {
     /// The answer's body, where it has the status that is expected; a panic that shows it where not.
     #[track_caller]
-    #[must_use]
     pub fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:#}", self.body);
         self.body
@@ -52,30 +51,32 @@ impl Harness {
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client
-            .request(method, format!("{}{path}", self.platform.url()))
-            .header("accept", "application/json")
+        self.client.request(method, format!("{}{path}", self.platform.url()))
+    }
+
+    fn json(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path).header("accept", "application/json")
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        send(self.request(Method::GET, path)).await
+        send(self.json(Method::GET, path)).await
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        send(self.request(Method::POST, path).json(&body)).await
+        send(self.json(Method::POST, path).json(&body)).await
     }
 
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
-        send(self.request(Method::PATCH, path).json(&body)).await
+        send(self.json(Method::PATCH, path).json(&body)).await
     }
 
     pub async fn delete(&self, path: &str) -> Answer {
-        send(self.request(Method::DELETE, path)).await
+        send(self.json(Method::DELETE, path)).await
     }
 
     /// A POST under an `Idempotency-Key`.
     pub async fn post_once(&self, path: &str, key: &str, body: Value) -> Answer {
-        send(self.request(Method::POST, path).header("idempotency-key", key).json(&body)).await
+        send(self.json(Method::POST, path).header("idempotency-key", key).json(&body)).await
     }
 
     /// Makes an agent and gives its id.

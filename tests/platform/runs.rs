@@ -56,7 +56,11 @@ async fn an_approved_action_runs_at_its_time_and_its_output_is_there() {
     let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
     let runs = h.get(&format!("{path}/runs")).await.expect(200);
     let run = &runs["data"][0];
-    assert_eq!((runs["data"].as_array().unwrap().len(), run["state"].as_str()), (1, Some("succeeded")), "{runs:#}");
+    assert_eq!(
+        (runs["data"].as_array().unwrap().len(), run["state"].as_str()),
+        (1, Some("succeeded")),
+        "{runs:#}"
+    );
     assert!(run["score"].as_i64().is_some_and(|score| score > 0), "{run:#}");
     let run_id = run["run_id"].as_str().unwrap();
     let outputs = h.get(&format!("{path}/runs/{run_id}/outputs")).await.expect(200);
@@ -82,7 +86,8 @@ async fn a_recurring_action_runs_again_and_again() {
     let path = format!("/actions/{}/runs", action["action_id"].as_str().unwrap());
     for _ in 0..200 {
         let runs = h.get(&path).await.expect(200);
-        let succeeded = runs["data"].as_array().unwrap().iter().filter(|run| run["state"] == "succeeded").count();
+        let succeeded =
+            runs["data"].as_array().unwrap().iter().filter(|run| run["state"] == "succeeded").count();
         if succeeded >= 3 {
             let mut due: Vec<&str> =
                 runs["data"].as_array().unwrap().iter().map(|run| run["due_at"].as_str().unwrap()).collect();
@@ -109,10 +114,14 @@ async fn an_action_runs_now_once() {
     let location = started.headers["location"].to_str().unwrap().to_owned();
     let started = started.expect(202);
     assert_eq!(h.post_once(&format!("{path}/run"), "now", json!({})).await.expect(202), started);
-    let request = h.request(reqwest::Method::GET, &format!("{location}/events")).header("accept", "text/event-stream");
+    let request =
+        h.request(reqwest::Method::GET, &format!("{location}/events")).header("accept", "text/event-stream");
     let events = tests::send(request).await;
     let events = events.body.as_str().unwrap();
-    assert!(events.contains("event: run.started") && events.trim_end().contains("event: run.completed"), "{events}");
+    assert!(
+        events.contains("event: run.started") && events.trim_end().contains("event: run.completed"),
+        "{events}"
+    );
     let runs = h.get(&format!("{path}/runs")).await.expect(200);
     assert_eq!(runs["data"].as_array().unwrap().len(), 1);
     assert_eq!(runs["data"][0]["kind"], "manual");

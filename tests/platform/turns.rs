@@ -60,7 +60,9 @@ async fn an_agent_is_set_up_by_talking() {
     assert!(first.get("agent_draft").is_none());
     let chat_id = first["chat_id"].clone();
     let mut last = first;
-    for message in ["A research agent that reports on three competitors", "A one-page report each week", "Ongoing"] {
+    for message in
+        ["A research agent that reports on three competitors", "A one-page report each week", "Ongoing"]
+    {
         last = h.post("/setup/chat", json!({"chat_id": chat_id, "message": message})).await.expect(200);
         if last.get("agent_draft").is_some() {
             break;
@@ -83,7 +85,11 @@ async fn a_turn_streams_proposes_and_can_be_read_again() {
     assert_eq!(ids, (1..=seen.len() as u64).collect::<Vec<_>>());
     let names = names(&seen);
     assert_eq!((names.first(), names.last()), (Some(&"run.started"), Some(&"run.completed")), "{names:?}");
-    assert!(names.contains(&"message.delta") && names.contains(&"asset.proposed") && names.contains(&"usage.updated"));
+    assert!(
+        names.contains(&"message.delta")
+            && names.contains(&"asset.proposed")
+            && names.contains(&"usage.updated")
+    );
 
     let run_id = seen[0].data["run_id"].as_str().unwrap();
     let run = h.get(&format!("/runs/{run_id}")).await.expect(200);
@@ -95,7 +101,8 @@ async fn a_turn_streams_proposes_and_can_be_read_again() {
     assert!(proposal["content"].as_str().unwrap().contains("lamp oil"), "{proposal:#}");
 
     // Replayed from any point, it is what it was.
-    let replay = send(h.request(Method::GET, &format!("/runs/{run_id}/events")).header("accept", "text/event-stream"));
+    let replay =
+        send(h.request(Method::GET, &format!("/runs/{run_id}/events")).header("accept", "text/event-stream"));
     assert_eq!(events(replay.await.body.as_str().unwrap()), seen);
     let from_third = h
         .request(Method::GET, &format!("/runs/{run_id}/events"))
@@ -123,7 +130,10 @@ async fn an_action_is_proposed_and_a_question_is_looked_up() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let path = format!("/agents/{agent}/chat");
-    let turn = h.post(&path, json!({"message": "Schedule a weekly report about lamp oil every Monday"})).await.expect(200);
+    let turn = h
+        .post(&path, json!({"message": "Schedule a weekly report about lamp oil every Monday"}))
+        .await
+        .expect(200);
     let proposal = &turn["proposals"][0];
     assert_eq!(proposal["kind"], "action", "{turn:#}");
     assert!(!proposal["task_config"]["instructions"].as_str().unwrap().is_empty());
@@ -145,7 +155,8 @@ async fn a_client_that_leaves_loses_nothing() {
     let h = Harness::with(config).await;
     let agent = h.agent().await;
     let body = json!({"message": "Write a long brief about lamp oil"});
-    let request = h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
+    let request =
+        h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
     let mut response = request.json(&body).send().await.unwrap();
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     let first = response.chunk().await.unwrap().unwrap();
@@ -170,7 +181,8 @@ async fn a_run_is_cancelled() {
     config.demo = DemoSettings { delay_per_word: Duration::from_millis(100) };
     let h = Harness::with(config).await;
     let agent = h.agent().await;
-    let request = h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
+    let request =
+        h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
     let response = request.json(&json!({"message": "Write a long brief"})).send().await.unwrap();
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.status, 202);
@@ -201,7 +213,9 @@ async fn a_turn_is_refused_where_it_makes_no_sense() {
     let path = format!("/agents/{agent}/chat");
     h.post(&path, json!({"message": "  "})).await.refused(400, "invalid_input");
     h.post(&path, json!({"message": "x".repeat(32_001)})).await.refused(400, "invalid_input");
-    h.post("/agents/agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0/chat", json!({"message": "hi"})).await.refused(404, "not_found");
+    h.post("/agents/agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0/chat", json!({"message": "hi"}))
+        .await
+        .refused(404, "not_found");
     let setup = h.post("/setup/chat", json!({"message": "hello"})).await.expect(200);
     h.post(&path, json!({"chat_id": setup["chat_id"], "message": "hi"})).await.refused(404, "not_found");
     h.patch(&format!("/agents/{agent}"), json!({"status": "archived"})).await.expect(200);

@@ -112,7 +112,8 @@ impl Platform {
     /// # Errors
     /// [`PlatformError`] says in one line what is in the way.
     pub async fn start(config: PlatformConfig) -> Result<Self, PlatformError> {
-        let PlatformConfig { data, address, auth, mut models, budget, clock, automatic, executors, demo } = config;
+        let PlatformConfig { data, address, auth, mut models, budget, clock, automatic, executors, demo } =
+            config;
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
         }
