@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use shared::clock::Clock;
 use tests::Harness;
 
-/// A platform whose minutes pass in half a second.
+/// A platform whose minutes pass in two seconds.
 async fn fast() -> Harness {
     let mut config = PlatformConfig::in_memory();
-    config.clock = Clock::scaled(120);
+    config.clock = Clock::scaled(30);
     Harness::with(config).await
 }
 
@@ -28,10 +28,10 @@ async fn approve(h: &Harness, action: &Value) -> Value {
     h.post(&path, json!({"approval_hash": action["approval_hash"]})).await.expect(200)
 }
 
-/// Waits until the action is in this state, for at most 20 s.
+/// Waits until the action is in this state, for at most a minute.
 async fn until(h: &Harness, action: &Value, state: &str) -> Value {
     let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
-    for _ in 0..200 {
+    for _ in 0..600 {
         let now = h.get(&path).await.expect(200);
         if now["state"] == state {
             return now;
@@ -81,10 +81,10 @@ async fn an_approved_action_runs_at_its_time_and_its_output_is_there() {
 async fn a_recurring_action_runs_again_and_again() {
     let h = fast().await;
     let agent = h.agent().await;
-    let action = define(&h, &agent, json!({"schedule": {"every": "2m"}})).await;
+    let action = define(&h, &agent, json!({"schedule": {"every": "1m"}})).await;
     approve(&h, &action).await;
     let path = format!("/actions/{}/runs", action["action_id"].as_str().unwrap());
-    for _ in 0..200 {
+    for _ in 0..600 {
         let runs = h.get(&path).await.expect(200);
         let succeeded =
             runs["data"].as_array().unwrap().iter().filter(|run| run["state"] == "succeeded").count();

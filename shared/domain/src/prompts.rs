@@ -5,6 +5,7 @@ use crate::actions::Action;
 use crate::agents::Agent;
 use crate::assets::Asset;
 use crate::models::{CacheTtl, SystemBlock};
+use crate::schedule::Schedule;
 
 const SETUP: &str = "<lamplighter:setup>
 You help a person to set up an agent by talking. Find out three things, one question at a time and in few words:
@@ -88,8 +89,7 @@ pub fn in_view(assets: &[Asset], actions: &[Action]) -> String {
     }
     text.push_str("actions:\n");
     for action in actions {
-        let when =
-            action.schedule.as_ref().map_or_else(|| "no schedule".to_owned(), |schedule| schedule.describe());
+        let when = action.schedule.as_ref().map_or_else(|| "no schedule".to_owned(), Schedule::describe);
         text.push_str(&format!("- {} \"{}\" {}, {when}\n", action.id, action.title, action.state.as_str()));
     }
     text.push_str("</in_view>");

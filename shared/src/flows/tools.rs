@@ -48,7 +48,7 @@ fn action_row(action: &Action) -> serde_json::Value {
         "action_id": action.id,
         "title": action.title,
         "state": action.state,
-        "schedule": action.schedule.as_ref().map(|schedule| schedule.describe()),
+        "schedule": action.schedule.as_ref().map(domain::schedule::Schedule::describe),
         "next_due": action.next_due,
     })
 }
