@@ -83,7 +83,7 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: Claimed, deadline: Timestamp) 
     tracing::Instrument::instrument(
         async {
             let Some(mut work) = Work::begin(cx, owner, claimed, deadline).await? else { return Ok(()) };
-            let rest = match work.to_rest().await {
+            let rest = match work.until_rest().await {
                 Ok(rest) => rest,
                 Err(CallError::Cancelled) => Rest::Gone,
                 Err(CallError::Deadline) => Rest::HandOver,
@@ -219,7 +219,7 @@ impl Work {
         Ceilings { run_micros: self.action.budget.per_run_micros, deadline: Some(self.deadline) }
     }
 
-    async fn to_rest(&mut self) -> Result<Rest, CallError> {
+    async fn until_rest(&mut self) -> Result<Rest, CallError> {
         if !self.action.is_approved(&Tool::granted(&self.action.grants)) {
             return Ok(Rest::Drifted);
         }

@@ -4,8 +4,8 @@
 //! twice, late or never does no harm: the sweep sends another one.
 
 use domain::actions::{
-    Action, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceRefused,
-    OccurrenceState, Outcome, ReasonCode, Refused, plan_due, transition,
+    Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
+    OccurrenceRefused, OccurrenceState, Outcome, ReasonCode, Refused, plan_due, transition,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
@@ -103,16 +103,11 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus
 }
 
 /// The plan; where the agent does not work, its actions are as good as paused.
-fn planned(
-    action: &Action,
-    status: AgentStatus,
-    now: Timestamp,
-    live: Option<&Occurrence>,
-) -> domain::actions::DuePlan {
+fn planned(action: &Action, status: AgentStatus, now: Timestamp, live: Option<&Occurrence>) -> DuePlan {
     if status == AgentStatus::Active {
         return plan_due(action, now, live, AT_ONCE);
     }
-    let paused = Action { state: domain::actions::ActionState::Paused, ..action.clone() };
+    let paused = Action { state: ActionState::Paused, ..action.clone() };
     let mut plan = plan_due(&paused, now, live, AT_ONCE);
     for decided in &mut plan.decided {
         if let Decision::Skipped(reason) = &mut decided.decision
@@ -239,15 +234,10 @@ fn start(
             }
             Err(_) => None,
         },
-        Err(Refused::RunLive { .. }) => defer(),
-        Err(Refused::WrongState { state, .. })
-            if matches!(
-                state,
-                domain::actions::ActionState::Paused | domain::actions::ActionState::NeedsApproval
-            ) =>
-        {
-            defer()
-        }
+        Err(
+            Refused::RunLive { .. }
+            | Refused::WrongState { state: ActionState::Paused | ActionState::NeedsApproval, .. },
+        ) => defer(),
         Err(refused) => {
             let cancelled =
                 occurrence.transition(OccurrenceCommand::Cancel { why: refused.to_string() }, now).ok()?;

@@ -8,7 +8,7 @@
 //! - [`plan`]: what becomes of the fire times that have come, decided at one wake-up
 //! - [`occurrence`] and [`progress`]: one due time or one run by hand, and how it goes from its claim to its end
 //! - [`reason`]: why a due time has not simply succeeded
-//! - [`why`]: what became of a due time, in words
+//! - [`mod@why`]: what became of a due time, in words
 //!
 //! All of it is pure: load, call, and write what came back on the condition that the `version` (of an action) or the
 //! `fence` (of an occurrence) is still the one that was loaded. Where both change they are written in one transaction.

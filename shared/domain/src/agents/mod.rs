@@ -78,7 +78,7 @@ pub struct NewAgent {
     /// 1 to 200 characters.
     #[serde(default)]
     pub name: String,
-    /// 1 to 2,000 characters; at its best "A [type] agent that [does what]".
+    /// 1 to 2,000 characters; at its best "A \[type\] agent that \[does what\]".
     #[serde(default)]
     pub goal: String,
     #[serde(default)]
