@@ -1,0 +1,10 @@
+//! API keys and usage.
+//!
+//! A key is shown once, in the answer to its making; from then on only its hash is known here.
+
+mod routes;
+
+use shared::function::{Function, Trigger};
+
+pub const FUNCTION: Function =
+    Function { name: "account", trigger: Trigger::Http { routes: routes::router, streaming: false } };

@@ -1,0 +1,99 @@
+//! The routes of an account.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse};
+use domain::ids::ApiKeyId;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use shared::extract::{Caller, Id, Json, Query};
+use shared::flows::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
+use shared::idempotency::KeptInstead;
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::store::spend::Spend;
+use shared::{Cx, Error, Result};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(revoke)).routes(routes!(usage))
+}
+
+/// Make an API key
+///
+/// `api_key` is the key; no other answer ever has it. A call that is repeated under its `Idempotency-Key` makes no
+/// second key and is answered without `api_key`: revoke a key whose only answer was lost, and make another.
+#[utoipa::path(
+    post, path = "/account/api-keys", tag = "account", operation_id = "create_api_key",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
+    request_body = NewApiKey,
+    responses((status = 201, body = CreatedApiKey), Problems),
+)]
+async fn create(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Json(input): Json<NewApiKey>,
+) -> Result<impl IntoResponse> {
+    let created = api_keys::create(&cx, &caller.owner, input).await?;
+    let kept = serde_json::to_string(&created.key).map_err(|error| Error::internal(error.to_string()))?;
+    let location = format!("/account/api-keys/{}", created.key.key_id);
+    Ok((
+        StatusCode::CREATED,
+        AppendHeaders([(header::LOCATION, location), (header::CACHE_CONTROL, "no-store".to_owned())]),
+        Extension(KeptInstead(kept)),
+        axum::Json(created),
+    ))
+}
+
+/// List the API keys that hold, newest first
+#[utoipa::path(
+    get, path = "/account/api-keys", tag = "account", operation_id = "list_api_keys",
+    params(PageQuery),
+    responses((status = 200, body = Page<ApiKeyView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<ApiKeyView>>> {
+    api_keys::list(&cx, &caller.owner, &page).await.map(axum::Json)
+}
+
+/// Revoke an API key
+#[utoipa::path(
+    delete, path = "/account/api-keys/{key_id}", tag = "account", operation_id = "revoke_api_key",
+    params(("key_id" = ApiKeyId, Path)),
+    responses((status = 204, description = "It holds no more"), Problems),
+)]
+async fn revoke(State(cx): State<Cx>, caller: Caller, Id(id): Id<ApiKeyId>) -> Result<StatusCode> {
+    api_keys::revoke(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a day has cost, in micro-dollars.
+#[derive(Serialize, ToSchema)]
+struct UsageView {
+    /// The day, in UTC.
+    #[schema(value_type = String, format = Date, example = "2026-11-21")]
+    date: Date,
+    #[serde(flatten)]
+    spend: Spend,
+    /// What a day may cost.
+    ceiling_micros: i64,
+}
+
+/// Read what today has cost
+#[utoipa::path(
+    get, path = "/usage", tag = "account", operation_id = "read_usage",
+    responses((status = 200, body = UsageView), Problems),
+)]
+async fn usage(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<UsageView>> {
+    let now = cx.clock.now();
+    let spend = cx.store.spend(&caller.owner, now).await?;
+    let date = now.to_zoned(TimeZone::UTC).date();
+    Ok(axum::Json(UsageView { date, spend, ceiling_micros: cx.config.budget.day_micros }))
+}
