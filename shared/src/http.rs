@@ -9,7 +9,8 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use domain::ids::Owner;
 use futures::FutureExt;
-use http::{HeaderName, HeaderValue, StatusCode};
+use futures::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
 use tracing::Instrument;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,7 +19,7 @@ use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::extract::{Caller, header_text};
 use crate::idempotency;
-use crate::problem::Error;
+use crate::problem::{Error, Result};
 
 /// The most that Lambda takes in one request.
 pub const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
@@ -36,8 +37,11 @@ pub fn current_request_id() -> Option<String> {
     CURRENT_REQUEST_ID.try_with(Clone::clone).ok()
 }
 
-/// A function's routes behind the shared edge.
-pub fn app(cx: Cx, routes: OpenApiRouter<Cx>) -> Router {
+/// Says whose credentials a request's headers carry.
+pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Owner>>;
+
+/// A function's routes behind the shared edge. `authenticate` is for a server that has no API Gateway in front.
+pub fn app(cx: Cx, routes: OpenApiRouter<Cx>, authenticate: Option<Authenticate>) -> Router {
     let (router, _) = routes.split_for_parts();
     router
         .fallback(|| async { Error::NotFound("path") })
@@ -49,7 +53,7 @@ pub fn app(cx: Cx, routes: OpenApiRouter<Cx>) -> Router {
             }
         })
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
-        .layer(from_fn_with_state(cx.clone(), identify))
+        .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn(edge))
         .with_state(cx)
@@ -101,12 +105,23 @@ fn is_traceparent(value: &str) -> bool {
     matches!(parts[..], ["00", trace, span, flags] if hex(trace, 32) && hex(span, 16) && hex(flags, 2))
 }
 
-/// Says whose request it is. Behind API Gateway the authorizer has decided; locally the server in front has; with
-/// `LAMPLIGHTER_AUTH=off` it is `local`. Handlers that need a caller refuse without one.
-async fn identify(State(cx): State<Cx>, mut request: Request, next: Next) -> Response {
-    if request.extensions().get::<Caller>().is_none()
-        && let Some(owner) = owner_of(&cx, &request)
-    {
+/// Says whose request it is. Behind API Gateway the authorizer has decided; a server without one decides here; with
+/// `LAMPLIGHTER_AUTH=off` it is `local`. Without credentials nobody calls: handlers that need a caller refuse.
+async fn identify(
+    State((cx, authenticate)): State<(Cx, Option<Authenticate>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let owner = match (owner_of(&cx, &request), authenticate) {
+        (None, Some(authenticate)) if request.headers().contains_key(header::AUTHORIZATION) => {
+            match authenticate(cx, request.headers().clone()).await {
+                Ok(owner) => Some(owner),
+                Err(error) => return error.into_response(),
+            }
+        }
+        (owner, _) => owner,
+    };
+    if let Some(owner) = owner {
         request.extensions_mut().insert(Caller { owner });
     }
     next.run(request).await

@@ -53,7 +53,7 @@ async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_ru
     let name = function.name;
     match function.trigger {
         Trigger::Http { routes, streaming } => {
-            let app = http::app(cx, routes());
+            let app = http::app(cx, routes(), None);
             let service = tower::ServiceBuilder::new().map_request(without_stage).service(app);
             if streaming {
                 lambda_http::run_with_streaming_response(service).await
@@ -112,6 +112,11 @@ async fn logged<T>(
     let span = tracing::info_span!("invocation", function, request_id);
     let ended = call.instrument(span.clone()).await;
     ended.map_err(|error| {
+        // API Gateway makes its 401 of exactly this word from an authorizer, and a 500 of every other.
+        if let Error::Unauthenticated(reason) = error {
+            span.in_scope(|| tracing::info!(reason, "refused"));
+            return lambda_runtime::Error::from("Unauthorized");
+        }
         span.in_scope(|| tracing::error!(code = error.code(), cause = %error.causes(), "invocation failed"));
         // The runtime reports this text: it names the kind of failure and no content.
         lambda_runtime::Error::from(format!("{function} failed: {}", error.code()))

@@ -46,6 +46,9 @@ pub enum Error {
     /// A run failed whose result was asked for; `retryable` says whether the same call may work later.
     #[error("{message}")]
     RunFailed { code: String, message: String, retryable: bool },
+    /// Something that is neither ours nor a model did not answer.
+    #[error("failed to reach {what}: {cause}")]
+    Outside { what: &'static str, cause: String },
     #[error("failed to use the table")]
     Store(#[from] StoreError),
     #[error("failed to use the bucket")]
@@ -139,7 +142,8 @@ impl Error {
             },
             Self::Store(StoreError::Unavailable { .. })
             | Self::Blob(BlobError::Unavailable { .. })
-            | Self::Bus(_) => Row {
+            | Self::Bus(_)
+            | Self::Outside { .. } => Row {
                 retry_after_seconds: Some(1),
                 ..row(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", true)
             },
@@ -168,7 +172,7 @@ impl Error {
             Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge) | Self::Internal(_) => {
                 "something went wrong here; it has been logged under the request_id".to_owned()
             }
-            Self::Store(_) | Self::Blob(_) | Self::Bus(_) => {
+            Self::Store(_) | Self::Blob(_) | Self::Bus(_) | Self::Outside { .. } => {
                 "a service this needs did not answer; try again".to_owned()
             }
             other => other.to_string(),

@@ -13,10 +13,12 @@ use utoipa_axum::routes;
 
 /// Every function, in the order of their names.
 pub const ALL: &[&Function] = &[
+    &account::FUNCTION,
     &action_define::FUNCTION,
     &agent_chat::FUNCTION,
     &agents::FUNCTION,
     &asset_save::FUNCTION,
+    &authorizer::FUNCTION,
     &FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
@@ -24,10 +26,12 @@ pub const ALL: &[&Function] = &[
 
 /// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
 pub const NAMES: &[&str] = &[
+    "account",
     "action-define",
     "agent-chat",
     "agents",
     "asset-save",
+    "authorizer",
     "catalog",
     "schedule-sweep",
     "scheduled-executor",

@@ -10,6 +10,10 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::SqsEvent;
 use axum::Router;
 use axum::routing::get;
+use domain::ids::Owner;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use shared::Cx;
 use shared::clock::Clock;
@@ -139,8 +143,8 @@ impl Platform {
         let config = Config { aws: aws_config(&engines), auth, models, budget };
         let cx = Cx::new(config, clock)?;
 
-        let app =
-            Router::new().route("/", get(home::page)).merge(shared::http::app(cx.clone(), catalog::router()));
+        let functions = shared::http::app(cx.clone(), catalog::router(), Some(authenticate));
+        let app = Router::new().route("/", get(home::page)).merge(functions);
         let mut stop_serving = stopped.clone();
         tasks.spawn(async move {
             let serve = axum::serve(listener, app)
@@ -194,6 +198,11 @@ impl Platform {
         self.tasks.shutdown().await;
         self.engines.shutdown().await;
     }
+}
+
+/// What API Gateway has the authorizer for.
+fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Owner>> {
+    async move { authorizer::authenticate(&cx, &headers).await }.boxed()
 }
 
 /// One queue for each function that is woken by one, and the rule that fills it: as the template has them.

@@ -1,0 +1,118 @@
+//! JSON Web Tokens of the configured issuer. The signature is the library's to check; the claims are checked here, by
+//! strict types and this platform's clock.
+
+use std::sync::LazyLock;
+
+use domain::ids::Owner;
+use jiff::Timestamp;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde::Deserialize;
+use shared::config::{JwtConfig, JwtKeys};
+use shared::{Error, Result};
+
+use crate::jwks::{self, Key, KeyCache};
+
+/// By how much clocks may differ, in seconds.
+const LEEWAY: f64 = 60.0;
+
+/// One for the process: a warm environment asks the issuer once.
+static KEYS: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
+
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    aud: Audience,
+    sub: String,
+    /// Seconds since the epoch, as `nbf`; RFC 7519 allows fractions.
+    exp: f64,
+    nbf: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Audience {
+    fn names(&self, audience: &str) -> bool {
+        match self {
+            Self::One(one) => one == audience,
+            Self::Many(many) => many.iter().any(|one| one == audience),
+        }
+    }
+}
+
+/// The owner that a token names.
+///
+/// # Errors
+/// 401 for a token that does not hold; 503 where the issuer's keys can't be had.
+pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Owner> {
+    let key = match &config.keys {
+        JwtKeys::Hs256 { secret } => {
+            Key { id: None, algorithm: Algorithm::HS256, decoding: DecodingKey::from_secret(secret) }
+        }
+        JwtKeys::Jwks { url } => {
+            let id = decode_header(token).map_err(|_| MALFORMED)?.kid;
+            let found = KEYS.find(url, id.as_deref(), now, || jwks::fetch(url)).await;
+            let unreachable =
+                |error: jwks::FetchError| Error::Outside { what: "the issuer", cause: error.to_string() };
+            found
+                .map_err(unreachable)?
+                .ok_or(Error::Unauthenticated("the token's key is not the issuer's"))?
+        }
+    };
+    let claims = verified(token, &key)?;
+    check(&claims, config, now)?;
+    Ok(Owner::from_subject(&claims.sub))
+}
+
+const MALFORMED: Error = Error::Unauthenticated("the token is neither an API key nor a JWT");
+
+/// The claims of a token that this key has signed.
+fn verified(token: &str, key: &Key) -> Result<Claims> {
+    let header = decode_header(token).map_err(|_| MALFORMED)?;
+    if header.alg != key.algorithm {
+        return Err(Error::Unauthenticated("the token's algorithm is not its key's"));
+    }
+    // We know no extension, and what is critical must be known.
+    if header.crit.is_some() {
+        return Err(Error::Unauthenticated("the token has critical extensions"));
+    }
+    let mut validation = Validation::new(key.algorithm);
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    validation.required_spec_claims.clear();
+    decode(token, &key.decoding, &validation).map(|data| data.claims).map_err(|error| {
+        use jsonwebtoken::errors::ErrorKind;
+        Error::Unauthenticated(match error.kind() {
+            ErrorKind::Json(_) | ErrorKind::Utf8(_) => {
+                "the token's claims must have iss, aud, sub and exp, each of its type"
+            }
+            _ => "the token's signature is wrong",
+        })
+    })
+}
+
+fn check(claims: &Claims, config: &JwtConfig, now: Timestamp) -> Result<()> {
+    let now = now.as_second() as f64;
+    let refusal = if claims.iss != config.issuer {
+        "the token is of another issuer"
+    } else if !claims.aud.names(&config.audience) {
+        "the token is for another audience"
+    } else if claims.sub.is_empty() {
+        "the token names nobody"
+    } else if now >= claims.exp + LEEWAY {
+        "the token has expired"
+    } else if claims.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {
+        "the token is not valid yet"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unauthenticated(refusal))
+}
+
+#[cfg(test)]
+#[path = "jwt_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! JWT or API key to owner.
+//!
+//! [`authenticate`] says whose call it is; API Gateway asks through [`FUNCTION`], the local server calls it itself. A
+//! refusal names its kind to the caller and nothing of the token, and no token is ever logged.
+
+mod event;
+mod jwks;
+mod jwt;
+
+use domain::accounts::{ApiKeyToken, KEY_PREFIX};
+use domain::ids::Owner;
+use futures::FutureExt;
+use http::{HeaderMap, header};
+use shared::config::AuthConfig;
+use shared::function::{Function, Trigger};
+use shared::{Cx, Error, Result};
+
+pub const FUNCTION: Function = Function {
+    name: "authorizer",
+    trigger: Trigger::Authorizer { handler: |cx, event| event::authorize(cx, event).boxed() },
+};
+
+/// Longest credentials, in bytes.
+const MAX_TOKEN_BYTES: usize = 8 * 1024;
+
+/// The owner whose credentials a request carries.
+///
+/// # Errors
+/// 401 without credentials or with wrong ones; 503 where they can't be checked now.
+pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Owner> {
+    let token = bearer(headers)?;
+    if token.starts_with(KEY_PREFIX) {
+        return api_key(cx, token).await;
+    }
+    match &cx.config.auth {
+        AuthConfig::On(Some(config)) => jwt::owner(config, token, cx.clock.now()).await,
+        AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is no API key")),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(Error::Unauthenticated("one Authorization header is needed"));
+    };
+    let value = value.to_str().unwrap_or_default();
+    let (scheme, token) = value.split_once(' ').unwrap_or_default();
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Error::Unauthenticated(
+            "the Authorization header must be `Bearer`, a blank, and the token",
+        ));
+    }
+    let token = token.trim();
+    if token.len() > MAX_TOKEN_BYTES {
+        return Err(Error::Unauthenticated("the token has more than 8 KiB"));
+    }
+    Ok(token)
+}
+
+async fn api_key(cx: &Cx, token: &str) -> Result<Owner> {
+    const REFUSED: Error = Error::Unauthenticated("the API key is not valid");
+    let token: ApiKeyToken = token.parse().map_err(|_| REFUSED)?;
+    let stored = cx.store.api_key(&token.owner, token.key_id).await?.ok_or(REFUSED)?;
+    if !token.hash().matches(&stored.hash) {
+        return Err(REFUSED);
+    }
+    if stored.expires_at.is_some_and(|at| at <= cx.clock.now()) {
+        return Err(Error::Unauthenticated("the API key has expired"));
+    }
+    Ok(token.owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn one_bearer_token_is_taken() {
+        let check = |values: &[&str], expected: Result<&str, &str>| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+            }
+            let got = bearer(&headers).map_err(|error| error.to_string());
+            assert_eq!(got.as_deref().map_err(String::as_str), expected, "{values:?}");
+        };
+        let one = Err("no valid credentials: one Authorization header is needed");
+        let form =
+            Err("no valid credentials: the Authorization header must be `Bearer`, a blank, and the token");
+        check(&["Bearer abc"], Ok("abc"));
+        check(&["bearer  abc "], Ok("abc"));
+        check(&[], one);
+        check(&["Bearer a", "Bearer b"], one);
+        check(&["Basic YTpi"], form);
+        check(&["abc"], form);
+        let longest = "x".repeat(MAX_TOKEN_BYTES);
+        check(&[&format!("Bearer {longest}")], Ok(&longest));
+        let long = format!("Bearer {longest}x");
+        check(&[&long], Err("no valid credentials: the token has more than 8 KiB"));
+    }
+}
