@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
+mod account;
 mod actions;
 mod agents;
+mod assets;
+mod chats;
+mod made;
 mod runs;
 mod sweep;
 mod turns;

@@ -1,0 +1,82 @@
+//! What HTTP can't make: another owner's things, and proposals, which only a model makes.
+
+use domain::agents::NewAgent;
+use domain::assets::NewAsset;
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use serde_json::json;
+use shared::Cx;
+use shared::flows::assets::SaveAsset;
+use shared::flows::chats::NewChat;
+use shared::flows::proposals::Origin;
+use shared::flows::{agents, api_keys, assets, chats, proposals};
+use shared::store::Store;
+use tests::Harness;
+
+/// Whose calls the harness makes.
+pub fn local() -> Owner {
+    Owner::new("local").unwrap()
+}
+
+async fn proposed(cx: &Cx, owner: &Owner, proposal: Proposal) -> ProposalId {
+    let writes = Store::proposal_writes(owner, &proposal).unwrap();
+    assert!(cx.store.transact(writes).await.unwrap().done());
+    proposal.proposal_id
+}
+
+fn origin(cx: &Cx, agent_id: AgentId, chat_id: Option<ChatId>) -> Origin {
+    Origin { agent_id, chat_id, run_id: RunId::from_uuid(cx.clock.uuid()) }
+}
+
+/// A proposed asset with this content.
+pub async fn asset_proposal(h: &Harness, agent: &str, chat: Option<&str>, content: &str) -> ProposalId {
+    let cx = &h.platform.cx;
+    let origin = origin(cx, agent.parse().unwrap(), chat.map(|chat| chat.parse().unwrap()));
+    let asset = NewAsset { title: "Draft".into(), content: content.into(), ..NewAsset::default() };
+    let proposal = proposals::of_asset(cx, &local(), origin, asset).await.unwrap();
+    proposed(cx, &local(), proposal).await
+}
+
+/// A proposed action.
+pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
+    let cx = &h.platform.cx;
+    let draft = serde_json::from_value(json!({
+        "title": "Look", "description": "Look at prices", "priority": "high",
+        "task_config": {"instructions": "Look", "expected_output": "A list"},
+    }));
+    let id = ProposalId::from_uuid(cx.clock.uuid());
+    let origin = origin(cx, agent.parse().unwrap(), None);
+    let proposal = proposals::new(cx, origin, id, ProposalBody::Action(draft.unwrap()));
+    proposed(cx, &local(), proposal).await
+}
+
+/// Paths of things that are there, and are somebody else's.
+pub struct Foreign {
+    pub agent: String,
+    pub asset: String,
+    pub chat: String,
+    pub proposal: String,
+    pub api_key: String,
+}
+
+pub async fn foreign(h: &Harness) -> Foreign {
+    let cx = &h.platform.cx;
+    let owner = Owner::new("somebody-else").unwrap();
+    let new = NewAgent { name: "Theirs".into(), goal: "An agent".into(), ..NewAgent::default() };
+    let agent = agents::create(cx, &owner, new).await.unwrap().agent.agent_id;
+    let save = SaveAsset { title: Some("t".into()), content: Some("c".into()), ..SaveAsset::default() };
+    let asset = assets::save(cx, &owner, agent, save).await.unwrap().asset.asset_id;
+    let chat = chats::create(cx, &owner, agent, NewChat::default()).await.unwrap().chat.chat_id;
+    let asset_draft = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
+    let draft = proposals::of_asset(cx, &owner, origin(cx, agent, None), asset_draft).await.unwrap();
+    let proposal = proposed(cx, &owner, draft).await;
+    let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None };
+    let key = api_keys::create(cx, &owner, new_key).await.unwrap().key.key_id;
+    Foreign {
+        agent: format!("/agents/{agent}"),
+        asset: format!("/assets/{asset}"),
+        chat: format!("/chats/{chat}"),
+        proposal: format!("/proposals/{proposal}"),
+        api_key: format!("/account/api-keys/{key}"),
+    }
+}
