@@ -1,0 +1,48 @@
+//! The README's walk-through, run as it stands there.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use lamplighter_local::platform::PlatformConfig;
+use shared::clock::Clock;
+use tests::Harness;
+
+const README: &str = include_str!("../../README.md");
+
+/// The shell blocks of the README, in their order.
+fn blocks() -> Vec<&'static str> {
+    README.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+}
+
+fn missing(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: the walk-through needs {program}, which is not here");
+    }
+    !found
+}
+
+async fn bash(script: String) -> Output {
+    let run = tokio::process::Command::new("bash").args(["-euo", "pipefail", "-c", &script]).kill_on_drop(true).output();
+    tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
+    if missing("bash") || missing("curl") {
+        return;
+    }
+    let mut config = PlatformConfig::in_memory();
+    // The minute that the newcomer waits passes in ten seconds.
+    config.clock = Clock::scaled(6);
+    let h = Harness::with(config).await;
+    let blocks = blocks();
+    assert_eq!(blocks.len(), 5, "the walk-through has five blocks");
+    let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
+    let output = bash(script).await;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{wrong}");
+    assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
+    assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
+    assert!(said.contains("scheduled"), "{said}");
+}
