@@ -54,6 +54,12 @@ impl BlobKey {
         Self(format!("{owner}/chats/{chat}/"))
     }
 
+    /// All that a run has left here.
+    #[must_use]
+    pub fn run_prefix(owner: &Owner, run: RunId) -> Self {
+        Self(format!("{owner}/runs/{run}/"))
+    }
+
     /// The result of a step that is too large for an item.
     #[must_use]
     pub fn step(owner: &Owner, run: RunId, step: u32) -> Self {

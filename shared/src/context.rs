@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
+use crate::stream::LiveRuns;
 
 /// The context of a process; cheap to clone.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct Cx {
     pub blobs: Blobs,
     pub bus: Bus,
     pub models: Models,
+    pub live: LiveRuns,
 }
 
 impl Cx {
@@ -34,6 +36,7 @@ impl Cx {
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
             models: Models::from_config(&config.models)?,
+            live: LiveRuns::default(),
             config: Arc::new(config),
             clock,
         })

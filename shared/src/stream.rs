@@ -5,7 +5,9 @@
 //! server-sent events, or with the finished result. A client that leaves takes nothing with it: the run goes on in a
 //! task of its own, and the follower is only a reader.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
@@ -18,6 +20,7 @@ use futures::Stream;
 use http::{HeaderMap, HeaderValue, header};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::context::Cx;
@@ -33,6 +36,42 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How often a follower looks for events of a run that another process executes.
 const POLL: Duration = Duration::from_millis(150);
+
+/// How often it looks for those of a run of its own process, which says when there is something.
+const POLL_LIVE: Duration = Duration::from_secs(2);
+
+/// The runs that this process executes, and the newest event of each: followers here need not poll for them.
+#[derive(Clone, Default)]
+pub struct LiveRuns(Arc<Mutex<HashMap<RunId, watch::Sender<u64>>>>);
+
+impl LiveRuns {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, watch::Sender<u64>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, run: RunId, event: u64) {
+        self.lock().entry(run).or_insert_with(|| watch::Sender::new(0)).send_replace(event);
+    }
+
+    fn forget(&self, run: RunId) {
+        self.lock().remove(&run);
+    }
+
+    fn listen(&self, run: RunId) -> Option<watch::Receiver<u64>> {
+        self.lock().get(&run).map(watch::Sender::subscribe)
+    }
+}
+
+/// Waits until there may be something new: until this process says so, or for a while.
+async fn news(live: &mut Option<watch::Receiver<u64>>) {
+    let gone = match live {
+        None => return tokio::time::sleep(POLL).await,
+        Some(live) => tokio::time::timeout(POLL_LIVE, live.changed()).await.is_ok_and(|said| said.is_err()),
+    };
+    if gone {
+        *live = None;
+    }
+}
 
 /// For how long an executor's word holds.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
@@ -91,6 +130,7 @@ impl Recorder {
     /// For a run that was just created (or taken over) at `version`, with `last_event` its newest event.
     #[must_use]
     pub fn new(cx: Cx, owner: Owner, run: Versioned<Run>, last_event: u64) -> Self {
+        cx.live.tell(run.value.run_id, last_event);
         Self {
             cx,
             owner,
@@ -189,6 +229,7 @@ impl Recorder {
         }
         self.version += u64::from(renews);
         self.next_event += 1;
+        self.cx.live.tell(self.run.run_id, event.id);
         Ok(())
     }
 
@@ -247,13 +288,20 @@ impl Recorder {
         let own = writes.len();
         writes.extend(more);
         match self.cx.store.transact(writes).await? {
-            Written::Yes => Ok(self.run),
+            Written::Yes => Ok(self.run.clone()),
             // What goes with the end is gone itself, for example a deleted agent: the run ends all the same.
             Written::Refused { first } if first >= own && self.cx.store.transact(end()?).await?.done() => {
-                Ok(self.run)
+                Ok(self.run.clone())
             }
             Written::Refused { .. } => Err(Error::internal(Lost.to_string())),
         }
+    }
+}
+
+impl Drop for Recorder {
+    /// Followers hear that nobody here writes any more, and look for themselves.
+    fn drop(&mut self) {
+        self.cx.live.forget(self.run.run_id);
     }
 }
 
@@ -308,8 +356,9 @@ pub async fn respond(cx: &Cx, owner: &Owner, id: RunId, after: u64, accept: Acce
         return Ok(event_stream(follow(cx.clone(), owner.clone(), id, after)));
     }
     let mut run = run.value;
+    let mut live = cx.live.listen(id);
     while !run.state.is_final() {
-        tokio::time::sleep(POLL).await;
+        news(&mut live).await;
         run = load(cx, owner, id).await?.value;
     }
     if let Some(error) = run.error.as_ref().filter(|_| run.state == RunState::Failed) {
@@ -348,13 +397,19 @@ pub fn follow(cx: Cx, owner: Owner, id: RunId, after: u64) -> impl Stream<Item =
         after: u64,
         ended: bool,
         spoke: Instant,
+        live: Option<watch::Receiver<u64>>,
     }
-    let follower = Follower { cx, owner, id, after, ended: false, spoke: Instant::now() };
+    let live = cx.live.listen(id);
+    let follower = Follower { cx, owner, id, after, ended: false, spoke: Instant::now(), live };
     futures::stream::unfold(follower, |mut f| async move {
         if f.ended {
             return None;
         }
         loop {
+            // Before the look: what is said after it is not missed.
+            if let Some(live) = &mut f.live {
+                live.mark_unchanged();
+            }
             let events = match f.cx.store.run_events(&f.owner, f.id, f.after, 100).await {
                 Ok(events) => events,
                 Err(error) => {
@@ -376,7 +431,7 @@ pub fn follow(cx: Cx, owner: Owner, id: RunId, after: u64) -> impl Stream<Item =
             }
             // A run that has no more to say ends; one that was left is ended by the look.
             match load(&f.cx, &f.owner, f.id).await {
-                Ok(run) if !run.value.state.is_final() => tokio::time::sleep(POLL).await,
+                Ok(run) if !run.value.state.is_final() => news(&mut f.live).await,
                 Ok(_) if f.cx.store.last_event_id(&f.owner, f.id).await.is_ok_and(|last| last > f.after) => {}
                 _ => return None,
             }

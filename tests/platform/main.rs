@@ -11,3 +11,4 @@ mod made;
 mod runs;
 mod sweep;
 mod turns;
+mod walkthrough;

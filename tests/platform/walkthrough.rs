@@ -23,7 +23,10 @@ fn missing(program: &str) -> bool {
 }
 
 async fn bash(script: String) -> Output {
-    let run = tokio::process::Command::new("bash").args(["-euo", "pipefail", "-c", &script]).kill_on_drop(true).output();
+    let run = tokio::process::Command::new("bash")
+        .args(["-euo", "pipefail", "-c", &script])
+        .kill_on_drop(true)
+        .output();
     tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
 }
 

@@ -20,7 +20,7 @@ use shared::config::{AuthConfig, BudgetConfig, ModelsConfig};
 
 fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,s3s=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let started = config().and_then(|config| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -187,8 +187,8 @@ impl ThemeIndex {
     }
 }
 
-/// Whether a file to edit is among the first three: a logistic model, fitted on one half of the questions of
-/// [`super::rank`] and checked on the other, with the cut where nine of ten are right.
+/// Whether a file to edit is among the first three: a logistic model, fitted on the questions of [`super::rank`], with the
+/// cut where nine of ten are right. Models fitted on one half of them and checked on the other were right as often.
 fn confident(ranking: &Ranking) -> bool {
     let Some(first) = ranking.files.first() else { return false };
     let fourth = ranking.files.get(SURE_TARGETS).map_or(0.0, |ranked| ranked.score);

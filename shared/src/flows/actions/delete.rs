@@ -4,11 +4,12 @@ use domain::ids::{ActionId, Owner};
 
 use super::super::edit;
 use super::{ActionView, load};
+use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::Result;
+use crate::store::keys;
 use crate::store::table::Order;
-use crate::store::{Store, keys};
 
 /// # Errors
 /// 404 where there is none, 409 where `If-Match` is not the version that is there.
@@ -24,17 +25,22 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMat
 /// When the table does not answer; the call can be made again.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
     let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
-    delete_runs(&cx.store, owner, id).await?;
+    delete_runs(cx, owner, id).await?;
     cx.store.delete_action(owner, &action.value).await?;
     // An executor may have written meanwhile; with the record gone it can no more.
-    delete_runs(&cx.store, owner, id).await
+    delete_runs(cx, owner, id).await
 }
 
-async fn delete_runs(store: &Store, owner: &Owner, id: ActionId) -> Result<()> {
+async fn delete_runs(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
+    let store = &cx.store;
     let mut after: Option<String> = None;
     loop {
         let found = store.occurrences(owner, id, after.as_deref(), 50, Order::Oldest).await?;
         for (_, occurrence) in found.items {
+            // Only a run that took steps can have left one in S3: most due times cost nothing here.
+            if occurrence.value.steps_done > 0 {
+                cx.blobs.delete_prefix(&BlobKey::run_prefix(owner, occurrence.value.run_id)).await?;
+            }
             store.delete_range(&keys::run_children(owner, occurrence.value.run_id)).await?;
         }
         after = found.last;
