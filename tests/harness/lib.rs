@@ -102,7 +102,10 @@ async fn answer(response: Response) -> Answer {
     Answer { status, headers, body }
 }
 
-fn client() -> reqwest::Client {
+/// # Panics
+/// When the client can't be built.
+#[must_use]
+pub fn client() -> reqwest::Client {
     // Loopback needs no certificates: the client of the system's trust store would cost each test 10 ms.
     reqwest::Client::builder()
         .tls_backend_preconfigured(shared::https::tls())

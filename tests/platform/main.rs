@@ -8,6 +8,7 @@ mod agents;
 mod assets;
 mod chats;
 mod made;
+mod crash;
 mod runs;
 mod sweep;
 mod turns;

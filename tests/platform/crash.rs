@@ -1,0 +1,295 @@
+//! The server as people start it: what it refuses to start with, and what it keeps when it is killed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How often the server is killed.
+const KILLS: usize = 20;
+
+/// How many write at once.
+const WRITERS: usize = 6;
+
+/// How long they write before the server is killed.
+const BURST: Duration = Duration::from_millis(200);
+
+/// How long a server may take to start, or to refuse to: a machine under load is slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server on this folder; the caller's environment must not choose a model or a port.
+fn command(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_server"));
+    command.env_clear().env("LAMPLIGHTER_DATA", data).env("LAMPLIGHTER_PORT", "0");
+    command
+}
+
+/// A server that answers; killed when it is dropped.
+struct Server {
+    child: Child,
+    url: String,
+    /// It writes to this until it ends.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(data: &Path) -> Self {
+        let mut child = command(data).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let url = line.trim_end().strip_prefix("Lamplighter runs at ").unwrap_or_else(|| {
+            drop(child.kill());
+            panic!("the server did not start: {line:?}")
+        });
+        Self { url: url.to_owned(), child, _stdout: stdout }
+    }
+
+    fn port(&self) -> &str {
+        self.url.rsplit(':').next().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // SIGKILL: it gets no chance to put anything in order.
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Writes that were answered with success.
+#[derive(Default)]
+struct Acknowledged {
+    /// Path, and what must be found there.
+    agents: Vec<(String, String)>,
+    assets: Vec<(String, String)>,
+    /// In the order in which each writer had them answered.
+    messages: Vec<String>,
+}
+
+impl Acknowledged {
+    fn counts(&self) -> [usize; 3] {
+        [self.agents.len(), self.assets.len(), self.messages.len()]
+    }
+}
+
+/// What a POST created; `None` where the server was gone before it answered.
+async fn post(client: &Client, url: &str, path: &str, body: &Value) -> Option<Value> {
+    let sent = client.post(format!("{url}{path}")).json(body).send().await.ok()?;
+    let status = sent.status().as_u16();
+    let text = sent.text().await.ok()?;
+    assert!(status == 200 || status == 201, "{status} {text}");
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+async fn get(client: &Client, url: &str, path: &str) -> Value {
+    let answer = client.get(format!("{url}{path}")).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "{path}");
+    let text = answer.text().await.unwrap();
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+fn id<'a>(body: &'a Value, name: &str) -> &'a str {
+    body[name].as_str().unwrap()
+}
+
+/// Writes until the server is gone: an agent, an asset and a message by turns.
+async fn write(
+    url: String,
+    agent: String,
+    chat: String,
+    name: String,
+    acknowledged: Arc<Mutex<Acknowledged>>,
+) {
+    let client = tests::client();
+    for n in 0.. {
+        let text = format!("{name}-{n}");
+        let agent_body = json!({"name": text, "goal": "A research agent that watches"});
+        let Some(made) = post(&client, &url, "/agents", &agent_body).await else { return };
+        let path = format!("/agents/{}", id(&made, "agent_id"));
+        acknowledged.lock().unwrap().agents.push((path, text.clone()));
+
+        // Every other content is too long to lie in the table.
+        let content = format!("{text} {}", "oil ".repeat(if n % 2 == 0 { 1 } else { 40_000 }));
+        let asset_body = json!({"title": text, "content": content});
+        let assets = format!("/agents/{agent}/assets");
+        let Some(made) = post(&client, &url, &assets, &asset_body).await else { return };
+        let path = format!("/assets/{}/content", id(&made, "asset_id"));
+        acknowledged.lock().unwrap().assets.push((path, content));
+
+        let message_body = json!({"messages": [{"role": "user", "content": text}]});
+        let messages = format!("/chats/{chat}/messages");
+        let Some(_) = post(&client, &url, &messages, &message_body).await else { return };
+        acknowledged.lock().unwrap().messages.push(text);
+    }
+}
+
+/// All messages of a chat, oldest first.
+async fn messages(client: &Client, url: &str, chat: &str) -> Vec<String> {
+    let (mut pages, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = get(client, url, &format!("/chats/{chat}?limit=100{cursor}")).await;
+        let contents = page["messages"].as_array().unwrap().iter().map(|m| id(m, "content").to_owned());
+        pages.push(contents.collect::<Vec<_>>());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    pages.into_iter().rev().flatten().collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_twenty_times_keeps_every_acknowledged_write() {
+    let data = TempDir::new().unwrap();
+    let client = tests::client();
+    let acknowledged = Arc::new(Mutex::new(Acknowledged::default()));
+    let (mut agent, mut chat) = (String::new(), String::new());
+    let mut before = [0; 3];
+    for round in 0..KILLS {
+        let server = Server::start(data.path());
+        if round == 0 {
+            let body = json!({"name": "Watch", "goal": "Watch"});
+            let made = post(&client, &server.url, "/agents", &body).await.unwrap();
+            id(&made, "agent_id").clone_into(&mut agent);
+            let made =
+                post(&client, &server.url, &format!("/agents/{agent}/chats"), &json!({})).await.unwrap();
+            id(&made, "chat_id").clone_into(&mut chat);
+        }
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let name = format!("{round}-{writer}");
+                let (url, acknowledged) = (server.url.clone(), acknowledged.clone());
+                tokio::spawn(write(url, agent.clone(), chat.clone(), name, acknowledged))
+            })
+            .collect();
+        // Not before something of this round was acknowledged: a killed server that had nothing to do shows nothing.
+        let began = Instant::now();
+        loop {
+            tokio::time::sleep(BURST).await;
+            let counts = acknowledged.lock().unwrap().counts();
+            if counts != before {
+                before = counts;
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "nothing was written in round {round}");
+        }
+        drop(server);
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    }
+
+    let server = Server::start(data.path());
+    let acknowledged = std::mem::take(&mut *acknowledged.lock().unwrap());
+    for (path, name) in &acknowledged.agents {
+        assert_eq!(get(&client, &server.url, path).await["name"], **name, "{path}");
+    }
+    for (path, content) in &acknowledged.assets {
+        let found = get(&client, &server.url, path).await;
+        assert!(found == **content, "{path}: {} bytes were written", content.len());
+    }
+    let found = messages(&client, &server.url, &chat).await;
+    for text in &acknowledged.messages {
+        assert_eq!(found.iter().filter(|found| *found == text).count(), 1, "{text}");
+    }
+    let [agents, assets, messages] = acknowledged.counts();
+    println!("{KILLS} kills; kept {agents} agents, {assets} assets, {messages} messages");
+}
+
+/// Waits for a server that is not expected to start, and gives how it ended and what it said.
+fn ended(mut child: Child) -> (ExitStatus, String, String) {
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it still runs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    (status, out, err)
+}
+
+/// Checks that the server says why in one line, this one, and ends with 1.
+#[track_caller]
+fn refuses(data: &Path, variables: &[(&str, &str)], why: &str) {
+    let mut command = command(data);
+    command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, out, err) = ended(command.spawn().unwrap());
+    assert_eq!(
+        (status.code(), out.as_str(), err.as_str()),
+        (Some(1), "", format!("lamplighter: failed to {why}\n").as_str())
+    );
+}
+
+#[test]
+fn what_is_in_the_way_is_said_in_one_line() {
+    let parent = TempDir::new().unwrap();
+    let held = parent.path().join("held");
+    let server = Server::start(&held);
+    let holder = format!(
+        "use the data folder {}: process {} holds it; stop that process, or choose another folder",
+        held.display(),
+        server.child.id()
+    );
+    refuses(&held, &[], &holder);
+
+    let free = parent.path().join("free");
+    let port = server.port();
+    let in_use =
+        format!("listen on 127.0.0.1:{port}: the port is in use; set LAMPLIGHTER_PORT to another one");
+    refuses(&free, &[("LAMPLIGHTER_PORT", port)], &in_use);
+
+    let file = parent.path().join("file");
+    fs::write(&file, "").unwrap();
+    refuses(&file, &[], &format!("use the data folder {}: it is not a folder", file.display()));
+    let below = file.join("below");
+    let unreadable =
+        format!("use the data folder {}: it can't be read: Not a directory (os error 20)", below.display());
+    refuses(&below, &[], &unreadable);
+
+    let open = "listen on 0.0.0.0:0: with LAMPLIGHTER_AUTH=off only this machine may reach the server; \
+                set LAMPLIGHTER_AUTH=on or a loopback address";
+    for auth in [vec![], vec![("LAMPLIGHTER_AUTH", "off")]] {
+        refuses(&free, &[auth, vec![("LAMPLIGHTER_HOST", "0.0.0.0")]].concat(), open);
+    }
+    let port = "read LAMPLIGHTER_PORT: `many` is not a port (0 to 65535)";
+    refuses(&free, &[("LAMPLIGHTER_PORT", "many")], port);
+    let host = "read LAMPLIGHTER_HOST: `here` is not an IP address";
+    refuses(&free, &[("LAMPLIGHTER_HOST", "here")], host);
+    // A start that is refused touches no data.
+    assert!(!free.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let parent = TempDir::new().unwrap();
+    let closed = parent.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&closed).is_ok() {
+        // Nothing is closed to root.
+        return;
+    }
+    let why = format!(
+        "use the data folder {}: it can't be read: Permission denied (os error 13)",
+        closed.display()
+    );
+    refuses(&closed, &[], &why);
+}
