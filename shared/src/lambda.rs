@@ -26,27 +26,29 @@ pub fn run(function: &Function) -> ExitCode {
     crate::metrics::collect();
     let config = match Config::from_env() {
         Ok(config) => config,
-        Err(error) => {
-            tracing::error!("failed to start: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(error) => return failed_to_start(&error),
+    };
+    let cx = match Cx::new(config, Clock::System) {
+        Ok(cx) => cx,
+        Err(error) => return failed_to_start(&format_args!("read the models' configuration: {error}")),
     };
     // One thread: an environment serves one invocation at a time, and most have less than one core.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let ended = match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            let cx = Cx::new(config, Clock::System)?;
-            serve(function, cx).await
-        }),
-        Err(error) => Err(error.into()),
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed_to_start(&error),
     };
-    match ended {
+    match runtime.block_on(serve(function, cx)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("the runtime ended: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn failed_to_start(error: &dyn std::fmt::Display) -> ExitCode {
+    tracing::error!("failed to start: {error}");
+    ExitCode::FAILURE
 }
 
 async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_runtime::Error> {
