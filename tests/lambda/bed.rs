@@ -1,0 +1,44 @@
+//! The platform's engines and a model, and functions on top of them.
+
+use lamplighter_local::platform::PlatformConfig;
+use shared::clock::Clock;
+use tests::Harness;
+
+use crate::lambda::Lambda;
+use crate::model::FakeModel;
+
+/// What the functions of a test share. The local server beside them shows what they did, for the owner `local`.
+pub struct Bed {
+    pub server: Harness,
+    pub model: FakeModel,
+}
+
+impl Bed {
+    pub async fn new() -> Self {
+        Self::with_clock(Clock::System).await
+    }
+
+    /// The local server goes by this clock; functions always go by the system's.
+    pub async fn with_clock(clock: Clock) -> Self {
+        // Timers and queues rest: what wakes a function is the test's to decide.
+        let config = PlatformConfig { automatic: false, clock, ..PlatformConfig::in_memory() };
+        Self { server: Harness::with(config).await, model: FakeModel::start().await }
+    }
+
+    pub async fn lambda(&self, function: &str) -> Lambda {
+        self.lambda_with(function, &[]).await
+    }
+
+    pub async fn lambda_with(&self, function: &str, more: &[(&str, &str)]) -> Lambda {
+        let engines = self.server.platform.engines();
+        let mut variables = vec![
+            ("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), engines.dynamo_url()),
+            ("AWS_ENDPOINT_URL_S3".to_owned(), engines.s3_url()),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE".to_owned(), engines.events_url()),
+            ("LAMPLIGHTER_MODEL_URL".to_owned(), self.model.url()),
+            ("LAMPLIGHTER_MODEL".to_owned(), "fake".to_owned()),
+        ];
+        variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        Lambda::start(function, variables).await
+    }
+}

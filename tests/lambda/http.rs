@@ -1,0 +1,158 @@
+//! Requests as API Gateway sends them: stages, encodings, and whose they are.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use crate::bed::Bed;
+use crate::payload::{payload, post, request};
+
+const NOBODYS: &str = "agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0";
+
+#[tokio::test]
+async fn the_stage_is_no_part_of_the_route() {
+    let bed = Bed::new().await;
+    let mut catalog = bed.lambda("catalog").await;
+    let mut agents = bed.lambda("agents").await;
+    let own_domain = "api.example.com";
+    let gateway = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com";
+    for (domain, stage, gateway_path) in [
+        (gateway, "live", "/live"),
+        (gateway, "prod", "/prod"),
+        (own_domain, "prod", ""),
+        (gateway, "$default", ""),
+    ] {
+        let staged = |path: &str| {
+            let mut request = request("GET", path, "local");
+            request["requestContext"]["stage"] = stage.into();
+            request["requestContext"]["path"] = format!("{gateway_path}{path}").into();
+            request["requestContext"]["domainName"] = domain.into();
+            request["headers"]["Host"] = domain.into();
+            request["multiValueHeaders"]["Host"] = json!([domain]);
+            request
+        };
+        assert_eq!(catalog.http(&staged("/health")).await.expect(200)["status"], "ok");
+        assert_eq!(agents.http(&staged("/agents")).await.expect(200)["data"], json!([]));
+        catalog.http(&staged("/prod/health")).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn the_query_arrives_as_it_was_sent() {
+    let bed = Bed::new().await;
+    let mut agents = bed.lambda("agents").await;
+    let with_query = |name: &str, value: &str| {
+        let mut request = request("GET", "/agents", "local");
+        request["queryStringParameters"] = json!({name: value});
+        request["multiValueQueryStringParameters"] = json!({name: [value]});
+        request
+    };
+    let (unknown, no_cursor) = (with_query("status", "a b&limit=1"), with_query("cursor", "ä+/= %"));
+    let problem = agents.http(&unknown).await.refused(400, "invalid_input");
+    let message = problem["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("`a b&limit=1`"), "{message}");
+    agents.http(&no_cursor).await.refused(400, "invalid_input");
+}
+
+#[tokio::test]
+async fn a_body_may_be_in_base64() {
+    let bed = Bed::new().await;
+    let mut actions = bed.lambda("action-define").await;
+    let plain = payload("action-define.preview");
+    let mut encoded = plain.clone();
+    encoded["body"] = BASE64_STANDARD.encode(plain["body"].as_str().unwrap()).into();
+    encoded["isBase64Encoded"] = true.into();
+    assert_eq!(actions.http(&encoded).await.expect(200), actions.http(&plain).await.expect(200));
+}
+
+/// Buffered and streaming functions refuse alike, and with a body.
+#[tokio::test]
+async fn what_is_wrong_is_a_problem() {
+    let bed = Bed::new().await;
+    let mut lambdas = HashMap::new();
+    for function in ["action-define", "agents", "agent-chat", "asset-save"] {
+        lambdas.insert(function, bed.lambda(function).await);
+    }
+    for (function, method, path, body, status, code) in [
+        ("action-define", "GET", "/actions/act_nothing", Value::Null, 404, "not_found"),
+        (
+            "action-define",
+            "POST",
+            "/schedules/preview",
+            json!({"schedule": {"every": "no"}}),
+            400,
+            "invalid_input",
+        ),
+        ("action-define", "POST", "/schedules/preview", json!("{"), 400, "invalid_input"),
+        ("action-define", "PUT", "/schedules/preview", Value::Null, 405, "method_not_allowed"),
+        ("agents", "GET", "/agents/{id}", Value::Null, 404, "not_found"),
+        ("agents", "POST", "/agents", json!({"name": ""}), 400, "invalid_input"),
+        ("agents", "DELETE", "/agents", Value::Null, 405, "method_not_allowed"),
+        ("agent-chat", "POST", "/agents/{id}/chat", json!({"message": "hi"}), 404, "not_found"),
+        ("agent-chat", "POST", "/agents/{id}/chat", json!({"message": 1}), 400, "invalid_input"),
+        ("agent-chat", "GET", "/nowhere", Value::Null, 404, "not_found"),
+        ("asset-save", "GET", "/assets/ast_nothing/content", Value::Null, 404, "not_found"),
+        ("asset-save", "POST", "/agents/{id}/assets", json!({"title": 1}), 400, "invalid_input"),
+    ] {
+        let mut sent = request(method, &path.replace("{id}", NOBODYS), "local");
+        if !body.is_null() {
+            sent["body"] = body.to_string().into();
+        }
+        let answer = lambdas.get_mut(function).unwrap().http(&sent).await;
+        let problem = answer.refused(status, code);
+        assert_eq!(problem["request_id"], sent["requestContext"]["requestId"], "{method} {path}");
+    }
+    let mut malformed = request("POST", "/agents", "local");
+    malformed["body"] = "{".into();
+    lambdas.get_mut("agents").unwrap().http(&malformed).await.refused(400, "malformed_json");
+}
+
+#[tokio::test]
+async fn the_authorizer_says_whose_request_it_is() {
+    let bed = Bed::new().await;
+    let mut agents = bed.lambda("agents").await;
+    let mut actions = bed.lambda("action-define").await;
+
+    let mut nobody = request("GET", "/agents", "local");
+    nobody["requestContext"].as_object_mut().unwrap().remove("authorizer");
+    agents.http(&nobody).await.refused(401, "unauthenticated");
+    nobody["path"] = "/actions".into();
+    actions.http(&nobody).await.refused(401, "unauthenticated");
+
+    let made = agents.http(&post("/agents", "anna", &json!({"name": "Watch", "goal": "An agent"}))).await;
+    assert_eq!(made.headers["etag"], "\"1\"");
+    let path = made.headers["location"].to_str().unwrap().to_owned();
+    let made = made.expect(201);
+    assert_eq!(agents.http(&request("GET", &path, "anna")).await.expect(200), made);
+    agents.http(&request("GET", &path, "bert")).await.refused(404, "not_found");
+    agents.http(&request("DELETE", &path, "bert")).await.refused(404, "not_found");
+    let defined = actions.http(&post(&format!("{path}/actions"), "bert", &action())).await;
+    defined.refused(404, "not_found");
+    assert_eq!(agents.http(&request("GET", "/agents", "bert")).await.expect(200)["data"], json!([]));
+
+    // What a client writes into its own headers names nobody.
+    let mut posing = request("GET", &path, "bert");
+    for headers in ["headers", "multiValueHeaders"] {
+        posing[headers]["owner"] = if headers == "headers" { json!("anna") } else { json!(["anna"]) };
+    }
+    agents.http(&posing).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn with_auth_off_everybody_is_local() {
+    let bed = Bed::new().await;
+    let id = bed.server.agent().await;
+    let mut agents = bed.lambda_with("agents", &[("LAMPLIGHTER_AUTH", "off")]).await;
+    let mut nobody = request("GET", &format!("/agents/{id}"), "local");
+    nobody["requestContext"].as_object_mut().unwrap().remove("authorizer");
+    assert_eq!(agents.http(&nobody).await.expect(200)["agent_id"], id);
+}
+
+pub fn action() -> Value {
+    json!({
+        "title": "Lamp oil report", "description": "A short report", "priority": "high",
+        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"}
+    })
+}

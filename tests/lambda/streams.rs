@@ -1,0 +1,86 @@
+//! Turns through the streaming runner.
+
+use serde_json::json;
+
+use crate::bed::Bed;
+use crate::payload::{payload, post, request};
+
+#[tokio::test]
+async fn a_turn_arrives_while_it_is_spoken() {
+    let bed = Bed::new().await;
+    let agent = bed.server.agent().await;
+    let mut chat = bed.lambda("agent-chat").await;
+    let mut turn = payload("agent-chat.turn");
+    turn["path"] = format!("/agents/{agent}/chat").into();
+    turn["requestContext"]["authorizer"]["owner"] = "local".into();
+
+    bed.model.hold();
+    let mut stream = chat.invoke(&turn).await.streamed().await;
+    assert_eq!(stream.status, 200);
+    assert_eq!(stream.headers["content-type"], "text/event-stream");
+    let location = stream.headers["location"].to_str().unwrap().to_owned();
+    // The model has not said more yet: what is here came before the end.
+    stream.until("The lamp ").await;
+    bed.model.release();
+    let ended = stream.rest().await;
+    let events = ended.events();
+    assert_eq!((events.first(), events.last()), (Some(&"run.started"), Some(&"run.completed")), "{events:?}");
+
+    // What was streamed is kept, and the same from any instance.
+    let run = bed.server.get(&location).await.expect(200);
+    assert_eq!((&run["state"], &run["message"]), (&json!("completed"), &json!("The lamp is lit.")));
+    let mut other = bed.lambda("agent-chat").await;
+    let mut replay = payload("agent-chat.run-events");
+    replay["path"] = format!("{location}/events").into();
+    replay["requestContext"]["authorizer"]["owner"] = "local".into();
+    let replayed = other.http(&replay).await;
+    let after_third = ended.text().find("id: 4\n").map(|at| &ended.text()[at..]);
+    assert_eq!(Some(replayed.text()), after_third);
+}
+
+#[tokio::test]
+async fn a_turn_is_one_result_where_json_is_asked_for() {
+    let bed = Bed::new().await;
+    let mut agents = bed.lambda("agents").await;
+    let set_up = post("/setup/chat", "local", &json!({"message": "An agent that watches"}));
+    let run = agents.http(&set_up).await.expect(200);
+    assert_eq!((&run["state"], &run["message"]), (&json!("completed"), &json!("The lamp is lit.")));
+}
+
+/// A stream whose model fails has begun already: it says so in its last event.
+#[tokio::test]
+async fn a_failure_after_the_first_byte_is_an_event() {
+    let bed = Bed::new().await;
+    let mut agents = bed.lambda_with("agents", &[("LAMPLIGHTER_MODEL_URL", "http://127.0.0.1:9/v1")]).await;
+    let mut set_up = payload("agents.setup-chat");
+    let answer = agents.http(&set_up).await;
+    assert_eq!(answer.events(), ["run.started", "run.failed"], "{}", answer.text());
+    for (headers, accept) in
+        [("headers", json!("application/json")), ("multiValueHeaders", json!(["application/json"]))]
+    {
+        set_up[headers]["Accept"] = accept;
+        set_up[headers].as_object_mut().unwrap().remove("Idempotency-Key");
+    }
+    let answer = agents.http(&set_up).await;
+    assert!(answer.status >= 500, "{}", answer.text());
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    assert!(!answer.body.is_empty());
+}
+
+/// Without a table nothing works; the problem says so, names nothing of it, and the next request is served alike.
+#[tokio::test]
+async fn a_failure_before_the_first_byte_is_a_problem() {
+    let bed = Bed::new().await;
+    for (function, path) in
+        [("agents", "/agents"), ("action-define", "/actions"), ("agent-chat", "/runs/{run}")]
+    {
+        let path = path.replace("{run}", "run_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0");
+        let mut lambda = bed.lambda_with(function, &[("LAMPLIGHTER_TABLE", "absent")]).await;
+        for _ in 0..2 {
+            let problem =
+                lambda.http(&request("GET", &path, "local")).await.refused(503, "temporarily_unavailable");
+            assert!(!problem.to_string().contains("absent"), "{problem:#}");
+        }
+        assert!(lambda.log().contains("ResourceNotFound"), "{}", lambda.log());
+    }
+}

@@ -1,0 +1,158 @@
+//! What a clock and a queue wake, and what the gateway asks.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
+
+use crate::bed::Bed;
+use crate::http::action;
+use crate::lambda::LONGEST;
+use crate::model::OUTPUT;
+use crate::payload::{messages, payload, post, request};
+
+/// An approved action that was due a minute ago.
+async fn due_action(bed: &Bed, due: Timestamp) -> Value {
+    let server = &bed.server;
+    let agent = server.agent().await;
+    let mut action = action();
+    action["schedule"] = json!({"at": due.to_string()});
+    let defined = server.post(&format!("/agents/{agent}/actions"), action).await.expect(201);
+    let path = format!("/actions/{}/approve", defined["action_id"].as_str().unwrap());
+    server.post(&path, json!({"approval_hash": defined["approval_hash"]})).await.expect(200)
+}
+
+/// From the clock over the bus and the queue to the output, each step as AWS takes it.
+#[tokio::test]
+async fn what_is_due_goes_from_the_sweep_to_its_output() {
+    let now = Timestamp::now();
+    let due = now - SignedDuration::from_secs(60);
+    let clock = ManualClock::at(now - SignedDuration::from_secs(120));
+    let bed = Bed::with_clock(Clock::Manual(clock.clone())).await;
+    let action = due_action(&bed, due).await;
+    clock.set(now);
+
+    let mut sweep = bed.lambda("schedule-sweep").await;
+    let timer = payload("schedule-sweep.timer").to_string();
+    // It hears from Lambda how long it has: too little to begin.
+    let swept = sweep.invoke_within(timer.clone(), Duration::from_secs(5)).await.json().await;
+    assert_eq!(swept["published"], 0, "{swept:#}");
+    let swept = sweep.invoke_within(timer.clone(), LONGEST).await.json().await;
+    assert_eq!((&swept["leased"], &swept["published"], &swept["failed"]), (&json!(1), &json!(1), &json!(0)));
+    assert!(swept["oldest_lag_ms"].as_i64().is_some_and(|lag| lag >= 60_000), "{swept:#}");
+    assert!(sweep.log().contains("FireLagMs"), "{}", sweep.log());
+    // What is dispatched is left alone for a while.
+    assert_eq!(sweep.invoke_within(timer, LONGEST).await.json().await["leased"], 0);
+
+    let queue = bed.server.platform.engines().queue("scheduled-executor").unwrap();
+    let received = queue.receive(10, Duration::from_secs(10)).await;
+    assert_eq!(received.len(), 1);
+    let event = messages(&[&received[0].body]);
+    let mut executor = bed.lambda("scheduled-executor").await;
+    assert_eq!(
+        executor.invoke(&event).await.json().await,
+        json!({"batchItemFailures": []}),
+        "{}",
+        executor.log()
+    );
+    // A duplicate does nothing.
+    assert_eq!(executor.invoke(&event).await.json().await, json!({"batchItemFailures": []}));
+
+    let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
+    assert_eq!(bed.server.get(&path).await.expect(200)["state"], "completed", "{}", executor.log());
+    let runs = bed.server.get(&format!("{path}/runs")).await.expect(200);
+    let runs = runs["data"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["state"], &runs[0]["score"]), (1, &json!("succeeded"), &json!(90)));
+    let outputs = format!("{path}/runs/{}/outputs", runs[0]["run_id"].as_str().unwrap());
+    let outputs = bed.server.get(&outputs).await.expect(200);
+    let asset = outputs["data"][0]["asset_id"].as_str().unwrap();
+    assert_eq!(bed.server.get(&format!("/assets/{asset}/content")).await.expect(200), OUTPUT);
+}
+
+#[tokio::test]
+async fn of_a_batch_only_what_failed_comes_again() {
+    let bed = Bed::new().await;
+    let mut executor = bed.lambda("scheduled-executor").await;
+    let due = |detail: Value| {
+        json!({"detail-type": "action.due", "source": "lamplighter", "detail": detail}).to_string()
+    };
+    let gone = due(json!({"owner": "local", "action_id": "act_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0"}));
+    let bad_id = due(json!({"owner": "local", "action_id": "x"}));
+    let no_detail = json!({"detail-type": "action.due"}).to_string();
+    let other = json!({"detail-type": "index.completed", "detail": {}}).to_string();
+    for (bodies, failed) in [
+        (&[gone.as_str()][..], &[][..]),
+        (&[&gone, "not an event"], &["m1"]),
+        (&["", &gone, &other, &gone, &bad_id, &no_detail, "[]"], &["m0", "m2", "m4", "m5", "m6"]),
+        (&[], &[]),
+    ] {
+        let failures: Vec<Value> = failed.iter().map(|id| json!({"itemIdentifier": id})).collect();
+        let response = executor.invoke(&messages(bodies)).await.json().await;
+        assert_eq!(response, json!({"batchItemFailures": failures}), "{bodies:?}");
+    }
+}
+
+/// A queue's function answers for each message; a timer's fails as a whole, so that it is counted and alarmed.
+#[tokio::test]
+async fn a_failed_call_is_told_by_its_kind() {
+    let bed = Bed::new().await;
+    let absent = [("LAMPLIGHTER_TABLE", "absent")];
+    let mut sweep = bed.lambda_with("schedule-sweep", &absent).await;
+    for _ in 0..2 {
+        let failure = sweep.invoke(&payload("schedule-sweep.timer")).await.failure();
+        assert_eq!(failure.error_message, "schedule-sweep failed: temporarily_unavailable");
+    }
+    let mut executor = bed.lambda_with("scheduled-executor", &absent).await;
+    let event = payload("scheduled-executor.due");
+    let failures = executor.invoke(&event).await.json().await;
+    assert_eq!(failures["batchItemFailures"][0]["itemIdentifier"], event["Records"][0]["messageId"]);
+}
+
+/// A key is made, opens the door, is the owner's word behind it, and opens nothing once it is revoked.
+#[tokio::test]
+async fn an_api_key_opens_the_door_to_its_owner() {
+    let bed = Bed::new().await;
+    let mut accounts = bed.lambda("account").await;
+    let mut authorizer = bed.lambda("authorizer").await;
+    let mut agents = bed.lambda("agents").await;
+    let made =
+        accounts.http(&post("/account/api-keys", "anna", &json!({"name": "laptop"}))).await.expect(201);
+    let ask = |authorization: Value| {
+        let mut event = payload("authorizer.request");
+        event["headers"]["Authorization"] = authorization.clone();
+        event["multiValueHeaders"]["Authorization"] = json!([authorization]);
+        event
+    };
+    let bearer = format!("Bearer {}", made["api_key"].as_str().unwrap());
+    let policy = authorizer.invoke(&ask(bearer.clone().into())).await.json().await;
+    let whole_stage = "arn:aws:execute-api:eu-central-1:123456789012:a1b2c3d4e5/live/*/*";
+    let statement = json!([{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": whole_stage}]);
+    assert_eq!(
+        policy,
+        json!({
+            "principalId": "anna",
+            "policyDocument": {"Version": "2012-10-17", "Statement": statement},
+            "context": {"owner": "anna"},
+        })
+    );
+    let mut list = request("GET", "/agents", "nobody");
+    list["requestContext"]["authorizer"] = policy["context"].clone();
+    assert_eq!(agents.http(&list).await.expect(200)["data"], json!([]));
+
+    for wrong in
+        ["", "Bearer", "Bearer x", "Basic YTpi", &format!("{bearer}A"), &bearer.replace("Bearer", "Token")]
+    {
+        // Exactly this word makes a 401 of it; the token is in no log.
+        assert_eq!(
+            authorizer.invoke(&ask(wrong.into())).await.failure().error_message,
+            "Unauthorized",
+            "{wrong}"
+        );
+    }
+    let path = format!("/account/api-keys/{}", made["key_id"].as_str().unwrap());
+    assert_eq!(accounts.http(&request("DELETE", &path, "anna")).await.status, 204);
+    assert_eq!(authorizer.invoke(&ask(bearer.clone().into())).await.failure().error_message, "Unauthorized");
+    let secret = bearer.rsplit('.').next().unwrap();
+    assert!(!authorizer.log().contains(secret) && !accounts.log().contains(secret));
+}
