@@ -1,5 +1,6 @@
 //! The clock, and the ids that are made from it. Simulations set it; everything else reads the system's.
 
+use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -14,19 +15,19 @@ pub enum Clock {
     #[default]
     System,
     /// Runs `factor` times as fast as the system's from `start` on.
-    Scaled { start: Timestamp, since: Instant, factor: u32 },
+    Scaled { start: Timestamp, since: Instant, factor: u32, sequence: Arc<Sequence> },
     /// Stands still until it is set.
     Manual(ManualClock),
 }
 
 /// A clock that a simulation sets, in milliseconds since the epoch.
 #[derive(Clone, Debug)]
-pub struct ManualClock(Arc<AtomicI64>);
+pub struct ManualClock(Arc<AtomicI64>, Arc<Sequence>);
 
 impl ManualClock {
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self(Arc::new(AtomicI64::new(now.as_millisecond())))
+        Self(Arc::new(AtomicI64::new(now.as_millisecond())), Arc::default())
     }
 
     pub fn set(&self, now: Timestamp) {
@@ -39,16 +40,30 @@ impl ManualClock {
     }
 }
 
-/// One sequence for the process, so that two ids of the same millisecond still sort in the order they were made.
-static SEQUENCE: LazyLock<AssertUnwindSafe<Mutex<AssertUnwindSafe<ContextV7>>>> = LazyLock::new(|| {
-    AssertUnwindSafe(Mutex::new(AssertUnwindSafe(ContextV7::new().with_additional_precision())))
-});
+/// One sequence for a clock, so that two ids of the same millisecond still sort in the order they were made. It never goes
+/// back, so a clock must not share that of another one.
+pub struct Sequence(AssertUnwindSafe<Mutex<AssertUnwindSafe<ContextV7>>>);
+
+impl Default for Sequence {
+    fn default() -> Self {
+        Self(AssertUnwindSafe(Mutex::new(AssertUnwindSafe(ContextV7::new().with_additional_precision()))))
+    }
+}
+
+impl fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sequence")
+    }
+}
+
+/// The system's clock is one for the process, and so is its sequence.
+static SYSTEM: LazyLock<Sequence> = LazyLock::new(Sequence::default);
 
 impl Clock {
     /// A clock that starts at the system's time and runs `factor` times as fast.
     #[must_use]
     pub fn scaled(factor: u32) -> Self {
-        Self::Scaled { start: Timestamp::now(), since: Instant::now(), factor }
+        Self::Scaled { start: Timestamp::now(), since: Instant::now(), factor, sequence: Arc::default() }
     }
 
     /// The instant, to the millisecond: what is stored and compared never has more digits than it shows.
@@ -56,7 +71,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         let now = match self {
             Self::System => Timestamp::now(),
-            Self::Scaled { start, since, factor } => {
+            Self::Scaled { start, since, factor, .. } => {
                 *start + SignedDuration::try_from(since.elapsed() * *factor).unwrap_or(SignedDuration::ZERO)
             }
             Self::Manual(manual) => return manual.now(),
@@ -69,7 +84,12 @@ impl Clock {
     pub fn uuid(&self) -> Uuid {
         let now = self.now();
         let seconds = now.as_second().max(0) as u64;
-        Uuid::new_v7(uuid::Timestamp::from_unix(&**SEQUENCE, seconds, now.subsec_nanosecond().max(0) as u32))
+        let sequence = match self {
+            Self::System => &*SYSTEM,
+            Self::Scaled { sequence, .. } => sequence,
+            Self::Manual(manual) => &manual.1,
+        };
+        Uuid::new_v7(uuid::Timestamp::from_unix(&*sequence.0, seconds, now.subsec_nanosecond().max(0) as u32))
     }
 }
 
@@ -85,6 +105,15 @@ mod tests {
         assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 1_000);
         let (seconds, nanos) = ids[0].get_timestamp().unwrap().to_unix();
         assert_eq!((seconds, nanos / 1_000_000), (1_795_251_600, 123));
+    }
+
+    #[test]
+    fn clocks_do_not_push_each_other_on() {
+        let at = |text: &str| Clock::Manual(ManualClock::at(text.parse().unwrap()));
+        let (late, early) = (at("2030-01-01T00:00:00Z"), at("2026-11-21T09:00:00Z"));
+        late.uuid();
+        Clock::System.uuid();
+        assert_eq!(early.uuid().get_timestamp().unwrap().to_unix().0, 1_795_251_600);
     }
 
     #[test]

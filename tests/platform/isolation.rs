@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -83,7 +82,8 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
                 uncovered.push(route);
                 continue;
             }
-            let filled = if route.ends_with("/why") { format!("{filled}?at=2026-11-21T09:00:00Z") } else { filled };
+            let filled =
+                if route.ends_with("/why") { format!("{filled}?at=2026-11-21T09:00:00Z") } else { filled };
             let body = body(&route, &ids);
             call(&h, &theirs, method.clone(), &filled, body.clone()).await.refused(404, "not_found");
             let nobody = send(h.request(method, &filled).json(&body)).await;
@@ -96,9 +96,20 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
 
     // The stranger's own lists are empty, and everything is still there for its owner.
     for list in ["/agents", "/assets", "/actions"] {
-        assert_eq!(call(&h, &theirs, Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
+        assert_eq!(
+            call(&h, &theirs, Method::GET, list, Value::Null).await.expect(200)["data"],
+            json!([]),
+            "{list}"
+        );
     }
-    for path in ["/agents/{agent_id}", "/assets/{asset_id}", "/actions/{action_id}", "/chats/{chat_id}", "/proposals/{proposal_id}", "/runs/{run_id}"] {
+    for path in [
+        "/agents/{agent_id}",
+        "/assets/{asset_id}",
+        "/actions/{action_id}",
+        "/chats/{chat_id}",
+        "/proposals/{proposal_id}",
+        "/runs/{run_id}",
+    ] {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         call(&h, &mine, Method::GET, &filled, Value::Null).await.expect(200);
     }
@@ -107,13 +118,17 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
 /// One of each thing, and its id by the name it has in paths.
 async fn things(h: &Harness, key: &str) -> BTreeMap<&'static str, String> {
     let post = |path: String, body: Value| async move { call(h, key, Method::POST, &path, body).await };
-    let agent = text(&post("/agents".into(), json!({"name": "a", "goal": "g"})).await.expect(201)["agent_id"]);
-    let turn = post(format!("/agents/{agent}/chat"), json!({"message": "Write a brief about oil"})).await.expect(200);
+    let agent =
+        text(&post("/agents".into(), json!({"name": "a", "goal": "g"})).await.expect(201)["agent_id"]);
+    let turn = post(format!("/agents/{agent}/chat"), json!({"message": "Write a brief about oil"}))
+        .await
+        .expect(200);
     let asset =
         post(format!("/agents/{agent}/assets"), json!({"title": "t", "content": "c"})).await.expect(201);
-    let action = post(format!("/agents/{agent}/actions"), body("POST /agents/{agent_id}/actions", &BTreeMap::new()))
-        .await
-        .expect(201);
+    let action =
+        post(format!("/agents/{agent}/actions"), body("POST /agents/{agent_id}/actions", &BTreeMap::new()))
+            .await
+            .expect(201);
     let api_key = post("/account/api-keys".into(), json!({"name": "k"})).await.expect(201);
     BTreeMap::from([
         ("agent_id", agent),

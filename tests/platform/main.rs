@@ -8,6 +8,7 @@ mod agents;
 mod assets;
 mod chats;
 mod crash;
+mod isolation;
 mod made;
 mod runs;
 mod sweep;
