@@ -1,5 +1,8 @@
 //! A platform of its own for each test, and a client that says what it got.
 
+pub mod executors;
+pub mod model;
+
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;

@@ -10,6 +10,7 @@ mod chats;
 mod crash;
 mod isolation;
 mod made;
+mod occurrences;
 mod runs;
 mod sweep;
 mod turns;

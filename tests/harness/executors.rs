@@ -1,0 +1,126 @@
+//! Executors that a test sends out by hand: they take what lies in the queue, twice where it comes twice, and some of them
+//! are killed at their work.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use lamplighter_local::engines::queue::{Message, Queue, QueueFaults};
+use lamplighter_local::platform::Platform;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::Value;
+use shared::Cx;
+use shared::bus::ActionDue;
+use shared::flows::wake::wake;
+
+/// As long as a Lambda may run.
+const TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+
+/// So long after a claim its lease is over, and another executor may take what a killed one has left.
+pub const LEASE: SignedDuration = SignedDuration::from_mins(17);
+
+/// The executors of a platform that does nothing by itself (`automatic: false`).
+pub struct Executors {
+    cx: Cx,
+    queue: Queue,
+    /// How many work at once.
+    count: usize,
+    /// Which share of them is killed, and when.
+    kills: Mutex<Kills>,
+}
+
+struct Kills {
+    share: f64,
+    within: Duration,
+    rng: StdRng,
+}
+
+/// What was done until the queue was empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    pub deliveries: usize,
+    pub killed: usize,
+}
+
+impl Executors {
+    /// # Panics
+    /// When the platform has no executor's queue.
+    #[must_use]
+    pub fn of(platform: &Platform, count: usize) -> Self {
+        let queue = platform.engines().queue("scheduled-executor").expect("executors have a queue").clone();
+        let kills = Kills { share: 0.0, within: Duration::ZERO, rng: StdRng::seed_from_u64(1) };
+        Self { cx: platform.cx.clone(), queue, count, kills: Mutex::new(kills) }
+    }
+
+    /// From now on this share of the messages comes twice and in any order, and this share of the executors is killed
+    /// within the given time of its start.
+    ///
+    /// # Panics
+    /// When a test panicked while it used these executors.
+    pub fn trouble(&self, duplicates: f64, killed: f64, within: Duration) {
+        self.queue.set_faults(QueueFaults { duplicates, reorder: duplicates > 0.0, seed: 1 });
+        let mut kills = self.kills.lock().expect("nothing panics while it is held");
+        (kills.share, kills.within) = (killed, within);
+    }
+
+    /// Works until the queue is empty and nobody is at work.
+    ///
+    /// # Panics
+    /// When an executor fails: none may, whatever it meets.
+    pub async fn work(&self) -> Worked {
+        let (deliveries, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let busy = AtomicUsize::new(0);
+        let worker = async || {
+            loop {
+                busy.fetch_add(1, Ordering::SeqCst);
+                let message = self.queue.receive(1, Duration::ZERO).await.pop();
+                let idle = message.is_none();
+                if let Some(message) = message {
+                    deliveries.fetch_add(1, Ordering::Relaxed);
+                    killed.fetch_add(usize::from(self.deliver(message).await), Ordering::Relaxed);
+                }
+                // Who is at work may send something more.
+                if busy.fetch_sub(1, Ordering::SeqCst) == 1 && idle {
+                    return;
+                }
+                if idle {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            }
+        };
+        futures::future::join_all((0..self.count).map(|_| worker())).await;
+        Worked { deliveries: deliveries.into_inner(), killed: killed.into_inner() }
+    }
+
+    /// Gives one message to an executor. `true`: it was killed.
+    async fn deliver(&self, message: Message) -> bool {
+        let event: Value = serde_json::from_str(&message.body).expect("an event is JSON");
+        let due: ActionDue =
+            serde_json::from_value(event["detail"].clone()).expect("an event names an action");
+        let cx = self.cx.clone();
+        let deadline = cx.clock.now() + TIMEOUT;
+        let mut executor = tokio::spawn(async move { wake(&cx, &due.owner, due.action_id, deadline).await });
+        let dies_after = {
+            let mut kills = self.kills.lock().expect("nothing panics while it is held");
+            let Kills { share, within, rng } = &mut *kills;
+            rng.random_bool(*share).then(|| within.mul_f64(rng.random()))
+        };
+        let ended = match dies_after {
+            None => Ok((&mut executor).await),
+            Some(after) => tokio::time::timeout(after, &mut executor).await,
+        };
+        let killed = ended.is_err();
+        match ended {
+            Ok(ended) => ended.expect("an executor does not panic").expect("an executor does not fail"),
+            Err(_) => {
+                executor.abort();
+                let _ = executor.await;
+            }
+        }
+        // A killed executor's message would come again; that it is lost is worse, and must be survived.
+        let _ = self.queue.delete(message.receipt);
+        killed
+    }
+}

@@ -1,0 +1,141 @@
+//! A model whose answers a test writes: an OpenAI-compatible server on a free port.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use shared::config::ModelsConfig;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// What the model says next.
+#[derive(Clone, Debug)]
+pub enum Says {
+    Text(String),
+    Call(&'static str, Value),
+}
+
+/// Answers a request's messages.
+pub type Script = fn(&[Value]) -> Says;
+
+/// A model that is listening until it is dropped.
+pub struct ScriptedModel {
+    address: std::net::SocketAddr,
+    shared: Arc<Shared>,
+    asked: watch::Receiver<usize>,
+    server: JoinHandle<()>,
+}
+
+struct Shared {
+    script: Script,
+    /// Each request for work takes a permit.
+    permits: Semaphore,
+    asked: watch::Sender<usize>,
+    output_tokens: AtomicUsize,
+}
+
+impl ScriptedModel {
+    /// A model that answers at once.
+    pub async fn start(script: Script) -> Self {
+        let model = Self::held(script).await;
+        model.allow(Semaphore::MAX_PERMITS);
+        model
+    }
+
+    /// A model that answers requests for work only as often as it is allowed to.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub async fn held(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let (sender, asked) = watch::channel(0);
+        let shared = Arc::new(Shared {
+            script,
+            permits: Semaphore::new(0),
+            asked: sender,
+            output_tokens: AtomicUsize::new(10),
+        });
+        let app = Router::new().route("/chat/completions", post(complete)).with_state(shared.clone());
+        let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves") });
+        Self { address, shared, asked, server }
+    }
+
+    pub fn allow(&self, answers: usize) {
+        self.shared.permits.add_permits(answers);
+    }
+
+    /// How long it says each of its answers was.
+    pub fn costs(&self, output_tokens: usize) {
+        self.shared.output_tokens.store(output_tokens, Ordering::Relaxed);
+    }
+
+    /// How often it was asked for work.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        *self.asked.borrow()
+    }
+
+    /// Waits until it has been asked for work so often.
+    ///
+    /// # Panics
+    /// When the model is gone.
+    pub async fn asked_times(&self, times: usize) {
+        self.asked.clone().wait_for(|asked| *asked >= times).await.expect("the model is there");
+    }
+
+    /// The configuration that leads here, under the name of this model.
+    #[must_use]
+    pub fn config(&self, model: &str) -> ModelsConfig {
+        ModelsConfig {
+            url: Some(format!("http://{}", self.address)),
+            model: Some(model.to_owned()),
+            ..ModelsConfig::default()
+        }
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> impl IntoResponse {
+    // A check is asked for without tools.
+    let says = if body["tools"].is_array() {
+        model.asked.send_modify(|asked| *asked += 1);
+        model.permits.acquire().await.expect("it is never closed").forget();
+        (model.script)(body["messages"].as_array().map_or(&[], Vec::as_slice))
+    } else {
+        Says::Text(json!({"score": 90, "meets": true, "missing": []}).to_string())
+    };
+    let (delta, finish) = match says {
+        Says::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Says::Call(name, arguments) => {
+            let function = json!({"name": name, "arguments": arguments.to_string()});
+            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+            (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+        }
+    };
+    let chunk = |choices: Value, usage: Value| {
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": body["model"],
+            "choices": choices, "usage": usage});
+        format!("data: {chunk}\n\n")
+    };
+    let output = model.output_tokens.load(Ordering::Relaxed);
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": output, "total_tokens": 10 + output});
+    let frames = [
+        chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null),
+        chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish}]), Value::Null),
+        chunk(json!([]), usage),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    ([(CONTENT_TYPE, "text/event-stream")], frames.concat())
+}

@@ -1,0 +1,322 @@
+//! Occurrences at work, with a clock that the test sets: every due time gets one end, whatever happens to executors.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use domain::actions::{ActionState, Occurrence, OccurrenceState};
+use domain::ids::{ActionId, AssetId, Owner, RunId};
+use domain::models::Role;
+use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
+use shared::config::ModelsConfig;
+use shared::flows::actions;
+use shared::flows::sweep::sweep;
+use shared::store::Store;
+use shared::store::table::Order;
+use tests::Harness;
+use tests::executors::{Executors, LEASE};
+use tests::model::{Says, ScriptedModel};
+
+fn noon() -> Timestamp {
+    "2026-11-21T12:00:00Z".parse().unwrap()
+}
+
+/// A platform in which nothing happens by itself, one agent, and executors to send out.
+struct Stage {
+    h: Harness,
+    clock: ManualClock,
+    executors: Executors,
+    owner: Owner,
+    agent: String,
+}
+
+impl Stage {
+    async fn with(models: ModelsConfig) -> Self {
+        let clock = ManualClock::at(noon());
+        let config = PlatformConfig {
+            clock: Clock::Manual(clock.clone()),
+            automatic: false,
+            models,
+            ..PlatformConfig::in_memory()
+        };
+        let h = Harness::with(config).await;
+        let executors = Executors::of(&h.platform, 8);
+        let agent = h.agent().await;
+        Self { h, clock, executors, owner: Owner::new("local").unwrap(), agent }
+    }
+
+    /// Defines an action and approves it.
+    async fn approved(&self, more: Value) -> ActionId {
+        let mut body = json!({
+            "title": "Report",
+            "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"},
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let action = self.h.post(&format!("/agents/{}/actions", self.agent), body).await.expect(201);
+        let id = action["action_id"].as_str().unwrap();
+        let hash = json!({"approval_hash": action["approval_hash"]});
+        self.h.post(&format!("/actions/{id}/approve"), hash).await.expect(200);
+        id.parse().unwrap()
+    }
+
+    fn at(&self, minutes: i64) {
+        self.clock.set(noon() + SignedDuration::from_mins(minutes));
+    }
+
+    async fn sweep(&self) {
+        sweep(&self.h.platform.cx, Timestamp::MAX).await.unwrap();
+    }
+
+    /// What happens by itself when it is so many minutes after noon.
+    async fn happens_at(&self, minutes: i64) {
+        self.at(minutes);
+        self.sweep().await;
+        self.executors.work().await;
+    }
+
+    async fn action(&self, id: ActionId) -> domain::actions::Action {
+        actions::load(&self.h.platform.cx, &self.owner, id).await.unwrap().value
+    }
+
+    /// By due time.
+    async fn occurrences(&self, id: ActionId) -> Vec<Occurrence> {
+        let found = self.h.platform.cx.store.occurrences(&self.owner, id, None, 100, Order::Oldest).await;
+        found.unwrap().items.into_iter().map(|(_, occurrence)| occurrence.value).collect()
+    }
+
+    /// What became of each due time: minutes after noon, the state, the code of the reason.
+    async fn became(&self, id: ActionId) -> Vec<String> {
+        let told = |occurrence: &Occurrence| {
+            let minutes = occurrence.due_at.duration_since(noon()).as_mins();
+            let code = occurrence.reason_code.map(|code| serde_json::to_value(code).unwrap());
+            let code = code.map_or_else(String::new, |code| format!(" {}", code.as_str().unwrap()));
+            format!("{minutes} {}{code}", occurrence.state.as_str())
+        };
+        self.occurrences(id).await.iter().map(told).collect()
+    }
+
+    async fn assets(&self) -> BTreeSet<AssetId> {
+        let found = self.h.platform.cx.store.assets(&self.owner, None, 500).await.unwrap();
+        found.items.into_iter().map(|(_, asset)| asset.value.asset_id).collect()
+    }
+
+    async fn outputs(&self, run: RunId) -> usize {
+        self.h.platform.cx.store.run_outputs(&self.owner, run).await.unwrap().len()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_due_time_ends_once_though_executors_are_killed() {
+    const ACTIONS: usize = 60;
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let due = noon() + SignedDuration::from_mins(1);
+    let mut ids = Vec::new();
+    for _ in 0..ACTIONS {
+        ids.push(stage.approved(json!({"schedule": {"at": due.to_string()}})).await);
+    }
+    stage.clock.set(due);
+    let mut killed = 0;
+    for round in 0.. {
+        // An executor has three tries: so that most come to their end by work, few die in later rounds.
+        let share = [0.4, 0.3, 0.1].get(round).copied().unwrap_or(0.0);
+        stage.executors.trouble(0.1, share, Duration::from_millis(150));
+        tokio::join!(stage.sweep(), stage.sweep());
+        killed += stage.executors.work().await.killed;
+        let mut at_rest = 0;
+        for id in &ids {
+            let state = stage.action(*id).await.state;
+            at_rest += usize::from(matches!(state, ActionState::Completed | ActionState::Failed));
+        }
+        if at_rest == ACTIONS {
+            break;
+        }
+        assert!(round < 8, "{at_rest} of {ACTIONS} are at rest");
+        stage.clock.set(stage.clock.now() + LEASE);
+    }
+    assert!(killed > 0);
+
+    let mut possible = BTreeSet::new();
+    let mut expired = 0;
+    for id in ids {
+        let [occurrence] = stage.occurrences(id).await.try_into().expect("one occurrence");
+        assert_eq!((occurrence.due_at, occurrence.run_id), (due, RunId::for_occurrence(id, due)));
+        let run = stage.h.platform.cx.store.run(&stage.owner, occurrence.run_id).await.unwrap().unwrap();
+        assert!(run.value.state.is_final(), "{:?}", run.value);
+        match occurrence.state {
+            OccurrenceState::Succeeded => assert_eq!(stage.outputs(occurrence.run_id).await, 1),
+            OccurrenceState::Failed => {
+                assert_eq!(occurrence.attempts, 3, "{occurrence:?}");
+                expired += 1;
+            }
+            _ => panic!("{occurrence:?}"),
+        }
+        possible.insert(AssetId::for_output(occurrence.run_id, 0));
+    }
+    // Nothing was saved twice under another id, and nothing that was finished lacks its output.
+    let assets = stage.assets().await;
+    assert!(assets.is_subset(&possible) && assets.len() >= ACTIONS - expired, "{} assets", assets.len());
+    println!("{ACTIONS} actions, {killed} executors killed, {expired} out of tries");
+}
+
+/// Asks which week, and writes about the one that it is told.
+fn asks(messages: &[Value]) -> Says {
+    let last = messages.last().unwrap();
+    if last["content"].as_str().is_some_and(|content| content.starts_with("saved")) {
+        return Says::Text("It is done.".into());
+    }
+    let contents = messages.iter().filter_map(|message| message["content"].as_str());
+    let answer = contents.filter_map(|content| content.split_once("The person answered: ")).next_back();
+    match answer {
+        None => Says::Call("ask_person", json!({"question": "Which week?"})),
+        Some((_, week)) => Says::Call("save_output", json!({"title": "Report", "content": week})),
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
+    let model = ScriptedModel::start(asks).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    assert_eq!(stage.became(id).await, ["60 waiting outside_grant"]);
+    stage.happens_at(120).await;
+    stage.happens_at(180).await;
+    let held = ["60 waiting outside_grant", "120 held needs_approval", "180 held needs_approval"];
+    assert_eq!(stage.became(id).await, held);
+    assert_eq!((stage.action(id).await.state, model.asked()), (ActionState::NeedsApproval, 1));
+
+    let store = &stage.h.platform.cx.store;
+    let messages = store.action_messages(&stage.owner, id, None, 10).await.unwrap().items;
+    let cards: Vec<_> = messages.iter().map(|(_, m)| (m.value.role, m.value.text())).collect();
+    assert_eq!(cards.len(), 1);
+    assert!(cards[0].0 == Role::Assistant && cards[0].1.contains("Which week?"), "{cards:?}");
+
+    stage.h.post(&format!("/actions/{id}/resume"), json!({"message": "Week 47"})).await.expect(200);
+    stage.executors.work().await;
+    let ends = ["60 succeeded", "120 held needs_approval", "180 held needs_approval"];
+    assert_eq!(stage.became(id).await, ends);
+    let run = stage.occurrences(id).await[0].run_id;
+    let output = &store.run_outputs(&stage.owner, run).await.unwrap()[0];
+    let content = stage.h.get(&format!("/assets/{}/content", output.asset_id)).await.expect(200);
+    assert_eq!(content, "Week 47");
+    // It is back at its appointments.
+    let action = stage.action(id).await;
+    assert_eq!((action.state, action.live_run), (ActionState::Scheduled, None));
+    stage.happens_at(240).await;
+    assert_eq!(stage.became(id).await[3], "240 waiting outside_grant");
+}
+
+#[tokio::test]
+async fn what_is_not_what_was_approved_does_not_run() {
+    let model = ScriptedModel::start(writes).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let every = json!({"schedule": {"every": "1h"}});
+    let (edited, drifted) = (stage.approved(every.clone()).await, stage.approved(every).await);
+    // Who edits takes the approval away.
+    let edit =
+        json!({"task_config": {"instructions": "Write something else", "expected_output": "A report"}});
+    stage.h.patch(&format!("/actions/{edited}"), edit).await.expect(200);
+    // What changes behind the approval's back is found before it runs.
+    let cx = &stage.h.platform.cx;
+    let read = actions::load(cx, &stage.owner, drifted).await.unwrap();
+    let mut changed = read.value.clone();
+    changed.task_config.instructions = "Write something else".into();
+    changed.version += 1;
+    let write = Store::replace_action(&stage.owner, &changed, read.version, changed.wake_at(None)).unwrap();
+    assert!(cx.store.transact(vec![write]).await.unwrap().done());
+
+    stage.happens_at(60).await;
+    assert_eq!(stage.became(edited).await, [""; 0]);
+    assert_eq!(stage.became(drifted).await, ["60 held drifted"]);
+    let states = (stage.action(edited).await.state, stage.action(drifted).await.state);
+    assert_eq!(states, (ActionState::Defined, ActionState::NeedsApproval));
+    assert_eq!((model.asked(), stage.assets().await.len()), (0, 0));
+}
+
+fn writes(messages: &[Value]) -> Says {
+    match messages.last().unwrap()["role"].as_str() {
+        Some("tool") => Says::Text("It is done.".into()),
+        _ => Says::Call("save_output", json!({"title": "Report", "content": "Lamp oil is dear."})),
+    }
+}
+
+#[tokio::test]
+async fn a_due_time_that_meets_a_live_run_does_as_its_schedule_says() {
+    let cases = [
+        ("skip", ["10 running", "20 skipped overlap"], ["10 succeeded", "20 skipped overlap"]),
+        ("queue", ["10 running", "20 due"], ["10 succeeded", "20 succeeded"]),
+        ("replace", ["10 cancelled cancelled", "20 running"], ["10 cancelled cancelled", "20 succeeded"]),
+    ];
+    for (overlap, meets, ends) in cases {
+        let model = ScriptedModel::held(writes).await;
+        let stage = Stage::with(model.config("scripted")).await;
+        let id = stage.approved(json!({"schedule": {"every": "10m", "overlap": overlap}})).await;
+        tokio::join!(stage.happens_at(10), async {
+            model.asked_times(1).await;
+            // The first run is within its lease. The executors that are idle see to what is due now.
+            stage.at(20);
+            stage.sweep().await;
+            let mut became = stage.became(id).await;
+            for _ in 0..200 {
+                if became == meets {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                became = stage.became(id).await;
+            }
+            assert_eq!(became, meets, "{overlap}");
+            model.allow(10);
+        });
+        assert_eq!(stage.became(id).await, ends, "{overlap}");
+        let succeeded = ends.iter().filter(|end| end.ends_with("succeeded")).count();
+        assert_eq!(stage.assets().await.len(), succeeded, "{overlap}");
+    }
+}
+
+#[tokio::test]
+async fn an_outage_is_caught_up_as_configured() {
+    let superseded = |due: [i64; 5]| due.map(|due| format!("{due} missed superseded")).to_vec();
+    let all = [720, 1_440, 2_160, 2_880, 3_600, 4_320];
+    let mut latest = superseded([720, 1_440, 2_160, 2_880, 3_600]);
+    latest.push("4320 succeeded".to_owned());
+    let cases = [
+        ("none", all.map(|due| format!("{due} missed catch_up_off")).to_vec()),
+        ("latest", latest),
+        ("all", all.map(|due| format!("{due} succeeded")).to_vec()),
+    ];
+    let model = ScriptedModel::start(writes).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let mut ids = Vec::new();
+    for (catch_up, _) in &cases {
+        ids.push(stage.approved(json!({"schedule": {"every": "12h", "catch_up": catch_up}})).await);
+    }
+    // Three days and an hour.
+    stage.happens_at(73 * 60).await;
+    for (id, (catch_up, expected)) in ids.into_iter().zip(cases) {
+        assert_eq!(stage.became(id).await, expected, "{catch_up}");
+        let next = stage.action(id).await.next_due.unwrap();
+        assert_eq!(next, noon() + SignedDuration::from_hours(84), "{catch_up}");
+    }
+    assert_eq!(stage.assets().await.len(), 1 + all.len());
+}
+
+#[tokio::test]
+async fn a_run_ends_where_its_budget_does() {
+    let model = ScriptedModel::start(writes).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    // The first answer costs more than is left for a second.
+    model.costs(9_990);
+    let at = noon() + SignedDuration::from_mins(60);
+    let more = json!({"schedule": {"at": at.to_string()}, "budget": {"per_run_micros": 100_000}});
+    let id = stage.approved(more).await;
+    stage.happens_at(60).await;
+    let [occurrence] = stage.occurrences(id).await.try_into().unwrap();
+    assert_eq!((occurrence.state, occurrence.attempts), (OccurrenceState::Failed, 1));
+    let run = stage.h.platform.cx.store.run(&stage.owner, occurrence.run_id).await.unwrap().unwrap().value;
+    assert_eq!(run.error.unwrap().code, "budget_exceeded");
+    assert_eq!((model.asked(), run.cost_micros), (1, occurrence.cost_micros));
+    assert!((99_000..=100_000).contains(&run.cost_micros), "{}", run.cost_micros);
+    assert_eq!(stage.action(id).await.state, ActionState::Failed);
+}
