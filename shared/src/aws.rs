@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, timeout::TimeoutConfig};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::{Builder, tls};
 
 use crate::config::AwsConfig;
@@ -65,4 +66,42 @@ fn http_client(endpoint: Option<&str>) -> SharedHttpClient {
         return Builder::new().build_http();
     }
     Builder::new().tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring)).build_https()
+}
+
+/// Why a call of the SDK failed, for the log: the kind, the service's code and the status. Never the answer itself, which
+/// may hold a person's data; the SDK's own rendering shows it whole.
+pub(crate) fn cause<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
+    match error {
+        SdkError::ServiceError(failed) => {
+            let code = failed.err().code().unwrap_or("an error without a code");
+            format!("{code} (HTTP status {})", failed.raw().status().as_u16())
+        }
+        SdkError::ResponseError(broken) => {
+            format!("an answer that can't be read (HTTP status {})", broken.raw().status().as_u16())
+        }
+        SdkError::TimeoutError(_) => "no answer in time".to_owned(),
+        SdkError::DispatchFailure(failure) if failure.is_timeout() => "no connection in time".to_owned(),
+        SdkError::DispatchFailure(_) => "no connection".to_owned(),
+        _ => "the request could not be made".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::config::http::HttpResponse;
+    use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::get_item::GetItemError;
+    use aws_smithy_types::body::SdkBody;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_names_the_code_and_shows_nothing_of_the_answer() {
+        let answer = HttpResponse::new(503.try_into().unwrap(), SdkBody::from("a person's secret"));
+        let meta = ErrorMetadata::builder().code("SlowDown").message("a person's secret").build();
+        let error = SdkError::service_error(GetItemError::generic(meta), answer);
+        assert_eq!(cause(&error), "SlowDown (HTTP status 503)");
+        let error: SdkError<GetItemError> = SdkError::timeout_error("a person's secret");
+        assert_eq!(cause(&error), "no answer in time");
+    }
 }

@@ -1,7 +1,8 @@
 //! Bodies and files in S3, under the owner's prefix.
 
+use crate::aws;
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::DisplayErrorContext;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
@@ -180,6 +181,6 @@ impl Blobs {
     }
 }
 
-fn unavailable<E: std::error::Error + 'static>(error: &E) -> BlobError {
-    BlobError::Unavailable { cause: DisplayErrorContext(error).to_string() }
+fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> BlobError {
+    BlobError::Unavailable { cause: aws::cause(error) }
 }

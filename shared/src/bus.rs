@@ -1,11 +1,12 @@
 //! Publishing events on EventBridge.
 
 use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::error::DisplayErrorContext;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
 use domain::ids::{ActionId, Owner};
+
+use crate::aws;
 
 /// The `source` of every event of ours.
 pub const SOURCE: &str = "lamplighter";
@@ -75,7 +76,7 @@ impl Bus {
                 .set_entries(Some(entries))
                 .send()
                 .await
-                .map_err(|error| BusError::Unavailable(DisplayErrorContext(&error).to_string()))?;
+                .map_err(|error| BusError::Unavailable(aws::cause(&error)))?;
             for entry in output.entries() {
                 if let Some(code) = entry.error_code() {
                     refused += 1;

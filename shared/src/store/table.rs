@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::keys::{self, Key, Range};
+use crate::aws;
 
 type Attributes = HashMap<String, AttributeValue>;
 
@@ -223,7 +224,7 @@ where
     if metadata.and_then(|meta| meta.code()) == Some("TransactionConflictException") {
         return StoreError::Contended;
     }
-    StoreError::Unavailable { cause: DisplayErrorContext(error).to_string() }
+    StoreError::Unavailable { cause: aws::cause(error) }
 }
 
 /// Waits longer from try to try, and never the same time as a rival.
