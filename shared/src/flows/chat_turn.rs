@@ -1,6 +1,6 @@
 //! A turn: a person's message in, a streamed reply out, with what it proposes and the tools it calls.
 //!
-//! [`begin`] makes the run, the message and its first event in one transaction; from then on nothing is lost. The reply
+//! `begin` makes the run, the message and its first event in one transaction; from then on nothing is lost. The reply
 //! is written by a task of its own: the client may leave and come back. Where the process dies, the next reader ends the
 //! run as failed once its lease is over.
 

@@ -1,6 +1,6 @@
 //! Actions: defined, approved, scheduled, run, and everything a person may ask of them.
 //!
-//! Every change goes one way: load the action and its live occurrence, let [`transition`] decide, and write the action,
+//! Every change goes one way: load the action and its live occurrence, let [`transition`](domain::actions::transition) decide, and write the action,
 //! the occurrences that the decision touches and the place in the `due` index in one transaction, at the versions that
 //! were read. Who loses a race decides anew.
 //!
