@@ -1,7 +1,6 @@
 //! Runs a [`Function`] against the Lambda Runtime API.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::FutureExt;
@@ -193,6 +192,3 @@ fn init_tracing() {
         .with_env_filter(filter)
         .init();
 }
-
-/// How long before the deadline work is put down so that it can be taken up again.
-pub const CHECKPOINT_BEFORE: Duration = Duration::from_secs(30);

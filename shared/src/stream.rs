@@ -306,7 +306,7 @@ impl Drop for Recorder {
 }
 
 /// The writes that end a run: its record, in the final state that it has, and the event that says so.
-pub(crate) fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
+fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
     let kind = run.state.event().ok_or_else(|| Error::internal("a run ends in a final state"))?;
     let data = json!({
         "run_id": run.run_id,
@@ -333,17 +333,32 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
         if !left {
             return Ok(found);
         }
-        let mut run = found.value;
-        run.state = RunState::Failed;
-        run.finished_at = Some(cx.clock.now());
-        run.error = Some(RunError {
+        let error = RunError {
             code: "interrupted".to_owned(),
             detail: "the process that wrote this reply ended before it was done".to_owned(),
             retryable: true,
-        });
-        let last = cx.store.last_event_id(owner, id).await?;
-        let _ = cx.store.transact(end_writes(owner, &run, found.version, last + 1)?).await?;
+        };
+        end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
     }
+}
+
+/// Ends a run whose executor is gone or told to stop, as it was `found`. `false`: it was written meanwhile, look again.
+///
+/// # Errors
+/// When the table does not answer.
+pub(crate) async fn end_without_executor(
+    cx: &Cx,
+    owner: &Owner,
+    found: Versioned<Run>,
+    state: RunState,
+    error: Option<RunError>,
+) -> Result<bool> {
+    let Versioned { value: mut run, version } = found;
+    run.state = state;
+    run.finished_at = Some(cx.clock.now());
+    run.error = error;
+    let last = cx.store.last_event_id(owner, run.run_id).await?;
+    Ok(cx.store.transact(end_writes(owner, &run, version, last + 1)?).await?.done())
 }
 
 /// Answers with a run: its events after `after`, or its result once it has one.

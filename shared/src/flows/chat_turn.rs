@@ -79,9 +79,8 @@ pub async fn serve(
 ) -> Result<Response> {
     let turn = begin(cx, owner, agent, input).await?;
     let run_id = turn.recorder.run().run_id;
-    let task = tokio::spawn(run(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
-    // Whoever waits for the result hears of a panic at once, and not when the lease is over.
-    drop(task);
+    // A task of its own: it ends the run whether or not anybody is still there to follow it.
+    tokio::spawn(run(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
     let mut response = match stream::respond(cx, owner, run_id, 0, accept).await {
         Ok(response) => response,
         Err(error) => error.into_response(),

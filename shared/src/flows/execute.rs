@@ -658,12 +658,11 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
     if found.value.state.is_final() {
         return Ok(());
     }
-    let mut record = found.value;
-    record.state =
-        if occurrence.state == OccurrenceState::Cancelled { RunState::Cancelled } else { RunState::Failed };
-    record.finished_at = Some(cx.clock.now());
-    record.error = occurrence.reason.clone().map(|detail| failure(occurrence.state.as_str(), detail));
-    let last = cx.store.last_event_id(owner, run).await?;
-    let _ = cx.store.transact(stream::end_writes(owner, &record, found.version, last + 1)?).await?;
+    let state = match occurrence.state {
+        OccurrenceState::Cancelled => RunState::Cancelled,
+        _ => RunState::Failed,
+    };
+    let error = occurrence.reason.clone().map(|detail| failure(occurrence.state.as_str(), detail));
+    stream::end_without_executor(cx, owner, found, state, error).await?;
     Ok(())
 }

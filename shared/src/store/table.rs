@@ -261,10 +261,6 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::get`].
-    pub async fn get_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Versioned<T>>, StoreError> {
-        Ok(self.get_many_keyed(keys).await?.into_iter().map(|(_, record)| record).collect())
-    }
-
     async fn get_many_keyed<T: DeserializeOwned>(
         &self,
         keys: &[Key],

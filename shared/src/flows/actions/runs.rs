@@ -151,12 +151,8 @@ pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
         if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
             return Ok(());
         }
-        let mut ended = found.value;
-        ended.state = RunState::Cancelled;
-        ended.finished_at = Some(cx.clock.now());
-        let last = cx.store.last_event_id(owner, run).await?;
-        let writes = stream::end_writes(owner, &ended, found.version, last + 1)?;
-        if cx.store.transact(writes).await?.done() {
+        let error = found.value.error.clone();
+        if stream::end_without_executor(cx, owner, found, RunState::Cancelled, error).await? {
             return Ok(());
         }
     }
