@@ -36,6 +36,10 @@ impl Clients {
             .operation_attempt_timeout(Duration::from_secs(8))
             .operation_timeout(Duration::from_secs(25))
             .build();
+        // One for all three, because each would read the system's root certificates for itself.
+        let https = Builder::new()
+            .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+            .build_https();
         // The three config builders share their setters' names but no trait: a macro says it once.
         macro_rules! client {
             ($sdk:ident, $endpoint:expr $(, $setter:ident($value:expr))*) => {{
@@ -46,7 +50,7 @@ impl Clients {
                     .credentials_provider(credentials.clone())
                     .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
                     .timeout_config(timeouts.clone())
-                    .http_client(http_client(endpoint.as_deref()))
+                    .http_client(http_client(endpoint.as_deref(), &https))
                     $(.$setter($value))*;
                 builder.set_endpoint_url(endpoint.clone());
                 $sdk::Client::from_conf(builder.build())
@@ -61,11 +65,8 @@ impl Clients {
 }
 
 /// Plain HTTP for an endpoint on this machine, TLS for everything else.
-fn http_client(endpoint: Option<&str>) -> SharedHttpClient {
-    if endpoint.is_some_and(|url| url.starts_with("http://")) {
-        return Builder::new().build_http();
-    }
-    Builder::new().tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring)).build_https()
+fn http_client(endpoint: Option<&str>, https: &SharedHttpClient) -> SharedHttpClient {
+    if endpoint.is_some_and(|url| url.starts_with("http://")) { Builder::new().build_http() } else { https.clone() }
 }
 
 /// Why a call of the SDK failed, for the log: the kind, the service's code and the status. Never the answer itself, which

@@ -1,6 +1,7 @@
 //! Runs a [`Function`] against the Lambda Runtime API.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::FutureExt;
@@ -17,6 +18,9 @@ use crate::context::Cx;
 use crate::function::{Function, Invocation, Trigger};
 use crate::http;
 use crate::problem::{Error, Result};
+
+/// How long a start may wait for the table; a table that is away is told of by the first invocation.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 /// The whole of a function's `main`.
 #[must_use]
@@ -52,6 +56,11 @@ fn failed_to_start(error: &dyn std::fmt::Display) -> ExitCode {
 
 async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_runtime::Error> {
     let name = function.name;
+    // While it starts, an environment has whole cores, whatever its memory; an invocation of 512 MB has a third of one.
+    // The handshake with the table is most of what a first invocation would wait for.
+    if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
+        tracing::debug!("the table is not warm: no answer in time");
+    }
     match function.trigger {
         Trigger::Http { routes, streaming } => {
             let app = http::app(cx, routes(), None);

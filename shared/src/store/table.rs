@@ -240,6 +240,17 @@ impl Store {
         Self { client, table: table.into() }
     }
 
+    /// Asks for an item that is never there, once: what it leaves behind is a connection, its TLS handshake done.
+    pub async fn warm(&self) {
+        let nothing = Key { pk: "U##KEY".to_owned(), sk: "-".to_owned() };
+        let once = aws_sdk_dynamodb::Config::builder()
+            .retry_config(aws_sdk_dynamodb::config::retry::RetryConfig::disabled());
+        let request = self.client.get_item().table_name(&*self.table).set_key(Some(key_of(&nothing)));
+        if let Err(error) = request.customize().config_override(once).send().await {
+            tracing::debug!(cause = %aws::cause(&error), "the table is not warm");
+        }
+    }
+
     /// Reads one record as it is now.
     ///
     /// # Errors
