@@ -11,6 +11,7 @@
 //! - [`runs`]: a turn or an occurrence, and the events by which it is followed
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`models`]: requests, replies, usage and prices, in no provider's dialect
+//! - [`context`]: what a coding assistant planned, did and found
 //! - [`theme`]: which files and lines of a shop's theme a request is about
 //! - [`accounts`]: API keys and spending ceilings
 
@@ -19,6 +20,7 @@ pub mod actions;
 pub mod agents;
 pub mod assets;
 pub mod chats;
+pub mod context;
 pub mod ids;
 pub mod models;
 pub mod prompts;

@@ -1,0 +1,246 @@
+//! What a context document is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{MAX_DOCUMENT, MAX_ITEM, MAX_NAME, MAX_TITLE, markdown};
+use crate::validate::FieldErrors;
+
+/// What an assistant is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Mode {
+    Plan,
+    Act,
+    Eval,
+    /// Plan, act and evaluate in rounds, without being asked in between.
+    Auto,
+}
+
+/// The text is the name of no mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Invalid mode: {0}. Must be PLAN, ACT, EVAL, or AUTO")]
+pub struct InvalidMode(pub String);
+
+impl Mode {
+    pub const ALL: [Self; 4] = [Self::Plan, Self::Act, Self::Eval, Self::Auto];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "PLAN",
+            Self::Act => "ACT",
+            Self::Eval => "EVAL",
+            Self::Auto => "AUTO",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = InvalidMode;
+    fn from_str(text: &str) -> Result<Self, InvalidMode> {
+        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| InvalidMode(text.to_owned()))
+    }
+}
+
+/// How sure a recommendation is: 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "f64", into = "f64")]
+#[schema(value_type = f64, minimum = 0, maximum = 1, example = 0.95)]
+pub struct Confidence(f64);
+
+/// The number is no confidence.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("must be a number from 0 to 1, is {0}")]
+pub struct InvalidConfidence(pub f64);
+
+impl TryFrom<f64> for Confidence {
+    type Error = InvalidConfidence;
+    fn try_from(value: f64) -> Result<Self, InvalidConfidence> {
+        // Adding zero makes −0 the zero that it is.
+        if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err(InvalidConfidence(value)) }
+    }
+}
+
+impl From<Confidence> for f64 {
+    fn from(confidence: Confidence) -> Self {
+        confidence.0
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The agent that should carry a plan out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecommendedAgent {
+    #[schema(example = "backend-developer")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+}
+
+/// What one mode has left in the document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Section {
+    pub mode: Mode,
+    /// When it was last written. The Markdown has no place for it.
+    pub updated_at: Timestamp,
+    /// `in_progress`, `completed`, `blocked`, or in the assistant's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_agent: Option<String>,
+    /// What this mode was asked for, where it isn't the document's own task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    #[serde(default)]
+    pub decisions: Vec<String>,
+    #[serde(default)]
+    pub progress: Vec<String>,
+    #[serde(default)]
+    pub findings: Vec<String>,
+    #[serde(default)]
+    pub recommendations: Vec<String>,
+    #[serde(default)]
+    pub notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommended_act_agent: Option<RecommendedAgent>,
+}
+
+impl Section {
+    #[must_use]
+    pub fn new(mode: Mode, now: Timestamp) -> Self {
+        Self {
+            mode,
+            updated_at: now,
+            status: None,
+            primary_agent: None,
+            task: None,
+            decisions: Vec::new(),
+            progress: Vec::new(),
+            findings: Vec::new(),
+            recommendations: Vec::new(),
+            notes: Vec::new(),
+            recommended_act_agent: None,
+        }
+    }
+
+    /// The lists by the names of their fields, in the order of the Markdown.
+    #[must_use]
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
+        [
+            ("decisions", &self.decisions),
+            ("progress", &self.progress),
+            ("findings", &self.findings),
+            ("recommendations", &self.recommendations),
+            ("notes", &self.notes),
+        ]
+    }
+}
+
+/// A context document. It has at most one section per mode, in the order in which they came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Document {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Implement user authentication")]
+    pub task: Option<String>,
+    /// To the second, as the Markdown says it.
+    pub created_at: Timestamp,
+    /// To the second, as the Markdown says it.
+    pub updated_at: Timestamp,
+    pub sections: Vec<Section>,
+}
+
+/// The instant without what is less than a second.
+#[must_use]
+pub fn whole_seconds(instant: Timestamp) -> Timestamp {
+    // The floor of an instant that is one is an instant, but for the first second of all time.
+    let second = instant.as_second() - i64::from(instant.subsec_nanosecond() < 0);
+    Timestamp::from_second(second).unwrap_or(instant)
+}
+
+impl Document {
+    #[must_use]
+    pub fn section(&self, mode: Mode) -> Option<&Section> {
+        self.sections.iter().find(|section| section.mode == mode)
+    }
+
+    /// The section of a mode, made at the end where there is none.
+    pub fn section_mut(&mut self, mode: Mode, now: Timestamp) -> &mut Section {
+        let at = self.sections.iter().position(|section| section.mode == mode).unwrap_or_else(|| {
+            self.sections.push(Section::new(mode, now));
+            self.sections.len() - 1
+        });
+        &mut self.sections[at]
+    }
+
+    /// Itself, where it keeps the limits that hold for a whole document.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn validated(self) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        optional(&mut errors, "title", self.title.as_deref(), MAX_TITLE);
+        optional(&mut errors, "task", self.task.as_deref(), MAX_ITEM);
+        for section in &self.sections {
+            let path = |field: &str| format!("{}.{field}", section.mode);
+            optional(&mut errors, &path("task"), section.task.as_deref(), MAX_ITEM);
+            line(&mut errors, &path("status"), section.status.as_deref());
+            line(&mut errors, &path("primaryAgent"), section.primary_agent.as_deref());
+            let agent = section.recommended_act_agent.as_ref().map(|agent| agent.name.as_str());
+            agent_name(&mut errors, &path("recommendedActAgent"), agent);
+            for (name, list) in section.lists() {
+                for (i, item) in list.iter().enumerate() {
+                    errors.length(&format!("{}[{i}]", path(name)), item, 1, MAX_ITEM);
+                }
+            }
+        }
+        let bytes = markdown::export(&self).len();
+        if bytes > MAX_DOCUMENT {
+            errors.add(
+                "document",
+                format!("a context document has at most {MAX_DOCUMENT} bytes of Markdown (256 KiB); this would have {bytes}"),
+            );
+        }
+        errors.into_result(self)
+    }
+}
+
+fn optional(errors: &mut FieldErrors, field: &str, text: Option<&str>, max: usize) {
+    if let Some(text) = text {
+        errors.length(field, text, 1, max);
+    }
+}
+
+/// A text that stands on a line of its own.
+pub(super) fn line(errors: &mut FieldErrors, field: &str, text: Option<&str>) {
+    let Some(text) = text else { return };
+    errors.length(field, text, 1, MAX_NAME);
+    if text.trim() != text || text.chars().any(char::is_control) {
+        errors.add(field, "must be one line, without blanks around it");
+    }
+}
+
+/// A name that can stand before its confidence in parentheses.
+pub(super) fn agent_name(errors: &mut FieldErrors, field: &str, name: Option<&str>) {
+    line(errors, field, name);
+    if name.is_some_and(|name| name.contains(['(', ')'])) {
+        errors.add(field, "must not have parentheses");
+    }
+}

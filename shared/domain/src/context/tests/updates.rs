@@ -1,0 +1,202 @@
+//! When a document begins anew, how updates merge, and what they are refused for.
+
+use super::{at, begun};
+use crate::context::update::{Update, begin, begins};
+use crate::context::{Document, MAX_DOCUMENT, MAX_ITEM, Mode, RecommendedAgent};
+use crate::validate::FieldErrors;
+
+const NOW: &str = "2026-01-11T12:30:00Z";
+
+fn texts(items: &[&str]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}
+
+fn decisions(items: &[&str]) -> Update {
+    Update { decisions: texts(items), ..Update::default() }
+}
+
+fn updated(document: &Document, mode: Mode, update: &Update) -> Document {
+    document.updated(mode, update, at(NOW)).unwrap()
+}
+
+#[test]
+fn a_plan_always_begins_anew_and_an_automatic_workflow_in_its_first_round() {
+    let plan = begun("x");
+    let running = updated(&plan, Mode::Auto, &decisions(&["a"]));
+    let done =
+        updated(&running, Mode::Auto, &Update { status: Some("completed".into()), ..Update::default() });
+    for (mode, document, expected) in [
+        (Mode::Plan, None, true),
+        (Mode::Plan, Some(&plan), true),
+        (Mode::Plan, Some(&running), true),
+        (Mode::Act, None, false),
+        (Mode::Act, Some(&plan), false),
+        (Mode::Eval, None, false),
+        (Mode::Eval, Some(&plan), false),
+        (Mode::Auto, None, true),
+        (Mode::Auto, Some(&plan), true),
+        (Mode::Auto, Some(&running), false),
+        (Mode::Auto, Some(&done), true),
+    ] {
+        assert_eq!(begins(mode, document), expected, "{mode} {document:?}");
+    }
+}
+
+#[test]
+fn a_workflow_begins_with_its_task_and_an_empty_section() {
+    let agent = RecommendedAgent { name: "backend-developer".into(), confidence: None };
+    let (document, cut) = begin(Mode::Plan, " Log in \n", Some(agent.clone()), at("2026-01-11T10:00:00.75Z"));
+    assert!(!cut);
+    assert_eq!(document.task.as_deref(), Some("Log in"));
+    assert_eq!(document.created_at, at("2026-01-11T10:00:00Z"));
+    assert_eq!(document.sections.len(), 1);
+    assert_eq!(document.section(Mode::Plan).unwrap().recommended_act_agent, Some(agent));
+    assert_eq!(begin(Mode::Auto, " ", None, at(NOW)).0.task, None);
+
+    let (long, cut) = begin(Mode::Plan, &"é".repeat(5_000), None, at(NOW));
+    let task = long.task.clone().unwrap();
+    assert!(cut && task.ends_with("… [3040 more characters]") && task.chars().count() <= MAX_ITEM, "{task}");
+    assert!(long.validated().is_ok());
+}
+
+#[test]
+fn updates_merge_into_the_one_section_of_their_mode() {
+    let check = |updates: &[(Mode, &[&str])], expected: &[(Mode, &[&str])]| {
+        let document =
+            updates.iter().fold(begun("x"), |d, (mode, items)| updated(&d, *mode, &decisions(items)));
+        let sections: Vec<(Mode, Vec<String>)> =
+            document.sections.iter().map(|section| (section.mode, section.decisions.clone())).collect();
+        let expected: Vec<_> = expected.iter().map(|(mode, items)| (*mode, texts(items))).collect();
+        assert_eq!(sections, expected);
+    };
+    check(&[], &[(Mode::Plan, &[])]);
+    check(&[(Mode::Plan, &["a"]), (Mode::Plan, &["b"])], &[(Mode::Plan, &["a", "b"])]);
+    check(&[(Mode::Plan, &["a", "b", "a"]), (Mode::Plan, &["c", "a"])], &[(Mode::Plan, &["a", "b", "c"])]);
+    check(&[(Mode::Plan, &["a", "A", "a "])], &[(Mode::Plan, &["a", "A", "a "])]);
+    check(
+        &[(Mode::Act, &["a"]), (Mode::Eval, &["b"]), (Mode::Act, &["c"]), (Mode::Plan, &["d"])],
+        &[(Mode::Plan, &["d"]), (Mode::Act, &["a", "c"]), (Mode::Eval, &["b"])],
+    );
+    check(&[(Mode::Auto, &["a"]), (Mode::Auto, &["b"])], &[(Mode::Plan, &[]), (Mode::Auto, &["a", "b"])]);
+}
+
+#[test]
+fn every_field_of_an_update_finds_its_place() {
+    let update = Update {
+        title: Some("Login".into()),
+        task: Some("Implement".into()),
+        decisions: texts(&["d"]),
+        progress: texts(&["p"]),
+        findings: texts(&["f"]),
+        recommendations: texts(&["r"]),
+        notes: texts(&["n"]),
+        recommended_act_agent: Some("backend-developer".into()),
+        recommended_act_agent_confidence: Some(0.9),
+        status: Some("in_progress".into()),
+    };
+    let plan = updated(&begun("old"), Mode::Plan, &update);
+    assert_eq!((plan.title.as_deref(), plan.task.as_deref()), (Some("Login"), Some("Implement")));
+    assert_eq!((plan.created_at, plan.updated_at), (at("2026-01-11T10:00:00Z"), at(NOW)));
+    let section = plan.section(Mode::Plan).unwrap();
+    let lists: Vec<String> = section.lists().iter().flat_map(|(_, list)| list.iter().cloned()).collect();
+    assert_eq!(lists, ["d", "p", "f", "r", "n"]);
+    assert_eq!((section.status.as_deref(), section.task.as_deref()), (Some("in_progress"), None));
+    assert_eq!(section.updated_at, at(NOW));
+    let agent = section.recommended_act_agent.as_ref().unwrap();
+    assert_eq!((agent.name.as_str(), agent.confidence.map(f64::from)), ("backend-developer", Some(0.9)));
+
+    // Another mode's task is its own; the document's stays.
+    let act = updated(&plan, Mode::Act, &Update { task: Some("A part of it".into()), ..Update::default() });
+    assert_eq!(act.task.as_deref(), Some("Implement"));
+    assert_eq!(act.section(Mode::Act).unwrap().task.as_deref(), Some("A part of it"));
+    let same = updated(&plan, Mode::Act, &Update { task: Some("Implement".into()), ..Update::default() });
+    assert_eq!(same.section(Mode::Act).unwrap().task, None);
+
+    // A confidence alone is for the agent that is there.
+    let surer = Update { recommended_act_agent_confidence: Some(1.0), ..Update::default() };
+    let surer = updated(&plan, Mode::Plan, &surer);
+    let agent = surer.section(Mode::Plan).unwrap().recommended_act_agent.clone().unwrap();
+    assert_eq!((agent.name.as_str(), agent.confidence.map(f64::from)), ("backend-developer", Some(1.0)));
+}
+
+#[test]
+fn what_brings_nothing_new_changes_nothing() {
+    let document = updated(&begun("x"), Mode::Plan, &decisions(&["a"]));
+    let later = at("2026-02-01T00:00:00Z");
+    assert_eq!(document.updated(Mode::Plan, &decisions(&["a"]), later).unwrap(), document);
+    assert_eq!(document.updated(Mode::Plan, &Update::default(), later).unwrap(), document);
+    assert_ne!(document.updated(Mode::Act, &Update::default(), later).unwrap(), document);
+}
+
+#[test]
+fn a_refusal_names_the_field_and_the_limit() {
+    let check = |update: Update, expected: &[&str]| {
+        let FieldErrors(errors) = begun("x").updated(Mode::Act, &update, at(NOW)).unwrap_err();
+        let lines: Vec<String> = errors.iter().map(|e| format!("{}: {}", e.field, e.message)).collect();
+        assert_eq!(lines, expected);
+    };
+    let of = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+    let long = || "x".repeat(MAX_ITEM + 1);
+    let none = Update::default;
+    check(
+        Update { progress: of(101), ..none() },
+        &["items: one call may bring at most 100 items, this one brings 101"],
+    );
+    check(
+        Update { progress: of(60), notes: of(60), ..none() },
+        &["items: one call may bring at most 100 items, this one brings 120"],
+    );
+    check(
+        Update { notes: vec!["ok".into(), long(), " \n".into()], ..none() },
+        &["notes[1]: must be 1 to 2000 characters, is 2001", "notes[2]: must be 1 to 2000 characters, is 2"],
+    );
+    check(
+        Update { title: Some("t".repeat(201)), task: Some(String::new()), ..none() },
+        &["title: must be 1 to 200 characters, is 201", "task: must be 1 to 2000 characters, is 0"],
+    );
+    for (confidence, shown) in [(1.5, "1.5"), (-0.1, "-0.1")] {
+        let message = format!("recommendedActAgentConfidence: must be a number from 0 to 1, is {shown}");
+        let agent = Some("a".to_owned());
+        check(
+            Update {
+                recommended_act_agent: agent,
+                recommended_act_agent_confidence: Some(confidence),
+                ..none()
+            },
+            &[&message],
+        );
+    }
+    check(
+        Update { recommended_act_agent_confidence: Some(0.5), ..none() },
+        &["recommendedActAgentConfidence: needs recommendedActAgent: no agent is recommended yet"],
+    );
+    check(
+        Update { recommended_act_agent: Some("a (b)".into()), status: Some("a\nb".into()), ..none() },
+        &[
+            "recommendedActAgent: must not have parentheses",
+            "status: must be one line, without blanks around it",
+        ],
+    );
+    assert!(begun("x").updated(Mode::Act, &Update { progress: of(100), ..none() }, at(NOW)).is_ok());
+    let exactly = Update { notes: vec!["é".repeat(MAX_ITEM)], ..none() };
+    assert!(begun("x").updated(Mode::Act, &exactly, at(NOW)).is_ok());
+}
+
+#[test]
+fn a_document_that_would_grow_too_large_stays_as_it_is() {
+    let mut document = begun("x");
+    let full = (0..).find_map(|round| {
+        let items: Vec<String> = (0..60).map(|i| format!("{round} {i} {}", "x".repeat(1_900))).collect();
+        match document.updated(Mode::Act, &Update { progress: items, ..Update::default() }, at(NOW)) {
+            Ok(larger) => document = larger,
+            Err(errors) => return Some(errors.to_string()),
+        }
+        None
+    });
+    let full = full.unwrap();
+    let expected =
+        "document: a context document has at most 262144 bytes of Markdown (256 KiB); this would have ";
+    assert!(full.starts_with(expected), "{full}");
+    assert!(crate::context::markdown::export(&document).len() <= MAX_DOCUMENT);
+    assert_eq!(document.section(Mode::Act).unwrap().progress.len(), 120);
+}

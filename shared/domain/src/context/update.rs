@@ -1,0 +1,186 @@
+//! When a document begins anew, and how an update merges into it.
+//!
+//! The reset belongs to the start of a workflow: planning always begins one, an automatic workflow only in its first
+//! round. Updates never reset. Each merges into the one section of its mode: exact duplicates are dropped, and the order in
+//! which items were first seen is kept.
+
+use jiff::Timestamp;
+
+use super::document::{
+    Confidence, Document, Mode, RecommendedAgent, Section, agent_name, line, whole_seconds,
+};
+use super::{MAX_ITEM, MAX_ITEMS, MAX_TITLE};
+use crate::validate::FieldErrors;
+
+/// What an assistant adds to the document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Update {
+    pub title: Option<String>,
+    pub task: Option<String>,
+    pub decisions: Vec<String>,
+    pub progress: Vec<String>,
+    pub findings: Vec<String>,
+    pub recommendations: Vec<String>,
+    pub notes: Vec<String>,
+    pub recommended_act_agent: Option<String>,
+    /// 0 to 1; with an agent, or for the one that is recommended already.
+    pub recommended_act_agent_confidence: Option<f64>,
+    pub status: Option<String>,
+}
+
+/// The word by which an automatic workflow says that it is over.
+pub const COMPLETED: &str = "completed";
+
+/// Whether a prompt in this mode begins a workflow, and so a new document.
+#[must_use]
+pub fn begins(mode: Mode, document: Option<&Document>) -> bool {
+    match mode {
+        Mode::Plan => true,
+        Mode::Act | Mode::Eval => false,
+        Mode::Auto => document
+            .and_then(|document| document.section(Mode::Auto))
+            .is_none_or(|section| section.status.as_deref() == Some(COMPLETED)),
+    }
+}
+
+/// The document that a workflow begins with, and whether the prompt was too long to be kept whole as its task.
+#[must_use]
+pub fn begin(
+    mode: Mode,
+    prompt: &str,
+    recommended: Option<RecommendedAgent>,
+    now: Timestamp,
+) -> (Document, bool) {
+    let now = whole_seconds(now);
+    let (task, cut) = shortened(prompt.trim());
+    let section = Section { recommended_act_agent: recommended, ..Section::new(mode, now) };
+    let task = Some(task).filter(|task| !task.is_empty());
+    (Document { title: None, task, created_at: now, updated_at: now, sections: vec![section] }, cut)
+}
+
+fn shortened(prompt: &str) -> (String, bool) {
+    let characters = prompt.chars().count();
+    if characters <= MAX_ITEM {
+        return (prompt.to_owned(), false);
+    }
+    let kept = MAX_ITEM - 40;
+    let head: String = prompt.chars().take(kept).collect();
+    (format!("{head}… [{} more characters]", characters - kept), true)
+}
+
+impl Update {
+    fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
+        [
+            ("decisions", &self.decisions),
+            ("progress", &self.progress),
+            ("findings", &self.findings),
+            ("recommendations", &self.recommendations),
+            ("notes", &self.notes),
+        ]
+    }
+
+    /// Checks the limits of one call.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        for (field, text, max) in [("title", &self.title, MAX_TITLE), ("task", &self.task, MAX_ITEM)] {
+            if let Some(text) = text {
+                errors.length(field, text, 1, max);
+            }
+        }
+        let mut items = 0;
+        for (name, list) in self.lists() {
+            items += list.len();
+            for (i, item) in list.iter().enumerate() {
+                errors.length(&format!("{name}[{i}]"), item, 1, MAX_ITEM);
+            }
+        }
+        if items > MAX_ITEMS {
+            errors.add(
+                "items",
+                format!("one call may bring at most {MAX_ITEMS} items, this one brings {items}"),
+            );
+        }
+        agent_name(&mut errors, "recommendedActAgent", self.recommended_act_agent.as_deref());
+        if let Some(Err(invalid)) = self.recommended_act_agent_confidence.map(Confidence::try_from) {
+            errors.add("recommendedActAgentConfidence", invalid.to_string());
+        }
+        line(&mut errors, "status", self.status.as_deref());
+        errors.into_result(())
+    }
+}
+
+impl Document {
+    /// The document with an update of one mode merged into it. What brings nothing new leaves it as it is.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit; the document, when it would grow too large.
+    pub fn updated(&self, mode: Mode, update: &Update, now: Timestamp) -> Result<Self, FieldErrors> {
+        update.check()?;
+        let now = whole_seconds(now);
+        let mut new = self.clone();
+        if let Some(title) = &update.title {
+            new.title = Some(title.clone());
+        }
+        // What a plan is for is what the document is for; the other modes may be at a part of it.
+        let whole = matches!(mode, Mode::Plan | Mode::Auto);
+        if let Some(task) = update.task.as_ref().filter(|_| whole) {
+            new.task = Some(task.clone());
+        }
+        let other_task =
+            update.task.as_ref().filter(|task| !whole && new.task.as_ref() != Some(task)).cloned();
+        let section = new.section_mut(mode, now);
+        if other_task.is_some() {
+            section.task = other_task;
+        }
+        if let Some(status) = &update.status {
+            section.status = Some(status.clone());
+        }
+        merge_agent(section, update)?;
+        for (list, new) in [
+            (&mut section.decisions, &update.decisions),
+            (&mut section.progress, &update.progress),
+            (&mut section.findings, &update.findings),
+            (&mut section.recommendations, &update.recommendations),
+            (&mut section.notes, &update.notes),
+        ] {
+            merge(list, new);
+        }
+        if new == *self {
+            return Ok(new);
+        }
+        new.section_mut(mode, now).updated_at = now;
+        new.updated_at = now;
+        new.validated()
+    }
+}
+
+fn merge_agent(section: &mut Section, update: &Update) -> Result<(), FieldErrors> {
+    let field = "recommendedActAgentConfidence";
+    let confidence = update
+        .recommended_act_agent_confidence
+        .map(Confidence::try_from)
+        .transpose()
+        .map_err(|invalid| FieldErrors::one(field, invalid.to_string()))?;
+    if let Some(name) = &update.recommended_act_agent {
+        section.recommended_act_agent = Some(RecommendedAgent { name: name.clone(), confidence });
+    } else if confidence.is_some() {
+        let agent = section.recommended_act_agent.as_mut();
+        let agent = agent.ok_or_else(|| {
+            FieldErrors::one(field, "needs recommendedActAgent: no agent is recommended yet")
+        })?;
+        agent.confidence = confidence;
+    }
+    Ok(())
+}
+
+/// Adds what is not there yet.
+pub(super) fn merge(list: &mut Vec<String>, new: &[String]) {
+    for item in new {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
