@@ -99,7 +99,7 @@ URI = "arn:aws:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${Agen
 
 # Functions
 f = partial(fault, rule="functions_are_the_folders")
-f("a folder without a function", plant=lambda s, r: r.folders.add("theme-lookup"))
+f("a folder without a function", plant=lambda s, r: r.folders.add("nothing-like-it"))
 f("a function without a folder", plant=lambda s, r: r.folders.discard("asset-save"))
 f("a name that the catalog lacks", plant=lambda s, r: r.names.discard("asset-save"))
 fault(

@@ -7,7 +7,7 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
-use domain::ids::{AssetId, ChatId, MessageId, Owner, ProposalId, RunId};
+use domain::ids::{AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId};
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,12 @@ impl BlobKey {
     #[must_use]
     pub fn step(owner: &Owner, run: RunId, step: u32) -> Self {
         Self(format!("{owner}/runs/{run}/{step:04}"))
+    }
+
+    /// All files of a project, whatever they are for.
+    #[must_use]
+    pub fn project_prefix(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/"))
     }
 
     #[must_use]

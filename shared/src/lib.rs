@@ -6,6 +6,7 @@
 //! RFC 9457 answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
 //! AWS SDKs, also locally.
 
+pub mod archive;
 pub mod aws;
 pub mod blobs;
 pub mod bus;

@@ -76,6 +76,8 @@ async fn every_payload_is_answered() {
     walk.know(ACTION, &action["action_id"]);
     assert_eq!(walk.json("action-define.why", 200).await["action_state"], "defined");
 
+    assert_eq!(walk.json("theme-lookup.create", 201).await["name"], "Spring theme");
+
     let key = walk.json("account.first-key", 201).await;
     assert_eq!(key["name"], "first key");
     assert_eq!(walk.json("account.list-keys", 200).await["data"], json!([]), "the key is another owner's");

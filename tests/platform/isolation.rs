@@ -21,12 +21,14 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /account/api-keys",
     "POST /account/api-keys",
     "GET /usage",
+    "GET /projects",
+    "POST /projects",
 ];
 
 /// A body that each POST and PATCH takes, so that nothing but the owner is in the way.
 fn body(route: &str, ids: &BTreeMap<&str, String>) -> Value {
     match route {
-        "PATCH /agents/{agent_id}" => json!({"name": "stolen"}),
+        "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" => json!({"name": "stolen"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({
@@ -109,6 +111,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         "/chats/{chat_id}",
         "/proposals/{proposal_id}",
         "/runs/{run_id}",
+        "/projects/{project_id}",
     ] {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         call(&h, &mine, Method::GET, &filled, Value::Null).await.expect(200);
@@ -130,6 +133,7 @@ async fn things(h: &Harness, key: &str) -> BTreeMap<&'static str, String> {
             .await
             .expect(201);
     let api_key = post("/account/api-keys".into(), json!({"name": "k"})).await.expect(201);
+    let project = post("/projects".into(), json!({"name": "p"})).await.expect(201);
     BTreeMap::from([
         ("agent_id", agent),
         ("chat_id", text(&turn["chat_id"])),
@@ -139,5 +143,6 @@ async fn things(h: &Harness, key: &str) -> BTreeMap<&'static str, String> {
         ("action_id", text(&action["action_id"])),
         ("approval_hash", text(&action["approval_hash"])),
         ("key_id", text(&api_key["key_id"])),
+        ("project_id", text(&project["project_id"])),
     ])
 }

@@ -9,7 +9,7 @@ use shared::Cx;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
-use shared::flows::{agents, api_keys, assets, chats, proposals};
+use shared::flows::{agents, api_keys, assets, chats, projects, proposals};
 use shared::store::Store;
 use tests::Harness;
 
@@ -57,6 +57,7 @@ pub struct Foreign {
     pub chat: String,
     pub proposal: String,
     pub api_key: String,
+    pub project: String,
 }
 
 pub async fn foreign(h: &Harness) -> Foreign {
@@ -72,11 +73,14 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let proposal = proposed(cx, &owner, draft).await;
     let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None };
     let key = api_keys::create(cx, &owner, new_key).await.unwrap().key.key_id;
+    let new_project = serde_json::from_value(json!({"name": "theirs"})).unwrap();
+    let project = projects::create(cx, &owner, new_project).await.unwrap().project.project_id;
     Foreign {
         agent: format!("/agents/{agent}"),
         asset: format!("/assets/{asset}"),
         chat: format!("/chats/{chat}"),
         proposal: format!("/proposals/{proposal}"),
         api_key: format!("/account/api-keys/{key}"),
+        project: format!("/projects/{project}"),
     }
 }

@@ -11,6 +11,7 @@ mod crash;
 mod isolation;
 mod made;
 mod occurrences;
+mod projects;
 mod runs;
 mod sweep;
 mod turns;

@@ -22,6 +22,7 @@ pub const ALL: &[&Function] = &[
     &FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
+    &theme_lookup::FUNCTION,
 ];
 
 /// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
@@ -35,6 +36,7 @@ pub const NAMES: &[&str] = &[
     "catalog",
     "schedule-sweep",
     "scheduled-executor",
+    "theme-lookup",
 ];
 
 pub const FUNCTION: Function =

@@ -18,7 +18,7 @@ pub struct InvalidId {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal $(or $word:literal for $fixed:expr)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Uuid);
@@ -52,6 +52,9 @@ macro_rules! ids {
         impl FromStr for $name {
             type Err = InvalidId;
             fn from_str(text: &str) -> Result<Self, InvalidId> {
+                $(if text == $word {
+                    return Ok($fixed);
+                })?
                 parse_uuid(text, $prefix).map(Self)
             }
         }
@@ -73,7 +76,7 @@ macro_rules! ids {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
-                    .pattern(Some(concat!("^", $prefix, "[0-9a-f]{32}$")))
+                    .pattern(Some(concat!("^", $prefix, "[0-9a-f]{32}$" $(, "|^", $word, "$")?)))
                     .examples([concat!($prefix, "01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")])
                     .into()
             }
@@ -100,6 +103,10 @@ ids! {
     ProposalId = "prp_";
     /// An API key (not its secret).
     ApiKeyId = "key_";
+    /// A project: a theme and what is known of the work on it. The word `default` stands for the one that always is.
+    ProjectId = "prj_" or "default" for Self::DEFAULT;
+    /// A theme that is taken over from an archive.
+    ImportId = "imp_";
 }
 
 fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
@@ -138,6 +145,11 @@ impl RunId {
         millis[2..].copy_from_slice(&self.0.as_bytes()[..6]);
         Timestamp::from_millisecond(i64::from_be_bytes(millis)).unwrap_or(Timestamp::UNIX_EPOCH)
     }
+}
+
+impl ProjectId {
+    /// The project that every owner has from the beginning. Keys begin with the owner, so one id serves all.
+    pub const DEFAULT: Self = Self(Uuid::nil());
 }
 
 impl AssetId {
@@ -240,6 +252,14 @@ mod tests {
         ] {
             assert_eq!(wrong.parse::<AgentId>(), Err(InvalidId { prefix: "agt_" }), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_default_project_has_a_word() {
+        assert_eq!("default".parse(), Ok(ProjectId::DEFAULT));
+        assert_eq!(ProjectId::DEFAULT.to_string().parse(), Ok(ProjectId::DEFAULT));
+        assert_eq!(serde_json::from_str::<ProjectId>("\"default\"").unwrap(), ProjectId::DEFAULT);
+        assert!("default".parse::<ImportId>().is_err());
     }
 
     #[test]

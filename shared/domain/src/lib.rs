@@ -12,6 +12,7 @@
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`models`]: requests, replies, usage and prices, in no provider's dialect
 //! - [`context`]: what a coding assistant planned, did and found
+//! - [`projects`]: a theme, and what is known of the work on it
 //! - [`theme`]: which files and lines of a shop's theme a request is about
 //! - [`accounts`]: API keys and spending ceilings
 
@@ -23,6 +24,7 @@ pub mod chats;
 pub mod context;
 pub mod ids;
 pub mod models;
+pub mod projects;
 pub mod prompts;
 pub mod runs;
 pub mod schedule;

@@ -17,13 +17,17 @@
 //! | step of a run | `U#owner#RUN#run_…` | `STEP#0001` |
 //! | output of a run | `U#owner#RUN#run_…` | `OUT#0001` |
 //! | API key | `U#owner#KEY` | `key_…` |
+//! | project | `U#owner#PROJECT` | `prj_…` |
+//! | what belongs to a project | `U#owner#PROJECT#prj_…` | each area says |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //!
 //! The index `due` holds the actions that have a time to be looked at: `shard` (of 64) and
 //! `due_at` (an instant of fixed width, so that text sorts as time).
 
-use domain::ids::{ActionId, AgentId, ApiKeyId, AssetId, ChatId, MessageId, Owner, ProposalId, RunId};
+use domain::ids::{
+    ActionId, AgentId, ApiKeyId, AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId,
+};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -201,6 +205,27 @@ pub fn api_key(owner: &Owner, id: ApiKeyId) -> Key {
 #[must_use]
 pub fn api_keys(owner: &Owner) -> Range {
     Range { pk: part(owner, "KEY"), prefix: ApiKeyId::PREFIX }
+}
+
+#[must_use]
+pub fn project(owner: &Owner, id: ProjectId) -> Key {
+    key(part(owner, "PROJECT"), id)
+}
+
+#[must_use]
+pub fn projects(owner: &Owner) -> Range {
+    Range { pk: part(owner, "PROJECT"), prefix: ProjectId::PREFIX }
+}
+
+/// What lies in a project's partition and is deleted with it; `prefix` is a kind's, or empty for all.
+#[must_use]
+pub fn project_children(owner: &Owner, project: ProjectId, prefix: &'static str) -> Range {
+    Range { pk: format!("U#{owner}#PROJECT#{project}"), prefix }
+}
+
+#[must_use]
+pub fn project_child(owner: &Owner, project: ProjectId, child: impl ToString) -> Key {
+    key(format!("U#{owner}#PROJECT#{project}"), child)
 }
 
 /// A client's key may hold anything; its hash is what is stored.

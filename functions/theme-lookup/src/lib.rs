@@ -1,0 +1,12 @@
+//! A theme: its files, and which of them a request is about.
+//!
+//! Projects hold a theme each. Their files are written here or imported, and everything else asks the theme's index,
+//! which is kept warm in the process.
+
+mod projects;
+mod routes;
+
+use shared::function::{Function, Trigger};
+
+pub const FUNCTION: Function =
+    Function { name: "theme-lookup", trigger: Trigger::Http { routes: routes::router, streaming: false } };

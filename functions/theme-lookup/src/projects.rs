@@ -1,0 +1,95 @@
+//! The routes of projects.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::ids::ProjectId;
+use domain::projects::{NewProject, ProjectPatch};
+use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::flows::projects::{self, ProjectView};
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(read, change, delete))
+}
+
+/// Make a project
+#[utoipa::path(
+    post, path = "/projects", tag = "projects", operation_id = "create_project",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
+    request_body = NewProject,
+    responses((status = 201, body = ProjectView), Problems),
+)]
+async fn create(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Json(input): Json<NewProject>,
+) -> Result<Created<ProjectView>> {
+    let project = projects::create(&cx, &caller.owner, input).await?;
+    let location = format!("/projects/{}", project.project.project_id);
+    Ok(Created { location, version: project.version, body: project })
+}
+
+/// List projects, newest first
+///
+/// The last one is the default project, which everybody has.
+#[utoipa::path(
+    get, path = "/projects", tag = "projects", operation_id = "list_projects",
+    params(PageQuery),
+    responses((status = 200, body = Page<ProjectView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<ProjectView>>> {
+    projects::list(&cx, &caller.owner, &page).await.map(axum::Json)
+}
+
+/// Read a project
+#[utoipa::path(
+    get, path = "/projects/{project_id}", tag = "projects", operation_id = "read_project",
+    params(("project_id" = ProjectId, Path)),
+    responses((status = 200, body = ProjectView), Problems),
+)]
+async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<Tagged<ProjectView>> {
+    let project = ProjectView::from(projects::load(&cx, &caller.owner, id).await?);
+    Ok(Tagged { version: project.version, body: project })
+}
+
+/// Change a project
+#[utoipa::path(
+    patch, path = "/projects/{project_id}", tag = "projects", operation_id = "change_project",
+    params(
+        ("project_id" = ProjectId, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    request_body = ProjectPatch,
+    responses((status = 200, body = ProjectView), Problems),
+)]
+async fn change(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+    if_match: Option<IfMatch>,
+    Json(patch): Json<ProjectPatch>,
+) -> Result<Tagged<ProjectView>> {
+    let project = projects::change(&cx, &caller.owner, id, if_match, patch).await?;
+    Ok(Tagged { version: project.version, body: project })
+}
+
+/// Delete a project and all that belongs to it
+///
+/// The default project is emptied: it is there again, as new.
+#[utoipa::path(
+    delete, path = "/projects/{project_id}", tag = "projects", operation_id = "delete_project",
+    params(("project_id" = ProjectId, Path)),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<StatusCode> {
+    projects::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

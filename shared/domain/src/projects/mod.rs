@@ -1,0 +1,127 @@
+//! A project: a theme's files, the map of them, and what is known of the work on it.
+
+mod hook_filter;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::ProjectId;
+use crate::validate::FieldErrors;
+
+pub use hook_filter::{HookFilter, HookFilterText};
+
+/// Longest name, in characters.
+pub const MAX_NAME: usize = 200;
+
+/// A project as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Project {
+    pub project_id: ProjectId,
+    pub name: String,
+    #[schema(value_type = HookFilterText)]
+    pub hook_filter: HookFilter,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What it takes to make a project.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({ "name": "Spring theme" }))]
+pub struct NewProject {
+    /// 1 to 200 characters.
+    #[serde(default)]
+    pub name: String,
+    /// `["the-"]` where nothing else is said.
+    #[serde(default)]
+    #[schema(value_type = HookFilterText)]
+    pub hook_filter: HookFilter,
+}
+
+/// A change of a project: what is left out stays.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct ProjectPatch {
+    pub name: Option<String>,
+    #[schema(value_type = Option<HookFilterText>)]
+    pub hook_filter: Option<HookFilter>,
+}
+
+impl NewProject {
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn into_project(self, project_id: ProjectId, now: Timestamp) -> Result<Project, FieldErrors> {
+        Project {
+            project_id,
+            name: self.name.trim().to_owned(),
+            hook_filter: self.hook_filter,
+            created_at: now,
+            updated_at: now,
+        }
+        .validated()
+    }
+}
+
+impl Project {
+    /// The project that every owner has without having made it.
+    #[must_use]
+    pub fn default_of_all() -> Self {
+        Self {
+            project_id: ProjectId::DEFAULT,
+            name: "Default".to_owned(),
+            hook_filter: HookFilter::default(),
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// The project with `patch` applied.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit.
+    pub fn patched(self, patch: ProjectPatch, now: Timestamp) -> Result<Self, FieldErrors> {
+        Self {
+            name: patch.name.map_or(self.name, |name| name.trim().to_owned()),
+            hook_filter: patch.hook_filter.unwrap_or(self.hook_filter),
+            updated_at: now,
+            ..self
+        }
+        .validated()
+    }
+
+    fn validated(self) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("name", &self.name, 1, MAX_NAME);
+        self.hook_filter.check("hook_filter", &mut errors);
+        errors.into_result(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(body: serde_json::Value) -> Result<Project, FieldErrors> {
+        let new: NewProject = serde_json::from_value(body).unwrap();
+        new.into_project(ProjectId::DEFAULT, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_project_is_made_and_changed() {
+        let made = new(serde_json::json!({"name": " Spring "})).unwrap();
+        assert_eq!(made, Project { name: "Spring".into(), ..Project::default_of_all() });
+        let now = Timestamp::from_second(5).unwrap();
+        let patch = ProjectPatch { hook_filter: Some(HookFilter::All), ..ProjectPatch::default() };
+        let changed = made.clone().patched(patch, now).unwrap();
+        assert_eq!(changed, Project { hook_filter: HookFilter::All, updated_at: now, ..made });
+    }
+
+    #[test]
+    fn every_broken_limit_is_named_at_once() {
+        let refused = new(serde_json::json!({"name": " ", "hook_filter": [""]})).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "name: must be 1 to 200 characters, is 0; \
+             hook_filter[0]: must be 1 to 39 of the characters A-Z a-z 0-9 _ -"
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! Zip archives that come from outside: read within bounds, and written.
+//!
+//! Nothing that an archive says of itself is believed. The directory is walked entry by entry and the number of entries
+//! is bounded before the first is read; sizes are counted while inflating, so an entry that claims to be small and is
+//! not ends the reading at the limit, as does one stretch of data that many entries share.
+
+use std::collections::HashSet;
+use std::io::{Cursor, Read, Write};
+
+use domain::validate::FieldErrors;
+use zip::read::{Config, ZipFile};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+// The walker of `zip` that keeps no index of its own: its module promises no stable interface, a lock file does.
+use zip::unstable::read::ZipIterable;
+use zip::{ZipReadOptions, ZipWriter};
+
+/// What an archive may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Folders count.
+    pub entries: usize,
+    /// Of one entry, inflated.
+    pub entry_bytes: u64,
+    /// Of all entries together, inflated.
+    pub total_bytes: u64,
+    /// Of one entry's path.
+    pub path_bytes: usize,
+}
+
+/// A file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative, of plain parts: no `..`, no `.`, no empty part, no backslash, no control character.
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// Why an archive is not read. Phrased to follow "failed to read the archive: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveError {
+    #[error("it is no zip archive, or a damaged one: {0}")]
+    NotAnArchive(String),
+    #[error("it has {count} entries, at most {limit} are taken")]
+    TooManyEntries { count: usize, limit: usize },
+    #[error("its files have more than {limit} bytes together, inflated")]
+    TooLarge { limit: u64 },
+    #[error("the entry {path:?} has more than {limit} bytes, inflated")]
+    EntryTooLarge { path: String, limit: u64 },
+    #[error("the entry {path:?} has a path that {problem}")]
+    Path { path: String, problem: PathProblem },
+    #[error("the entry {path:?} is there twice")]
+    Duplicate { path: String },
+    #[error("the entry {path:?} is {what}, which is not taken")]
+    Unsupported { path: String, what: &'static str },
+    #[error("the entry {path:?} can't be read: {cause}")]
+    Damaged { path: String, cause: String },
+}
+
+/// What is wrong with a path. Phrased to follow "a path that …".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathProblem {
+    #[error("is empty")]
+    Empty,
+    #[error("has more than {limit} bytes")]
+    TooLong { limit: usize },
+    #[error("begins with a slash")]
+    Absolute,
+    #[error("has an empty part, `.` or `..`")]
+    Escapes,
+    #[error("has a backslash or a control character")]
+    Unprintable,
+    #[error("is not UTF-8")]
+    NotText,
+}
+
+impl ArchiveError {
+    /// The error as one of the input's field `field`.
+    #[must_use]
+    pub fn of_field(&self, field: &str) -> FieldErrors {
+        FieldErrors::one(field, self.to_string())
+    }
+}
+
+/// Reads all files of an archive, in its order. Folders are left out.
+///
+/// # Errors
+/// The first thing that breaks a limit or can't be read, with the entry and the limit.
+pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<Entry>, ArchiveError> {
+    let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
+    let mut zip = ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(broken)?;
+    if zip.len() > limits.entries {
+        return Err(ArchiveError::TooManyEntries { count: zip.len(), limit: limits.entries });
+    }
+    let mut files = zip.files_with_cloned_reader(ZipReadOptions::new()).map_err(broken)?;
+    let (mut entries, mut seen, mut left) = (Vec::new(), HashSet::new(), limits.total_bytes);
+    while let Some(file) = files.next() {
+        let mut file = file.map_err(broken)?;
+        let Some(path) = path_of(&file, limits)? else { continue };
+        if !seen.insert(path.clone()) {
+            return Err(ArchiveError::Duplicate { path });
+        }
+        let most = limits.entry_bytes.min(left);
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells what is too large from what just fits.
+        let inflated = (&mut file).take(most.saturating_add(1)).read_to_end(&mut bytes);
+        if let Err(error) = inflated {
+            return Err(ArchiveError::Damaged { path, cause: error.to_string() });
+        }
+        let size = bytes.len() as u64;
+        if size > limits.entry_bytes {
+            return Err(ArchiveError::EntryTooLarge { path, limit: limits.entry_bytes });
+        }
+        left = left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit: limits.total_bytes })?;
+        entries.push(Entry { path, bytes });
+    }
+    Ok(entries)
+}
+
+/// The path of a file; nothing for a folder.
+fn path_of<R: Read>(file: &ZipFile<'_, R>, limits: &Limits) -> Result<Option<String>, ArchiveError> {
+    let refused = |path: &str, problem| ArchiveError::Path { path: path.to_owned(), problem };
+    let Ok(name) = file.name() else {
+        return Err(refused(&String::from_utf8_lossy(file.name_raw()), PathProblem::NotText));
+    };
+    let is_folder = name.ends_with('/');
+    let path = name.strip_suffix('/').unwrap_or(&name);
+    check_path(path, limits.path_bytes).map_err(|problem| refused(path, problem))?;
+    let unsupported = |what| ArchiveError::Unsupported { path: path.to_owned(), what };
+    if file.is_symlink() {
+        return Err(unsupported("a symbolic link"));
+    }
+    if file.encrypted() {
+        return Err(unsupported("encrypted"));
+    }
+    Ok((!is_folder).then(|| path.to_owned()))
+}
+
+/// Accepts relative paths of plain parts.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_path(path: &str, most_bytes: usize) -> Result<(), PathProblem> {
+    if path.is_empty() {
+        return Err(PathProblem::Empty);
+    }
+    if path.len() > most_bytes {
+        return Err(PathProblem::TooLong { limit: most_bytes });
+    }
+    if path.chars().any(|c| c.is_control() || c == '\\') {
+        return Err(PathProblem::Unprintable);
+    }
+    if path.starts_with('/') {
+        return Err(PathProblem::Absolute);
+    }
+    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(PathProblem::Escapes);
+    }
+    Ok(())
+}
+
+/// Writes an archive. The same files make the same bytes: no time is in it.
+///
+/// # Errors
+/// When two files have one path, or one is larger than a zip of the plain kind takes (4 GiB).
+pub fn write<P, B>(files: impl IntoIterator<Item = (P, B)>) -> Result<Vec<u8>, ArchiveError>
+where
+    P: AsRef<str>,
+    B: AsRef<[u8]>,
+{
+    let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut seen = HashSet::new();
+    for (path, bytes) in files {
+        let path = path.as_ref().to_owned();
+        if seen.contains(&path) {
+            return Err(ArchiveError::Duplicate { path });
+        }
+        writer.start_file(path.as_str(), SimpleFileOptions::default()).map_err(broken)?;
+        writer
+            .write_all(bytes.as_ref())
+            .map_err(|error| ArchiveError::Damaged { path: path.clone(), cause: error.to_string() })?;
+        seen.insert(path);
+    }
+    Ok(writer.finish().map_err(broken)?.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40 };
+
+    /// A zip of files that `write` would refuse to name.
+    fn raw(files: &[(&str, &[u8])]) -> Vec<u8> {
+        // The writer keeps names apart; placeholders of the same length are patched afterwards.
+        let place = |n: usize, path: &str| format!("{n}").repeat(path.len());
+        let mut archive =
+            write(files.iter().enumerate().map(|(n, (path, bytes))| (place(n, path), bytes))).unwrap();
+        for (n, (path, _)) in files.iter().enumerate() {
+            let placed = place(n, path);
+            let ends: Vec<usize> = (0..archive.len().saturating_sub(placed.len()))
+                .filter(|&at| archive[at..].starts_with(placed.as_bytes()))
+                .collect();
+            for at in ends {
+                archive[at..at + path.len()].copy_from_slice(path.as_bytes());
+            }
+        }
+        archive
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_named_with_the_limit() {
+        let check = |files: &[(&str, &[u8])], expected: &str| {
+            assert_eq!(read(&raw(files), &LIMITS).unwrap_err().to_string(), expected);
+        };
+        let path = |path: &str, problem: &str| (path.to_owned(), problem.to_owned());
+        for (path, problem) in [
+            path("../x", "has an empty part, `.` or `..`"),
+            path("a/../../x", "has an empty part, `.` or `..`"),
+            path("a//x", "has an empty part, `.` or `..`"),
+            path("a/./x", "has an empty part, `.` or `..`"),
+            path("/etc/passwd", "begins with a slash"),
+            path("a\\..\\x", "has a backslash or a control character"),
+            path("a\0b", "has a backslash or a control character"),
+            path(&"p".repeat(41), "has more than 40 bytes"),
+        ] {
+            check(&[(&path, b"x")], &format!("the entry {path:?} has a path that {problem}"));
+        }
+        check(&[("aa", b"x"), ("aa", b"y")], "the entry \"aa\" is there twice");
+        check(&[("big.css", &[b' '; 1_001])], "the entry \"big.css\" has more than 1000 bytes, inflated");
+        let full: &[u8] = &[b' '; 1_000];
+        check(
+            &[("aaa", full), ("bbb", full), ("ccc", b"x")],
+            "its files have more than 2000 bytes together, inflated",
+        );
+        assert_eq!(read(&raw(&[("aaa", full), ("bbb", full)]), &LIMITS).unwrap().len(), 2);
+        let many: Vec<(String, &str)> = (0..9).map(|n| (format!("f{n}"), "")).collect();
+        assert_eq!(
+            read(&write(many).unwrap(), &LIMITS).unwrap_err().to_string(),
+            "it has 9 entries, at most 8 are taken"
+        );
+        assert!(matches!(read(b"", &LIMITS), Err(ArchiveError::NotAnArchive(_))));
+        assert!(matches!(read(b"PK\x03\x04 and nothing", &LIMITS), Err(ArchiveError::NotAnArchive(_))));
+    }
+
+    #[test]
+    fn a_bomb_ends_at_the_limit() {
+        // A thousand to one: 4 MB of blanks in 4 KB. No more than the limit and a byte is inflated.
+        let archive = write([("bomb.css", vec![b' '; 4 << 20])]).unwrap();
+        assert!(archive.len() < 8 << 10);
+        let expected = ArchiveError::EntryTooLarge { path: "bomb.css".into(), limit: 1_000 };
+        assert_eq!(read(&archive, &LIMITS), Err(expected));
+    }
+
+    #[test]
+    fn folders_are_left_out_and_links_refused() {
+        let options = SimpleFileOptions::default();
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        writer.add_directory("assets/", options).unwrap();
+        writer.start_file("assets/a.css", options).unwrap();
+        writer.write_all(b"a {}").unwrap();
+        let archive = writer.finish().unwrap().into_inner();
+        let entry = Entry { path: "assets/a.css".into(), bytes: b"a {}".to_vec() };
+        assert_eq!(read(&archive, &LIMITS), Ok(vec![entry]));
+
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        writer.add_symlink("link", "/etc/passwd", options).unwrap();
+        let archive = writer.finish().unwrap().into_inner();
+        assert_eq!(
+            read(&archive, &LIMITS).unwrap_err().to_string(),
+            "the entry \"link\" is a symbolic link, which is not taken"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            files in proptest::collection::btree_map("[a-z]{1,8}(/[a-z]{1,8})?", proptest::collection::vec(any::<u8>(), 0..200), 0..8)
+        ) {
+            let archive = write(files.clone()).unwrap();
+            prop_assert_eq!(&write(files.clone()).unwrap(), &archive);
+            let entries: Vec<Entry> = files.into_iter().map(|(path, bytes)| Entry { path, bytes }).collect();
+            prop_assert_eq!(read(&archive, &LIMITS).unwrap(), entries);
+        }
+
+        #[test]
+        fn no_damage_panics_or_passes_the_limits(at in 0_usize..400, flip in 1_u8..=255, cut in 0_usize..400) {
+            let mut archive = write([("a/b.css", vec![b' '; 900]), ("c.js", b"x".to_vec())]).unwrap();
+            let at = at % archive.len();
+            archive[at] ^= flip;
+            for archive in [&archive[..], &archive[..archive.len() - cut % archive.len()]] {
+                if let Ok(entries) = read(archive, &LIMITS) {
+                    prop_assert!(entries.iter().map(|entry| entry.bytes.len()).sum::<usize>() <= 2_000);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Projects: make, read, change, delete with everything that belongs to them.
+//!
+//! One project is always there, for every owner: `default`. It is stored when it is first changed, and until then made
+//! up with version 0; deleted, it is new again.
+
+use domain::ids::{Owner, ProjectId};
+use domain::projects::{NewProject, Project, ProjectPatch};
+use futures::FutureExt;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::edit;
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::table::Found;
+use crate::store::{StoreError, Versioned};
+
+/// A project as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ProjectView {
+    #[serde(flatten)]
+    pub project: Project,
+    /// For `If-Match`.
+    pub version: u64,
+}
+
+impl From<Versioned<Project>> for ProjectView {
+    fn from(Versioned { value, version }: Versioned<Project>) -> Self {
+        Self { project: value, version }
+    }
+}
+
+fn default_project() -> Versioned<Project> {
+    Versioned { value: Project::default_of_all(), version: 0 }
+}
+
+/// # Errors
+/// 400 with every field that breaks its limit.
+pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<ProjectView> {
+    let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    if !cx.store.create_project(owner, &project).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    Ok(ProjectView { project, version: 1 })
+}
+
+/// # Errors
+/// 404 where there is none.
+pub async fn load(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<Versioned<Project>> {
+    match cx.store.project(owner, id).await? {
+        Some(project) => Ok(project),
+        None if id == ProjectId::DEFAULT => Ok(default_project()),
+        None => Err(Error::NotFound("project")),
+    }
+}
+
+/// # Errors
+/// 400 for a limit or cursor that is none.
+pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<ProjectView>> {
+    let newest = |after: Option<String>, limit| page_with_default(cx, owner, after, limit).boxed();
+    Ok(page::filtered(owner, "projects", query, newest, |_| true).await?.map(ProjectView::from))
+}
+
+/// The stored projects, newest first, and the default one behind them where it is not among them: its id sorts first.
+async fn page_with_default(
+    cx: &Cx,
+    owner: &Owner,
+    after: Option<String>,
+    limit: usize,
+) -> Result<Found<Project>, StoreError> {
+    let mut found = cx.store.projects(owner, after.as_deref(), limit).await?;
+    let id = ProjectId::DEFAULT.to_string();
+    let is_there = after.as_ref() == Some(&id) || found.items.last().is_some_and(|(key, _)| *key == id);
+    if found.last.is_none() && !is_there {
+        found.items.push((id, default_project()));
+    }
+    Ok(found)
+}
+
+/// # Errors
+/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    id: ProjectId,
+    if_match: Option<IfMatch>,
+    patch: ProjectPatch,
+) -> Result<ProjectView> {
+    for _ in 0..edit::TRIES {
+        let current = load(cx, owner, id).await?;
+        edit::check(if_match, current.version, &current.value)?;
+        let project = current.value.patched(patch.clone(), cx.clock.now())?;
+        if cx.store.replace_project(owner, &project, current.version).await?.done() {
+            return Ok(ProjectView { project, version: current.version + 1 });
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Deletes a project and all that belongs to it. The project's own record goes first, so that nothing is added any more;
+/// what a call that was cut off has left is deleted by the next one, which answers 404 only when nothing is left.
+///
+/// # Errors
+/// 404 where there is none.
+pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
+    let was_there = cx.store.project(owner, id).await?.is_some() || id == ProjectId::DEFAULT;
+    let left = !cx.store.project_children(owner, id, "", None, 1).await?.items.is_empty();
+    if !was_there && !left {
+        return Err(Error::NotFound("project"));
+    }
+    cx.store.delete_project(owner, id).await?;
+    delete_children(cx, owner, id).await
+}
+
+/// Deletes what belongs to a project: what has partitions of its own first, then the project's own partition, by which
+/// a deletion that was cut off is found to have something left, and all files below the project's prefix.
+async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
+    cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
+    Ok(cx.store.delete_project_children(owner, id).await?)
+}

@@ -1,0 +1,72 @@
+//! Projects. What belongs to one lies in its partition (`keys::project_children`) or in partitions of its own.
+
+use domain::ids::{Owner, ProjectId};
+use domain::projects::Project;
+
+use super::keys::{self, Key};
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+impl Store {
+    pub async fn create_project(&self, owner: &Owner, project: &Project) -> Result<Written, StoreError> {
+        self.create(&keys::project(owner, project.project_id), item(project, &Extras::default())?).await
+    }
+
+    pub async fn project(
+        &self,
+        owner: &Owner,
+        id: ProjectId,
+    ) -> Result<Option<Versioned<Project>>, StoreError> {
+        self.get(&keys::project(owner, id)).await
+    }
+
+    /// Writes an edited project; version 0 is that of a project which was never stored.
+    pub async fn replace_project(
+        &self,
+        owner: &Owner,
+        project: &Project,
+        version: u64,
+    ) -> Result<Written, StoreError> {
+        if version == 0 {
+            return self.create_project(owner, project).await;
+        }
+        let key = keys::project(owner, project.project_id);
+        self.replace(&key, version, item(project, &Extras::default())?).await
+    }
+
+    pub async fn projects(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Project>, StoreError> {
+        self.query(&keys::projects(owner), after, limit, Order::Newest).await
+    }
+
+    /// The write that refuses a transaction where the project is gone; none is needed for the one that always is.
+    #[must_use]
+    pub fn project_exists(owner: &Owner, id: ProjectId) -> Option<Write> {
+        (id != ProjectId::DEFAULT).then(|| Write::Exists { key: keys::project(owner, id) })
+    }
+
+    /// The sort keys of what lies in a project's partition.
+    pub async fn project_children(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        prefix: &'static str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<serde::de::IgnoredAny>, StoreError> {
+        self.query(&keys::project_children(owner, project, prefix), after, limit, Order::Oldest).await
+    }
+
+    /// Deletes all that lies in a project's partition.
+    pub async fn delete_project_children(&self, owner: &Owner, project: ProjectId) -> Result<(), StoreError> {
+        self.delete_range(&keys::project_children(owner, project, "")).await
+    }
+
+    pub async fn delete_project(&self, owner: &Owner, id: ProjectId) -> Result<(), StoreError> {
+        let key: Key = keys::project(owner, id);
+        self.delete(&key).await
+    }
+}
