@@ -1,0 +1,258 @@
+//! Which server, with which key, for which project: from the environment and from files.
+//!
+//! | variable | in a file | meaning | default |
+//! |---|---|---|---|
+//! | `LAMPLIGHTER_URL` | `url` | the server | `http://127.0.0.1:9000` |
+//! | `LAMPLIGHTER_API_KEY` | `api_key`, or `api_key_file`: where it lies | the key | none |
+//! | `LAMPLIGHTER_PROJECT` | `project` | the project's id | none |
+//! | `LAMPLIGHTER_STATE` | | the folder of the spool | `~/.local/state/lamplighter` |
+//!
+//! The environment goes before the project's file (`lamplighter.toml` in the current folder or one above it, as far as
+//! the repository or the home folder reaches), and that before the user's (`~/.config/lamplighter/config.toml`).
+//!
+//! A project's file comes with a checkout, so it may be a stranger's. A server that only this file names gets no key from
+//! elsewhere (unless it is this machine), and a key's file that it names must lie beside it.
+
+use std::env;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::url::{Url, UrlError};
+
+const PROJECT_FILE: &str = "lamplighter.toml";
+const DEFAULT_URL: &str = "http://127.0.0.1:9000";
+
+/// Everything that is configured.
+#[derive(Debug)]
+pub struct Settings {
+    pub url: Url,
+    pub key: Option<ApiKey>,
+    pub project: Option<String>,
+    /// What a person should know about the configuration, though it works.
+    pub warnings: Vec<String>,
+}
+
+/// An API key. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// For the `Authorization` header, and nothing else.
+    #[must_use]
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+/// Why the configuration can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("failed to read {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// Of a broken file only the place is told, never the line: it may be the key's.
+    #[error("failed to read {} at line {line}: {message}", path.display())]
+    Syntax { path: PathBuf, line: usize, message: String },
+    #[error("failed to read the server's address from {origin}: {source}")]
+    Url { origin: String, source: UrlError },
+    #[error("failed to read the API key from {0}: it is empty or has characters that no key has")]
+    Key(String),
+    #[error("{} has both api_key and api_key_file; one is enough", .0.display())]
+    TwoKeys(PathBuf),
+    #[error("{} may not name {}: the file of a project's key must lie in the project's folder", path.display(), key_file.display())]
+    KeyOutside { path: PathBuf, key_file: PathBuf },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    url: Option<String>,
+    api_key: Option<String>,
+    api_key_file: Option<PathBuf>,
+    project: Option<String>,
+}
+
+/// One place that settings come from.
+#[derive(Default)]
+struct Source {
+    name: String,
+    url: Option<Url>,
+    key: Option<ApiKey>,
+    project: Option<String>,
+    /// It comes with a checkout.
+    foreign: bool,
+}
+
+/// Where the configuration lies; nothing is read yet.
+#[derive(Clone, Debug)]
+pub struct Places {
+    project_file: Option<PathBuf>,
+    user_file: Option<PathBuf>,
+}
+
+impl Places {
+    /// Looks around the current folder and the home folder.
+    #[must_use]
+    pub fn look() -> Self {
+        let home = home();
+        let folder = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+        let folder = folder.or_else(|| Some(home.as_ref()?.join(".config")));
+        let user_file =
+            folder.map(|folder| folder.join("lamplighter/config.toml")).filter(|file| file.exists());
+        let project_file = env::current_dir().ok().and_then(|dir| project_file(&dir, home.as_deref()));
+        Self { project_file, user_file }
+    }
+
+    /// What decides which server it is. What waits for that server is kept under this name, so that it finds its way also
+    /// when the file was broken as it was written, and follows when the server moves.
+    #[must_use]
+    pub fn decider(&self) -> String {
+        let file = self.project_file.as_ref().or(self.user_file.as_ref());
+        variable("LAMPLIGHTER_URL")
+            .map(|url| format!("LAMPLIGHTER_URL {url}"))
+            .or_else(|| file.map(|file| file.display().to_string()))
+            .unwrap_or_else(|| "default".to_owned())
+    }
+
+    /// Reads it all.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn read(&self) -> Result<Settings, ConfigError> {
+        let mut warnings = Vec::new();
+        let mut sources = vec![environment()?];
+        for (file, foreign) in [(&self.project_file, true), (&self.user_file, false)] {
+            if let Some(path) = file {
+                sources.push(read_file(path, foreign, &mut warnings)?);
+            }
+        }
+        let named = sources.iter().find_map(|source| Some((source.url.clone()?, source.foreign)));
+        let (url, foreign) = named.unwrap_or_else(|| (default_url(), false));
+        let may_have = |source: &&Source| match &source.url {
+            Some(own) => *own == url,
+            None => !foreign || url.is_near(),
+        };
+        let mut with_key = sources.iter().filter(|source| source.key.is_some());
+        let key = with_key.clone().find(may_have).and_then(|source| source.key.clone());
+        if let (None, Some(source)) = (&key, with_key.next()) {
+            warnings.push(format!(
+                "the API key from {} is not sent to {url}, because it was not given for that server; name both in one place",
+                source.name
+            ));
+        }
+        if key.is_some() && !url.is_private() {
+            warnings.push(format!("the API key goes to {url} in the clear; use https"));
+        }
+        let project = sources.into_iter().find_map(|source| source.project);
+        Ok(Settings { url, key, project, warnings })
+    }
+}
+
+/// The folder for what must outlive this program; `None` where there is not even a home.
+#[must_use]
+pub fn state_dir() -> Option<PathBuf> {
+    let own = variable("LAMPLIGHTER_STATE").map(PathBuf::from);
+    let shared = || variable("XDG_STATE_HOME").map(|dir| PathBuf::from(dir).join("lamplighter"));
+    own.or_else(shared).or_else(|| home().map(|home| home.join(".local/state/lamplighter")))
+}
+
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from)
+}
+
+fn default_url() -> Url {
+    DEFAULT_URL.parse().expect("the default is an address")
+}
+
+/// The nearest project file at `dir` or above, not beyond the repository or the home folder. Outside of both only `dir`
+/// itself is looked at: what lies in `/tmp` is anybody's.
+fn project_file(dir: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let is_top = |dir: &&Path| Some(*dir) == home || dir.join(".git").exists();
+    let depth = dir.ancestors().position(|dir| is_top(&dir)).unwrap_or(0);
+    dir.ancestors().take(depth + 1).map(|dir| dir.join(PROJECT_FILE)).find(|file| file.exists())
+}
+
+fn environment() -> Result<Source, ConfigError> {
+    let origin = "LAMPLIGHTER_URL".to_owned();
+    let url = variable("LAMPLIGHTER_URL").map(|url| url.parse());
+    let key = variable("LAMPLIGHTER_API_KEY").map(|key| api_key(&key, || "LAMPLIGHTER_API_KEY".to_owned()));
+    Ok(Source {
+        name: "LAMPLIGHTER_API_KEY".to_owned(),
+        url: url.transpose().map_err(|source| ConfigError::Url { origin, source })?,
+        key: key.transpose()?,
+        project: variable("LAMPLIGHTER_PROJECT"),
+        foreign: false,
+    })
+}
+
+fn read_file(path: &Path, foreign: bool, warnings: &mut Vec<String>) -> Result<Source, ConfigError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| ConfigError::Unreadable { path, source }
+    };
+    let text = fs::read_to_string(path).map_err(unreadable(path))?;
+    let file: File = toml::from_str(&text).map_err(|error| ConfigError::Syntax {
+        path: path.to_owned(),
+        line: error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count()),
+        message: error.message().to_owned(),
+    })?;
+    let key = match (file.api_key, file.api_key_file) {
+        (Some(_), Some(_)) => return Err(ConfigError::TwoKeys(path.to_owned())),
+        (Some(key), None) => {
+            warnings.extend(open_to_others(path));
+            Some(api_key(&key, || path.display().to_string())?)
+        }
+        (None, Some(named)) => {
+            let key_file = beside(path, &named).canonicalize().map_err(unreadable(&named))?;
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).unwrap_or_default();
+            if foreign && !key_file.starts_with(&folder) {
+                return Err(ConfigError::KeyOutside { path: path.to_owned(), key_file: named });
+            }
+            warnings.extend(open_to_others(&key_file));
+            let text = fs::read_to_string(&key_file).map_err(unreadable(&key_file))?;
+            Some(api_key(&text, || key_file.display().to_string())?)
+        }
+        (None, None) => None,
+    };
+    let url = file.url.map(|url| url.parse()).transpose();
+    let url = url.map_err(|source| ConfigError::Url { origin: path.display().to_string(), source })?;
+    Ok(Source { name: path.display().to_string(), url, key, project: file.project, foreign })
+}
+
+/// A path as a configuration file means it: from its own folder, or from the home folder behind `~/`.
+fn beside(file: &Path, named: &Path) -> PathBuf {
+    match (named.strip_prefix("~"), home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => file.parent().unwrap_or(Path::new("")).join(named),
+    }
+}
+
+fn api_key(text: &str, origin: impl Fn() -> String) -> Result<ApiKey, ConfigError> {
+    let key = text.trim();
+    let fits = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if fits { Ok(ApiKey(key.to_owned())) } else { Err(ConfigError::Key(origin())) }
+}
+
+/// A warning where others than the owner may read or write the file.
+fn open_to_others(path: &Path) -> Option<String> {
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let path = path.display();
+    (mode & 0o077 != 0).then(|| {
+        format!("{path} holds an API key and is open to others ({mode:04o}); run `chmod 600 {path}`")
+    })
+}

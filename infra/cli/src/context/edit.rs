@@ -1,0 +1,115 @@
+//! `context edit`: the document in the person's editor, written back over the version that was read.
+//!
+//! What a person wrote is kept in a file until the server took it. When somebody else was faster, both texts are named and
+//! their difference is shown; `--from` goes on with the person's text over the newer version.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Failure;
+use crate::args::Document;
+use crate::config::{self, Places};
+use crate::output;
+use crate::server::{Patience, Server, ServerError};
+use crate::spool::{private_dir, write_private};
+
+/// Reads, lets the person edit, writes.
+///
+/// # Errors
+/// When the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
+pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
+    let settings = Places::look().read()?;
+    output::warn(&settings.warnings);
+    let path = super::path(document, &settings)?;
+    let query = [("workflow", document.workflow.as_deref())];
+    let server = Server::new(&settings, Patience::PERSON);
+    let read = server.get(&path, &query)?;
+    let before = String::from_utf8_lossy(&read.body).into_owned();
+
+    let draft = Draft::begin(match from {
+        Some(file) => fs::read_to_string(file)?,
+        None => before.clone(),
+    })?;
+    open_editor(&draft.path)?;
+    let text = fs::read_to_string(&draft.path)?;
+    if text == before {
+        draft.discard()?;
+        return Ok(output::print("nothing changed\n")?);
+    }
+    match server.put_markdown(&path, &query, &text, read.etag.as_deref()) {
+        Ok(_) => {
+            draft.discard()?;
+            Ok(output::print("saved\n")?)
+        }
+        Err(error @ ServerError::Refused { status: 409 | 412, .. }) => {
+            let now = server.get(&path, &query).map_err(|_| draft.kept(&error))?;
+            Err(Failure::Message(draft.conflict(&before, &now.body, from)?))
+        }
+        Err(error) => Err(draft.kept(&error)),
+    }
+}
+
+/// The file that a person edits.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    fn begin(text: String) -> io::Result<Self> {
+        let dir = config::state_dir().unwrap_or_else(env::temp_dir).join("edits");
+        private_dir(&dir)?;
+        // Editors tell by the ending what it is.
+        let file = tempfile::Builder::new().prefix("context-").suffix(".md").tempfile_in(&dir)?;
+        let (_, path) = file.keep().map_err(|error| error.error)?;
+        write_private(&path, text.as_bytes())?;
+        Ok(Self { path })
+    }
+
+    fn discard(self) -> io::Result<()> {
+        fs::remove_file(self.path)
+    }
+
+    fn kept(&self, error: &ServerError) -> Failure {
+        let path = self.path.display();
+        Failure::Message(format!(
+            "{error}\nyour text is kept in {path}; `lamplighter context edit --from {path}` tries again"
+        ))
+    }
+
+    /// Says what the others did meanwhile, and how to go on.
+    fn conflict(&self, before: &str, now: &[u8], from: Option<&Path>) -> io::Result<String> {
+        let base = self.path.with_extension("base.md");
+        let theirs = self.path.with_extension("theirs.md");
+        write_private(&base, before.as_bytes())?;
+        write_private(&theirs, now)?;
+        let diff = Command::new("diff")
+            .args(["-u", "-L", "as you read it", "-L", "as it is now"])
+            .arg(&base)
+            .arg(&theirs)
+            .output();
+        let diff = diff.map(|diff| String::from_utf8_lossy(&diff.stdout).into_owned()).unwrap_or_default();
+        fs::remove_file(base)?;
+        let (mine, theirs) = (self.path.display(), theirs.display());
+        let again = if from.is_some() { "again " } else { "" };
+        Ok(format!(
+            "the document has changed {again}since you read it; nothing was written over\n\n{diff}\n\
+             your text:       {mine}\nas it is now:    {theirs}\n\
+             to go on:        put into yours what you want of theirs, then `lamplighter context edit --from {mine}`"
+        ))
+    }
+}
+
+/// Lets the person edit, with the editor's own arguments, if it has any.
+fn open_editor(path: &Path) -> Result<(), Failure> {
+    let named = |name| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status()?;
+    if status.success() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::Message(format!("the editor `{editor}` failed ({status}); your text is kept in {path}")))
+}

@@ -1,0 +1,85 @@
+//! `context init`: writes the section into every agent template of a folder, and nothing else.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::templates::{self, Outcome};
+use crate::Failure;
+use crate::output;
+
+/// Writes the section where it is missing or old, and says so file by file.
+///
+/// # Errors
+/// When the folder has no template, or a file can't be read or written or has damaged marks; the others are done.
+pub fn run(dir: &Path) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    find(dir, &mut files)
+        .map_err(|error| Failure::Message(format!("failed to read {}: {error}", dir.display())))?;
+    files.sort();
+    let (mut templates, mut failed) = (0, 0);
+    for file in &files {
+        let said = match apply(file) {
+            Ok(Outcome::NoTemplate) => continue,
+            Ok(Outcome::Changed(_)) => "written",
+            Ok(Outcome::Unchanged) => "unchanged",
+            Ok(Outcome::Damaged) => {
+                failed += 1;
+                "left as it is: its lamplighter:context marks are not one pair"
+            }
+            Err(error) => {
+                failed += 1;
+                &format!("left as it is: {error}")
+            }
+        };
+        templates += 1;
+        output::print(format!("{}: {said}\n", file.display()))?;
+    }
+    match (templates, failed) {
+        (0, _) => Err(Failure::Message(format!(
+            "there is no agent template in {}: no .md file that begins with front matter (`---`)",
+            dir.display()
+        ))),
+        (_, 0) => Ok(()),
+        (_, failed) => {
+            Err(Failure::Message(format!("{failed} of {templates} templates were left as they are")))
+        }
+    }
+}
+
+/// All Markdown files of a folder and those in it. Links to folders and hidden folders are not followed.
+fn find(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                find(&path, files)?;
+            }
+        } else if path.is_file() && path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn apply(file: &Path) -> io::Result<Outcome> {
+    // Behind a link the file itself is changed; the link stays.
+    let file = file.canonicalize()?;
+    let text = fs::read_to_string(&file)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let outcome = templates::with_section(&text, &stem);
+    if let Outcome::Changed(text) = &outcome {
+        replace(&file, text)?;
+    }
+    Ok(outcome)
+}
+
+/// Writes a file anew, whole or not at all, with the rights it had.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(text.as_bytes())?;
+    fs::set_permissions(new.path(), fs::metadata(file)?.permissions())?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The `lamplighter` command: it gives an assistant's hooks to the platform, reads agents' logs, and shows and edits
+//! context documents.
+//!
+//! It ends with 0 when it did what was asked and with 1 when not: never with 2, which for a coding assistant's hook means
+//! that its tool must not run.
+
+use std::ffi::OsString;
+use std::io;
+use std::panic;
+use std::process::ExitCode;
+
+pub mod args;
+mod config;
+mod context;
+mod delivery;
+mod log;
+mod output;
+mod server;
+mod spool;
+mod url;
+
+use args::{Command, UsageError};
+
+const HELP: &str = "\
+lamplighter: agent logs and context documents from a shell
+
+  lamplighter log --assistant | -a          take a PreToolUse payload from the standard input
+  lamplighter log --user | -u               take a PostToolUse or SubagentStop payload
+      --session ID                          the session, where the payload has none
+  lamplighter log --read | -r               print the last entries of an agent, oldest first
+      --agent-id ID                         whose (required)
+      --lines N                             how many: 1 to 1000 [50]
+      --session ID                          of which session [the latest that has the agent]
+      --format json|text                    [json]
+      --include-metadata                    with where it comes from and how much there is
+  lamplighter log --flush                   send what hooks could not send
+
+  lamplighter context show                  print the context document
+  lamplighter context edit                  change it in $VISUAL or $EDITOR
+      --project ID, --workflow NAME         which document [LAMPLIGHTER_PROJECT, the default one]
+      --from FILE                           edit: begin with this text
+  lamplighter context export DIR            write all agent logs into a folder
+      --force                               also over files that hold other lines
+  lamplighter context init DIR              teach the agent templates in a folder to read their log
+
+Settings: LAMPLIGHTER_URL, LAMPLIGHTER_API_KEY, LAMPLIGHTER_PROJECT, or url, api_key (api_key_file), project
+in lamplighter.toml or ~/.config/lamplighter/config.toml.
+";
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Message(String),
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    #[error("{}", with_cause(.0))]
+    Config(#[from] config::ConfigError),
+    #[error("failed to use a file: {0}")]
+    Io(#[from] io::Error),
+}
+
+fn with_cause(error: &config::ConfigError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) if !matches!(error, config::ConfigError::Url { .. }) => format!("{error}: {cause}"),
+        _ => error.to_string(),
+    }
+}
+
+/// Runs the command with the arguments behind the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match args::parse(args).map_err(Failure::from).and_then(perform) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            use io::Write;
+            drop(writeln!(io::stderr(), "lamplighter: {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Help => Ok(output::print(HELP)?),
+        Command::Version => Ok(output::print(concat!("lamplighter ", env!("CARGO_PKG_VERSION"), "\n"))?),
+        Command::Hook(hook) => {
+            // Not even a fault of this program may disturb an assistant.
+            panic::set_hook(Box::new(|_| {}));
+            drop(panic::catch_unwind(|| log::hook::run(hook)));
+            Ok(())
+        }
+        Command::Flush { background: true } => log::flush::background(),
+        Command::Flush { background: false } => log::flush::run(),
+        Command::Read(read) => log::read::run(&read),
+        Command::Show(document) => context::show::run(&document),
+        Command::Edit { document, from } => context::edit::run(&document, from.as_deref()),
+        Command::Export { dir, force } => context::export::run(&dir, force),
+        Command::Init { dir } => context::init::run(&dir),
+    }
+}

@@ -1,0 +1,123 @@
+//! `log --flush`: sends what hooks could not.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::config::{self, Places, Settings};
+use crate::delivery::{self, End, Limit};
+use crate::output;
+use crate::server::{Patience, Server, ServerError};
+use crate::spool::{Counts, Spool, private_dir};
+
+/// How long a person waits for another process that is sending.
+const LOCK: Duration = Duration::from_secs(30);
+
+/// How long somebody who reads waits for what hooks wrote before.
+const BEFORE_READING: Duration = Duration::from_secs(2);
+
+/// The background tries again after these pauses.
+const PAUSES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+
+/// Sends everything and says what became of it.
+///
+/// # Errors
+/// When something still waits, and why.
+pub fn run() -> Result<(), Failure> {
+    let places = Places::look();
+    let settings = places.read()?;
+    output::warn(&settings.warnings);
+    let state = config::state_dir().ok_or_else(|| Failure::Message("there is no home folder".to_owned()))?;
+    let spool = Spool::new(&state, &places.decider());
+    private_dir(spool.dir())?;
+    let server = Server::new(&settings, Patience::PERSON);
+    let limit = Limit { lock: LOCK, ..Limit::NONE };
+    let report = delivery::drain(&spool, &server, settings.project.as_deref(), limit)?;
+    let counts = spool.counts()?;
+    output::print(format!("sent {}, waiting {}\n", report.sent, counts.waiting))?;
+    output::warn(&remarks(&spool, counts));
+    for (decider, waiting) in spool.others() {
+        output::warn(&[format!("{waiting} more wait for the server that is decided by {decider}")]);
+    }
+    match report.end {
+        End::Failed(error) => Err(error.into()),
+        End::Busy => Err(Failure::Message("another process is still sending".to_owned())),
+        End::Empty | End::Limit => Ok(()),
+    }
+}
+
+/// As [`run`], in silence and with patience; for a process of its own.
+///
+/// # Errors
+/// For nobody.
+pub fn background() -> Result<(), Failure> {
+    let places = Places::look();
+    let Some(spool) = spool(&places) else { return Ok(()) };
+    let settings = places.read()?;
+    let server = Server::new(&settings, Patience::PERSON);
+    for pause in PAUSES {
+        thread::sleep(pause);
+        let report = delivery::drain(&spool, &server, settings.project.as_deref(), Limit::NONE)?;
+        let again = match report.end {
+            End::Empty | End::Busy | End::Limit => false,
+            End::Failed(error) => error.status().is_none_or(|status| matches!(status, 409 | 429 | 500..)),
+        };
+        if !again {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Sends what waits before somebody reads, so that a reader sees what was written before, and says what is missing all
+/// the same.
+pub fn before_reading(places: &Places, settings: &Settings, server: &Server) -> Vec<String> {
+    let Some(spool) = spool(places) else { return Vec::new() };
+    if spool.waiting().is_ok_and(|waiting| !waiting.is_empty()) {
+        let limit =
+            Limit { until: Some(Instant::now() + BEFORE_READING), lock: BEFORE_READING, records: usize::MAX };
+        // What fails here fails for the reader too, who will be told.
+        drop(delivery::drain(&spool, server, settings.project.as_deref(), limit));
+    }
+    spool.counts().map(|counts| remarks(&spool, counts)).unwrap_or_default()
+}
+
+fn spool(places: &Places) -> Option<Spool> {
+    let spool = Spool::new(&config::state_dir()?, &places.decider());
+    spool.dir().exists().then_some(spool)
+}
+
+/// What a person should know about the spool.
+fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
+    let Counts { waiting, rejected, lost } = counts;
+    let dir = spool.dir().display();
+    let mut remarks = Vec::new();
+    if waiting > 0 {
+        remarks
+            .push(format!("{waiting} hook payloads wait to be sent; `lamplighter log --flush` tries again"));
+    }
+    if rejected > 0 {
+        remarks.push(format!(
+            "{rejected} hook payloads will never be taken; {dir}/rejected has them and the reasons"
+        ));
+    }
+    if lost > 0 {
+        remarks.push(format!(
+            "{lost} hook payloads were lost; {dir}/lost says when and why (delete it when read)"
+        ));
+    }
+    remarks
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        Self::Message(match error.status() {
+            Some(401 | 403) => {
+                format!("{error}; set LAMPLIGHTER_API_KEY, or api_key_file in a configuration file")
+            }
+            None => format!("{error}; is it running? (LAMPLIGHTER_URL says where)"),
+            Some(_) => error.to_string(),
+        })
+    }
+}

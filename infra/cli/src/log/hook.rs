@@ -1,0 +1,163 @@
+//! `log --assistant` and `log --user`: an assistant's hook gives its payload on the standard input.
+//!
+//! The assistant waits for this program and shows what it prints, so it prints nothing and ends with 0, whatever happens. The
+//! payload goes to the spool first and from there to the server: if this process, the server or the network dies at any
+//! moment, it is in one of the two, or in both under one id.
+//!
+//! A server on this machine answers in a millisecond, so this process asks it itself, within bounds. Any other is left to
+//! a process in the background: a TLS handshake alone takes longer than an assistant should wait, and starting a process
+//! takes one millisecond.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::args::{Hook, HookEvent};
+use crate::config::{self, Places, Settings};
+use crate::delivery::{self, End, Limit};
+use crate::server::{Patience, Server, ServerError};
+use crate::spool::{MAX_PAYLOAD, Record, Spool, SpoolError};
+
+/// How many records one hook sends at most, its own among them.
+const RECORDS: usize = 64;
+
+/// After this a hook begins to send nothing more.
+const BUDGET: Duration = Duration::from_millis(200);
+
+/// A server on this machine that can't do it in this time is busy, and is given its time in the background.
+const PATIENCE: Patience =
+    Patience { connect: Duration::from_millis(50), answer: Duration::from_millis(200) };
+
+/// The session of payloads that come from none: somebody's own script.
+const SESSION: &str = "default";
+
+/// Does what a hook asks for.
+///
+/// # Errors
+/// What went wrong. There is nobody to tell: it is for tests and for those who call this from elsewhere.
+pub fn run(hook: Hook) -> Result<(), HookError> {
+    let mut body = Vec::new();
+    // A writer that breaks off gave what it gave; the server shows what is nonsense in its list of rejected payloads.
+    let mut stdin = io::stdin().lock();
+    drop(stdin.by_ref().take(MAX_PAYLOAD as u64 + 1).read_to_end(&mut body));
+    // Whoever writes still more is not broken off.
+    drop(io::copy(&mut stdin, &mut io::sink()));
+    let (body, has_session) = completed(body, hook.event);
+    let session = hook.session.or_else(|| (!has_session).then(|| SESSION.to_owned()));
+    let places = Places::look();
+    let settings = places.read().ok();
+    let project = settings.as_ref().and_then(|settings| settings.project.clone());
+    let record = Record::new(session, project, body);
+    let Some(state) = config::state_dir() else { return directly(settings.as_ref(), &record) };
+    let spool = Spool::new(&state, &places.decider());
+    let added = match spool.add(&record) {
+        // Perhaps there is room once the server took what it takes.
+        Err(SpoolError::Full) => send(&spool, settings.as_ref()).and_then(|()| Ok(spool.add(&record)?)),
+        added => added.map_err(HookError::from),
+    };
+    match added {
+        Ok(()) => send(&spool, settings.as_ref()),
+        Err(HookError::Spool(SpoolError::Io(_))) => directly(settings.as_ref(), &record),
+        Err(HookError::Spool(reason)) => Ok(spool.note_loss(&reason, record.body.len())?),
+        Err(other) => Err(other),
+    }
+}
+
+/// Why a payload is not with the server yet.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error("no usable configuration")]
+    NotConfigured,
+}
+
+/// Sends what waits, or has it sent.
+fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
+    let settings = settings.ok_or(HookError::NotConfigured)?;
+    if settings.url.is_near() {
+        let limit = Limit { records: RECORDS, until: Some(Instant::now() + BUDGET), lock: Duration::ZERO };
+        let server = Server::new(settings, PATIENCE);
+        let report = delivery::drain(spool, &server, settings.project.as_deref(), limit)?;
+        if !matches!(report.end, End::Limit | End::Failed(ServerError::Slow { .. })) {
+            return Ok(());
+        }
+    }
+    Ok(delivery::in_background()?)
+}
+
+/// The last resort where nothing can be kept: to send it now or never.
+fn directly(settings: Option<&Settings>, record: &Record) -> Result<(), HookError> {
+    let settings = settings.ok_or(HookError::NotConfigured)?;
+    let patience = if settings.url.is_near() { PATIENCE } else { Patience::PERSON };
+    Ok(Server::new(settings, patience).deliver(record, None)?)
+}
+
+/// The payload as the server wants it, and whether it names its session. Older assistants leave the event to the command
+/// line.
+fn completed(body: Vec<u8>, event: HookEvent) -> (Vec<u8>, bool) {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        hook_event_name: Option<Cow<'a, str>>,
+        session_id: Option<IgnoredAny>,
+    }
+    let start = body.iter().position(|byte| !byte.is_ascii_whitespace()).filter(|at| body[*at] == b'{');
+    let head = start.and_then(|start| Some((start, serde_json::from_slice::<Head<'_>>(&body).ok()?)));
+    match head {
+        Some((start, Head { hook_event_name: None, session_id })) => {
+            let rest = body[start + 1..].trim_ascii_start();
+            let comma = if rest.starts_with(b"}") { "" } else { "," };
+            let named = format!("{{\"hook_event_name\":\"{event:?}\"{comma}");
+            ([named.as_bytes(), rest].concat(), session_id.is_some())
+        }
+        Some((_, Head { session_id, .. })) => (body, session_id.is_some()),
+        // The server will say what is wrong with it.
+        None => (body, true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_named_where_it_is_not() {
+        // payload, as --user sends it, whether it names a session
+        for (payload, expected, has_session) in [
+            ("{}", r#"{"hook_event_name":"PostToolUse"}"#, false),
+            (" {\n \"session_id\": 1 }", r#"{"hook_event_name":"PostToolUse","session_id": 1 }"#, true),
+            (
+                r#"{"a":{"hook_event_name":"x","session_id":"s"}}"#,
+                r#"{"hook_event_name":"PostToolUse","a":{"hook_event_name":"x","session_id":"s"}}"#,
+                false,
+            ),
+        ] {
+            let (body, session) = completed(payload.into(), HookEvent::PostToolUse);
+            assert_eq!((String::from_utf8(body).unwrap().as_str(), session), (expected, has_session));
+        }
+        for (payload, has_session) in [
+            ("", true),
+            (" ", true),
+            ("nonsense", true),
+            ("{", true),
+            ("[]", true),
+            ("[{}]", true),
+            ("\u{0}", true),
+            (r#"{"hook_event_name":7}"#, true),
+            (r#"{"a":1} trailing"#, true),
+            (r#"{"hook_event_name":"SubagentStop","session_id":"s"}"#, true),
+            (r#"{"hook_event_name":"Sub\u0061gentStop","session_id":null}"#, false),
+        ] {
+            let (body, session) = completed(payload.into(), HookEvent::PreToolUse);
+            assert_eq!((body.as_slice(), session), (payload.as_bytes(), has_session), "{payload}");
+        }
+    }
+}

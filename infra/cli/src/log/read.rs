@@ -1,0 +1,34 @@
+//! `log --read`: the last entries of an agent, oldest first.
+
+use crate::Failure;
+use crate::args::Read;
+use crate::config::Places;
+use crate::log::flush;
+use crate::output;
+use crate::server::{Patience, Server};
+use crate::url::segment;
+
+/// Prints what the server answers, as it is.
+///
+/// # Errors
+/// When it does not. An agent that nobody knows has no entries, which is no error.
+pub fn run(read: &Read) -> Result<(), Failure> {
+    let places = Places::look();
+    let settings = places.read()?;
+    output::warn(&settings.warnings);
+    let server = Server::new(&settings, Patience::PERSON);
+    output::warn(&flush::before_reading(&places, &settings, &server));
+    let mut answer = server.get(
+        &format!("/context/logs/{}", segment(&read.agent_id)),
+        &[
+            ("lines", Some(&read.lines.to_string())),
+            ("session", read.session.as_deref()),
+            ("format", Some(read.format.name())),
+            ("include_metadata", read.include_metadata.then_some("true")),
+        ],
+    )?;
+    if !answer.body.ends_with(b"\n") {
+        answer.body.push(b'\n');
+    }
+    Ok(output::print(answer.body)?)
+}

@@ -1,0 +1,201 @@
+//! The server, as far as this command uses it.
+
+use std::io::Read;
+use std::time::Duration;
+
+use serde::Deserialize;
+use ureq::http::{HeaderMap, Response};
+use ureq::{Agent, Body};
+
+use crate::config::{ApiKey, Settings};
+use crate::spool::Record;
+use crate::url::Url;
+
+/// The longest answer that is taken into memory, in bytes: four times what the server itself takes.
+const MAX_ANSWER: u64 = 24 * 1024 * 1024;
+
+/// How long to wait, at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub connect: Duration,
+    /// For all of the answer, from when the question is sent.
+    pub answer: Duration,
+}
+
+impl Patience {
+    /// Somebody waits and wants the answer.
+    pub const PERSON: Self = Self { connect: Duration::from_secs(5), answer: Duration::from_secs(60) };
+}
+
+/// A server and who we are to it. Connections are kept between calls.
+pub struct Server {
+    agent: Agent,
+    url: Url,
+    key: Option<ApiKey>,
+}
+
+/// An answer with success, complete.
+#[derive(Debug)]
+pub struct Answer {
+    pub body: Vec<u8>,
+    /// The version, for `If-Match`.
+    pub etag: Option<String>,
+}
+
+/// Everything a call can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("failed to reach {url}: {cause}")]
+    Unreachable { url: String, cause: String },
+    #[error("{url} did not answer in time")]
+    Slow { url: String },
+    #[error("{url} answered {status}{detail}")]
+    Refused { url: String, status: u16, detail: String },
+}
+
+impl ServerError {
+    /// Whether the same call will be refused for ever, because of what it says. Everything else may change: a server that
+    /// is down, a key that expired, an address that was mistyped.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 413 | 415 | 422, .. })
+    }
+
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            Self::Unreachable { .. } | Self::Slow { .. } => None,
+        }
+    }
+}
+
+/// The body of an answer without success.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    detail: String,
+    errors: Vec<FieldError>,
+}
+
+#[derive(Deserialize)]
+struct FieldError {
+    field: String,
+    message: String,
+}
+
+impl Server {
+    #[must_use]
+    pub fn new(settings: &Settings, patience: Patience) -> Self {
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            // An answer from elsewhere than the configured server is none.
+            .max_redirects(0)
+            .user_agent(concat!("lamplighter/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(patience.connect))
+            .timeout_send_body(Some(patience.answer))
+            .timeout_recv_response(Some(patience.answer))
+            .timeout_recv_body(Some(patience.answer));
+        if settings.url.is_near() {
+            config = config.proxy(None);
+        }
+        Self { agent: config.build().into(), url: settings.url.clone(), key: settings.key.clone() }
+    }
+
+    /// Delivers what a hook was given. Sent twice it acts once: the record's id is its idempotency key.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn deliver(&self, record: &Record, project: Option<&str>) -> Result<(), ServerError> {
+        let project = record.project.as_deref().or(project);
+        let url =
+            self.url.at("/context/hooks", &[("session", record.session.as_deref()), ("project", project)]);
+        let request = self
+            .authorized(self.agent.post(&url))
+            .header("content-type", "application/json")
+            .header("idempotency-key", record.id.to_string());
+        self.answer(request.send(&record.body[..])).map(drop)
+    }
+
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn get(&self, path: &str, query: &[(&str, Option<&str>)]) -> Result<Answer, ServerError> {
+        self.answer(self.authorized(self.agent.get(self.url.at(path, query))).call())
+    }
+
+    /// As [`Self::get`], for what is too long for memory.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn get_stream(&self, path: &str) -> Result<impl Read + use<>, ServerError> {
+        let response = self.answered(self.authorized(self.agent.get(self.url.at(path, &[]))).call())?;
+        Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
+    /// Writes a Markdown document over the version with this tag.
+    ///
+    /// # Errors
+    /// See [`ServerError`]; 409 where it is another version by now.
+    pub fn put_markdown(
+        &self,
+        path: &str,
+        query: &[(&str, Option<&str>)],
+        text: &str,
+        etag: Option<&str>,
+    ) -> Result<Answer, ServerError> {
+        let mut request =
+            self.authorized(self.agent.put(self.url.at(path, query))).header("content-type", "text/markdown");
+        if let Some(etag) = etag {
+            request = request.header("if-match", etag);
+        }
+        self.answer(request.send(text))
+    }
+
+    fn authorized<Kind>(&self, request: ureq::RequestBuilder<Kind>) -> ureq::RequestBuilder<Kind> {
+        match &self.key {
+            Some(key) => request.header("authorization", key.bearer()),
+            None => request,
+        }
+    }
+
+    fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Answer, ServerError> {
+        let mut response = self.answered(sent)?;
+        let etag = text_of(response.headers(), "etag");
+        let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+        Ok(Answer { body: body.map_err(|error| self.failed(&error))?, etag })
+    }
+
+    /// The answer, where it is one of success.
+    fn answered(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, ServerError> {
+        let mut response = sent.map_err(|error| self.failed(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().unwrap_or_default();
+        let problem: Problem = serde_json::from_slice(&body).unwrap_or_default();
+        let mut detail = String::new();
+        if !problem.detail.is_empty() {
+            detail = format!(": {}", problem.detail);
+        }
+        for FieldError { field, message } in &problem.errors {
+            detail.push_str(&format!("; {field} {message}"));
+        }
+        Err(ServerError::Refused { url: self.url.to_string(), status: status.as_u16(), detail })
+    }
+
+    fn failed(&self, error: &ureq::Error) -> ServerError {
+        let url = self.url.to_string();
+        match error {
+            ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+                ServerError::Unreachable { url, cause: "it can't be connected to in time".to_owned() }
+            }
+            ureq::Error::Timeout(_) => ServerError::Slow { url },
+            other => ServerError::Unreachable { url, cause: other.to_string() },
+        }
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}

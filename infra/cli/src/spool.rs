@@ -1,0 +1,364 @@
+//! What hooks were given and no server has taken yet, one file each.
+//!
+//! A record is complete or it is not there: it is written under a hidden name and renamed. Its name gives its place in the
+//! order, its id, its length and its checksum: `0000000007.<uuid>.<bytes>.<crc32>`. Writers need no lock. Whoever sends
+//! holds `.lock`, and removes a record after the server took it; a crash in between sends it again under the same id, and
+//! the server knows it.
+//!
+//! A record that was accepted is never thrown away. One that turns out damaged, or that the server refuses for ever, moves
+//! to `rejected/` with the reason beside it. At [`MAX_RECORDS`] or [`MAX_BYTES`] new ones are turned away, and each leaves a
+//! line in `lost`, so that its loss is seen.
+//!
+//! Nothing is synced to the disk: that would cost several milliseconds a hook. A crash of a program loses nothing, a power
+//! failure may lose the last seconds.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The most records a spool holds, rejected ones among them.
+pub const MAX_RECORDS: usize = 10_000;
+
+/// The most bytes a spool holds, rejected ones among them.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The longest payload: what the server takes, in bytes.
+pub const MAX_PAYLOAD: usize = 6 * 1024 * 1024;
+
+/// A file that is being written takes milliseconds; one this old has no writer any more.
+const ABANDONED: Duration = Duration::from_secs(600);
+
+/// Where `lost` stops growing, in bytes.
+const MAX_LOST: u64 = 1024 * 1024;
+
+const LOCK: &str = ".lock";
+const LOST: &str = "lost";
+const REJECTED: &str = "rejected";
+
+/// The records for one server.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    dir: PathBuf,
+}
+
+/// What a hook was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub id: Uuid,
+    pub session: Option<String>,
+    pub project: Option<String>,
+    /// As it was read.
+    pub body: Vec<u8>,
+}
+
+/// The first line of a record's file; the rest is the body.
+#[derive(Deserialize, Serialize)]
+struct Head {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+/// A file of the spool, by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    place: u64,
+    id: Uuid,
+    bytes: u64,
+    checksum: u32,
+}
+
+/// Why a record can't be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    #[error("the spool is full")]
+    Full,
+    #[error("the payload has more than {MAX_PAYLOAD} bytes")]
+    TooLong,
+    #[error("failed to write the spool: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub waiting: usize,
+    pub rejected: usize,
+    pub lost: usize,
+}
+
+/// The right to send; given back when it is dropped.
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Not only by closing: a process that is being started may hold a copy of the descriptor for a moment.
+        drop(self.0.unlock());
+    }
+}
+
+impl Record {
+    #[must_use]
+    pub fn new(session: Option<String>, project: Option<String>, body: Vec<u8>) -> Self {
+        Self { id: Uuid::now_v7(), session, project, body }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let head = Head { session: self.session.clone(), project: self.project.clone() };
+        let mut bytes = serde_json::to_vec(&head).expect("texts become JSON");
+        bytes.push(b'\n');
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    fn from_bytes(id: Uuid, bytes: &[u8]) -> Option<Self> {
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
+        Some(Self { id, session: head.session, project: head.project, body: bytes[end + 1..].to_vec() })
+    }
+}
+
+impl Entry {
+    fn new(place: u64, id: Uuid, content: &[u8]) -> Self {
+        Self { place, id, bytes: content.len() as u64, checksum: crc32fast::hash(content) }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.split('.');
+        let entry = Self {
+            place: parts.next()?.parse().ok()?,
+            id: parts.next()?.parse().ok()?,
+            bytes: parts.next()?.parse().ok()?,
+            checksum: u32::from_str_radix(parts.next()?, 16).ok()?,
+        };
+        (parts.next().is_none() && entry.name() == name).then_some(entry)
+    }
+
+    fn name(&self) -> String {
+        format!("{:010}.{}.{}.{:08x}", self.place, self.id, self.bytes, self.checksum)
+    }
+}
+
+impl Spool {
+    /// The spool of what `decider` decides, below the state folder. Nothing is touched yet.
+    #[must_use]
+    pub fn new(state: &Path, decider: &str) -> Self {
+        let mut name: String = form_urlencoded::byte_serialize(decider.as_bytes()).collect();
+        // File names end at 255 bytes.
+        if name.len() > 200 {
+            name.truncate(200);
+            name.push_str(&format!("-{:08x}", crc32fast::hash(decider.as_bytes())));
+        }
+        Self { dir: state.join("spool").join(name) }
+    }
+
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Adds a record behind all that are there.
+    ///
+    /// # Errors
+    /// When there is no room, the payload is too long, or the disk does not do it.
+    pub fn add(&self, record: &Record) -> Result<(), SpoolError> {
+        if record.body.len() > MAX_PAYLOAD {
+            return Err(SpoolError::TooLong);
+        }
+        private_dir(&self.dir)?;
+        let content = record.to_bytes();
+        let waiting = self.waiting()?;
+        let rejected = entries(&self.dir.join(REJECTED))?;
+        let bytes: u64 = waiting.iter().chain(&rejected).map(|entry| entry.bytes).sum();
+        if waiting.len() + rejected.len() >= MAX_RECORDS || bytes + content.len() as u64 > MAX_BYTES {
+            return Err(SpoolError::Full);
+        }
+        let place = waiting.last().map_or(0, |last| last.place) + 1;
+        let name = Entry::new(place, record.id, &content).name();
+        let hidden = self.dir.join(format!(".{name}"));
+        let written =
+            write_private(&hidden, &content).and_then(|()| fs::rename(&hidden, self.dir.join(name)));
+        if written.is_err() {
+            drop(fs::remove_file(&hidden));
+        }
+        Ok(written?)
+    }
+
+    /// Notes that a payload could not be kept.
+    ///
+    /// # Errors
+    /// When the disk does not do it.
+    pub fn note_loss(&self, reason: &SpoolError, bytes: usize) -> io::Result<()> {
+        private_dir(&self.dir)?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.dir.join(LOST))?;
+        if file.metadata()?.len() > MAX_LOST {
+            return Ok(());
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        // One write, so that lines of several programs do not mix.
+        file.write_all(format!("{now} {bytes} bytes: {reason}\n").as_bytes())
+    }
+
+    /// What waits, in order.
+    ///
+    /// # Errors
+    /// When the folder can't be read.
+    pub fn waiting(&self) -> io::Result<Vec<Entry>> {
+        entries(&self.dir)
+    }
+
+    /// # Errors
+    /// When the folder can't be read.
+    pub fn counts(&self) -> io::Result<Counts> {
+        let lost = match fs::read(self.dir.join(LOST)) {
+            Ok(lines) => lines.iter().filter(|byte| **byte == b'\n').count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        let rejected = count(&self.dir.join(REJECTED))?;
+        Ok(Counts { waiting: self.waiting()?.len(), rejected, lost })
+    }
+
+    /// The right to send; `None` while another process has it.
+    ///
+    /// # Errors
+    /// When the lock can't be had for another reason, as where nothing was ever added.
+    pub fn lock(&self) -> io::Result<Option<Lock>> {
+        let path = self.dir.join(LOCK);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// As [`Self::lock`], waiting for another process to end.
+    ///
+    /// # Errors
+    /// When the lock can't be had for another reason than time.
+    pub fn lock_within(&self, patience: Duration) -> io::Result<Option<Lock>> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.lock()? {
+                None if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
+                got => return Ok(got),
+            }
+        }
+    }
+
+    /// A record; `None` where the file is not what was written.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn read(&self, entry: &Entry) -> io::Result<Option<Record>> {
+        let bytes = fs::read(self.dir.join(entry.name()))?;
+        let whole = Entry::new(entry.place, entry.id, &bytes) == *entry;
+        Ok(Record::from_bytes(entry.id, &bytes).filter(|_| whole))
+    }
+
+    /// Forgets a record that the server took. Only for the holder of the lock.
+    ///
+    /// # Errors
+    /// When it can't be removed.
+    pub fn remove(&self, entry: &Entry, _: &Lock) -> io::Result<()> {
+        fs::remove_file(self.dir.join(entry.name()))
+    }
+
+    /// Puts a record aside that will never be taken. Only for the holder of the lock.
+    ///
+    /// # Errors
+    /// When it can't be moved.
+    pub fn reject(&self, entry: &Entry, reason: &str, _: &Lock) -> io::Result<()> {
+        self.put_aside(&entry.name(), reason)
+    }
+
+    /// Puts aside what writers left that were killed. Only for the holder of the lock.
+    ///
+    /// # Errors
+    /// When the folder can't be read or the file can't be moved.
+    pub fn tidy(&self, _: &Lock) -> io::Result<()> {
+        for file in fs::read_dir(&self.dir)? {
+            let file = file?;
+            let name = file.file_name();
+            let Some(name) = name.to_str().filter(|name| name.starts_with('.') && *name != LOCK) else {
+                continue;
+            };
+            let age = file.metadata().and_then(|data| data.modified()).ok().and_then(|at| at.elapsed().ok());
+            if age.is_some_and(|age| age > ABANDONED) {
+                self.put_aside(name, "its writer was killed")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_aside(&self, name: &str, reason: &str) -> io::Result<()> {
+        let rejected = self.dir.join(REJECTED);
+        private_dir(&rejected)?;
+        let shown = name.trim_start_matches('.');
+        write_private(&rejected.join(format!("{shown}.why")), format!("{reason}\n").as_bytes())?;
+        fs::rename(self.dir.join(name), rejected.join(shown))
+    }
+
+    /// The spools beside this one with something in them: what decides their servers, and how much waits.
+    #[must_use]
+    pub fn others(&self) -> Vec<(String, usize)> {
+        let dirs =
+            self.dir.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten().flatten();
+        let mut others: Vec<_> = dirs
+            .filter(|dir| dir.path() != self.dir)
+            .filter_map(|dir| {
+                let waiting = entries(&dir.path()).ok()?.len();
+                let name = dir.file_name().into_string().ok()?;
+                let decider = form_urlencoded::parse(name.as_bytes()).next()?.0.into_owned();
+                (waiting > 0).then_some((decider, waiting))
+            })
+            .collect();
+        others.sort();
+        others
+    }
+}
+
+/// The records of a folder, in order; none where there is no folder.
+fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+    let files = match fs::read_dir(dir) {
+        Ok(files) => files,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut entries = Vec::new();
+    for file in files {
+        entries.extend(file?.file_name().to_str().and_then(Entry::parse));
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// How many files of a folder are no reasons.
+fn count(dir: &Path) -> io::Result<usize> {
+    match fs::read_dir(dir) {
+        Ok(files) => {
+            Ok(files.flatten().filter(|file| file.path().extension().is_none_or(|end| end != "why")).count())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// A folder that only its owner can look into.
+pub fn private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Writes a new file that only its owner can read, or writes it anew.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(content)
+}

@@ -1,0 +1,193 @@
+//! Hooks: silent, whatever happens, and nothing is lost.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, thread};
+
+use crate::bed::{Bed, DOWN, KEY, ended, payload};
+use crate::server::{Reply, Server, wait_until};
+
+#[test]
+fn a_payload_goes_to_the_server_as_it_is() {
+    let server = Server::taking();
+    let bed = Bed::new(&server.url);
+    // flags, payload, parameters, body
+    let cases: &[(&[&str], &str, &str, &str)] = &[
+        (&["--assistant"], &payload(1), "?project=prj_1", &payload(1)),
+        (
+            &["-u"],
+            r#"{"session_id":"s"}"#,
+            "?project=prj_1",
+            r#"{"hook_event_name":"PostToolUse","session_id":"s"}"#,
+        ),
+        (
+            &["-a"],
+            r#"{"session_id":"s"}"#,
+            "?project=prj_1",
+            r#"{"hook_event_name":"PreToolUse","session_id":"s"}"#,
+        ),
+        (
+            &["-a"],
+            r#"{"a":"ü"}"#,
+            "?session=default&project=prj_1",
+            r#"{"hook_event_name":"PreToolUse","a":"ü"}"#,
+        ),
+        (&["-a", "--session", "s 2"], &payload(1), "?session=s+2&project=prj_1", &payload(1)),
+        (&["-a", "--agent-id", "x", "--lines", "0"], &payload(1), "?project=prj_1", &payload(1)),
+        (&["-u"], "nonsense", "?project=prj_1", "nonsense"),
+        (&["-u"], "", "?project=prj_1", ""),
+        (&["-a"], "[1]", "?project=prj_1", "[1]"),
+        (&["-a"], "{\"a\":", "?project=prj_1", "{\"a\":"),
+        (&["-a"], "\u{0}\u{1}\n\n", "?project=prj_1", "\u{0}\u{1}\n\n"),
+    ];
+    let mut ids = BTreeSet::new();
+    for (count, (flags, given, query, body)) in cases.iter().enumerate() {
+        bed.give(&[&["log"], *flags].concat(), given).silent();
+        let request = server.wait_for(count + 1).pop().unwrap();
+        assert_eq!((request.method.as_str(), &request.target), ("POST", &format!("/context/hooks{query}")));
+        assert_eq!(request.text(), *body);
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        ids.insert(request.header("idempotency-key").unwrap().to_owned());
+    }
+    assert_eq!(ids.len(), cases.len());
+    wait_until(|| bed.spooled().is_empty());
+}
+
+#[test]
+fn bytes_that_are_no_text_arrive_too() {
+    let server = Server::taking();
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    Bed::new(&server.url).give(&["log", "-a"], &bytes).silent();
+    assert_eq!(server.wait_for(1)[0].body, bytes);
+}
+
+#[test]
+fn whatever_the_server_does_a_hook_is_silent_and_keeps_its_payload() {
+    let replies = [401, 403, 404, 409, 429, 500, 503, 302].map(|status| Reply::status(status, "no"));
+    for reply in [&replies[..], &[Reply::Close]].concat() {
+        let says = reply.clone();
+        let server = Server::start(move |_| says.clone());
+        let bed = Bed::new(&server.url);
+        bed.give(&["log", "-a"], payload(1)).silent();
+        drop(server);
+        assert_eq!(bed.spooled().len(), 1, "{reply:?}");
+
+        let up = Server::taking();
+        bed.configure(&up.url);
+        bed.run(&["log", "--flush"]).printed("sent 1, waiting 0\n");
+        assert_eq!(up.bodies(), [payload(1)]);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_gets_its_time_in_the_background() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::Silence,
+        _ => Reply::ok(""),
+    });
+    let bed = Bed::new(&server.url);
+    bed.give(&["log", "-a"], payload(1)).silent();
+    let requests = server.wait_for(2);
+    assert_eq!(requests[0], requests[1]);
+    wait_until(|| bed.spooled().is_empty());
+}
+
+#[test]
+fn a_configuration_that_is_broken_keeps_the_payload_until_it_is_whole() {
+    for broken in
+        ["url = ", "url = 7", "uri = \"http://127.0.0.1:1\"", "url = \"ftp://x\"", "api_key = \"a b\""]
+    {
+        let bed = Bed::bare();
+        bed.write(".config/lamplighter/config.toml", broken);
+        bed.give(&["log", "-a"], payload(1)).silent();
+        assert_eq!(bed.spooled().len(), 1, "{broken}");
+
+        let server = Server::taking();
+        bed.configure(&server.url);
+        bed.give(&["log", "-a"], payload(2)).silent();
+        let targets: Vec<_> = server.wait_for(2).into_iter().map(|request| request.target).collect();
+        assert_eq!(targets, ["/context/hooks?project=prj_1"; 2]);
+        assert_eq!(server.bodies(), [payload(1), payload(2)]);
+    }
+}
+
+#[test]
+fn where_nothing_can_be_kept_the_payload_is_sent_at_once() {
+    let server = Server::taking();
+    let bed = Bed::new(&server.url);
+    bed.write("file", "");
+    let state = bed.path("file").join("state");
+    let bed = bed.with("LAMPLIGHTER_STATE", state.to_str().unwrap());
+    bed.give(&["log", "-a"], payload(1)).silent();
+    assert_eq!(server.bodies(), [payload(1)]);
+
+    let mut homeless = bed.command(&["log", "-a"]);
+    homeless
+        .env_clear()
+        .env("LAMPLIGHTER_URL", &server.url)
+        .stdin(fs::File::open(bed.write("in", payload(2))).unwrap());
+    let output = homeless.output().unwrap();
+    assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(0), vec![], vec![]));
+    assert_eq!(server.bodies(), [payload(1), payload(2)]);
+
+    // And where that fails too, it is still silent.
+    bed.configure(DOWN);
+    bed.give(&["log", "-a"], payload(3)).silent();
+}
+
+#[test]
+fn twenty_hooks_at_once_deliver_twenty_payloads_once_each() {
+    let server = Server::taking();
+    let bed = Bed::new(&server.url);
+    let children: Vec<_> = (0..20).map(|n| bed.start(&["log", "-u"], payload(n))).collect();
+    for child in children {
+        ended(child).silent();
+    }
+    wait_until(|| bed.spooled().is_empty());
+    let sent = |field: fn(&crate::server::Request) -> String| {
+        server.requests().iter().map(field).collect::<BTreeSet<_>>()
+    };
+    let ids = sent(|request| request.header("idempotency-key").unwrap().to_owned());
+    assert_eq!(ids.len(), 20);
+    assert_eq!(sent(|request| request.text().to_owned()), (0..20).map(payload).collect());
+    // A slow machine may send one again under its id, after it was not answered in time.
+    assert!(server.requests().len() >= 20);
+}
+
+#[test]
+fn hooks_that_write_while_others_send_lose_nothing() {
+    let server = Server::taking();
+    let bed = Bed::new(&server.url);
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let bed = &bed;
+            scope.spawn(move || {
+                for n in 0..10 {
+                    bed.give(&["log", "-a"], payload(writer * 10 + n)).silent();
+                }
+            });
+        }
+    });
+    wait_until(|| bed.spooled().is_empty());
+    let bodies = server.bodies();
+    for writer in 0..4 {
+        // Of one writer each comes after the one before.
+        let places: Vec<_> = (0..10)
+            .map(|n| bodies.iter().position(|body| *body == payload(writer * 10 + n)).unwrap())
+            .collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_the_owners_alone() {
+    let bed = Bed::new(DOWN);
+    bed.give(&["log", "-a"], payload(1)).silent();
+    let file = bed.spooled().pop().unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&file), 0o600);
+    assert_eq!(mode(file.parent().unwrap()), 0o700);
+}

@@ -1,0 +1,13 @@
+//! The program itself, against a server that is strict about what it is sent.
+
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+
+mod bed;
+mod documents;
+mod exports;
+mod flags;
+mod hooks;
+mod server;
+mod settings;
+mod spool;
+mod templates;

@@ -1,0 +1,214 @@
+//! Where settings come from, who may have the key, and what is said about it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::bed::{Bed, DOWN, KEY};
+use crate::server::{Reply, Server};
+
+/// What the server sees: the project's path and the key.
+fn seen(bed: &Bed, server: &Server) -> (String, Option<String>) {
+    let output = bed.run(&["context", "show"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let request = server.requests().pop().unwrap();
+    (request.target.clone(), request.header("authorization").map(str::to_owned))
+}
+
+type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str, bool);
+
+#[test]
+fn the_environment_goes_before_the_project_and_that_before_the_user() {
+    let server = Server::start(|_| Reply::ok(""));
+    let url = |text: &str| text.replace("UP", &server.url).replace("KEY", KEY);
+    // environment, project's file, user's file, project, whether the key is sent
+    let cases: &[Case] = &[
+        (&[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "e")], "", "", "e", false),
+        (
+            &[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "e"), ("LAMPLIGHTER_API_KEY", "KEY")],
+            "",
+            "",
+            "e",
+            true,
+        ),
+        (
+            &[("LAMPLIGHTER_URL", "UP/"), ("LAMPLIGHTER_PROJECT", "")],
+            "project = 'p'",
+            "project = 'u'",
+            "p",
+            false,
+        ),
+        (&[], "url = 'UP'\nproject = 'p'", "url = 'http://127.0.0.1:1'\nproject = 'u'", "p", false),
+        (&[], "project = 'p'", "url = 'UP'\nproject = 'u'\napi_key = 'KEY'", "p", true),
+        (&[], "", "url = 'UP'\nproject = 'u'\napi_key = ' KEY '", "u", true),
+        (
+            &[("LAMPLIGHTER_PROJECT", "e")],
+            "url = 'UP'\nproject = 'p'\napi_key = 'KEY'",
+            "project = 'u'",
+            "e",
+            true,
+        ),
+        // A key stays with the server that it was given for.
+        (
+            &[("LAMPLIGHTER_URL", "UP")],
+            "project = 'p'",
+            "url = 'http://127.0.0.1:1'\napi_key = 'KEY'",
+            "p",
+            false,
+        ),
+        (&[], "url = 'UP'\nproject = 'p'", "url = 'http://127.0.0.1:1'\napi_key = 'KEY'", "p", false),
+        (&[], "url = 'UP'\nproject = 'p'", "url = 'UP'\napi_key = 'KEY'", "p", true),
+        // This machine is nobody else's.
+        (&[("LAMPLIGHTER_API_KEY", "KEY")], "url = 'UP'\nproject = 'p'", "", "p", true),
+        (&[("LAMPLIGHTER_URL", "UP")], "project = 'p'", "api_key = 'KEY'", "p", true),
+    ];
+    for (variables, project_file, user_file, project, with_key) in cases {
+        let mut bed = Bed::bare();
+        for (path, text) in
+            [("project/lamplighter.toml", project_file), (".config/lamplighter/config.toml", user_file)]
+        {
+            if !text.is_empty() {
+                bed.private(path, &url(text));
+            }
+        }
+        for (name, value) in *variables {
+            bed = bed.with(name, &url(value));
+        }
+        let expected = (format!("/projects/{project}/context.md"), with_key.then(|| format!("Bearer {KEY}")));
+        assert_eq!(seen(&bed, &server), expected, "{variables:?} {project_file:?} {user_file:?}");
+    }
+}
+
+#[test]
+fn a_server_that_only_a_checkout_names_gets_no_key_from_elsewhere() {
+    for (variable, user_file) in [
+        (KEY, String::new()),
+        ("", format!("api_key = '{KEY}'")),
+        ("", format!("url = 'https://a.example'\napi_key = '{KEY}'")),
+    ] {
+        let bed = Bed::bare().with("LAMPLIGHTER_API_KEY", variable);
+        bed.write("project/lamplighter.toml", "url = 'http://nowhere.invalid'\nproject = 'p'");
+        bed.private(".config/lamplighter/config.toml", &user_file);
+        bed.run(&["context", "show"])
+            .failed("is not sent to http://nowhere.invalid, because it was not given for that server");
+    }
+}
+
+#[test]
+fn the_projects_file_is_looked_for_as_far_as_the_project_reaches() {
+    let server = Server::start(|_| Reply::ok(""));
+    let file = format!("url = '{}'\nproject = 'p'", server.url);
+    let bed = Bed::bare();
+    let found = |bed: &Bed| {
+        let mut command = bed.command(&["context", "show"]);
+        command.current_dir(bed.path("project/deep/down")).output().unwrap().status.success()
+    };
+    fs::create_dir_all(bed.path("project/deep/down")).unwrap();
+    assert!(!found(&bed));
+    let at_home = bed.write("lamplighter.toml", &file);
+    assert!(found(&bed));
+    fs::create_dir(bed.path("project/.git")).unwrap();
+    assert!(!found(&bed), "it lies outside of the repository");
+    fs::rename(at_home, bed.path("project/lamplighter.toml")).unwrap();
+    assert!(found(&bed));
+    fs::remove_dir(bed.path("project/.git")).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let bed = bed.with("HOME", elsewhere.path().to_str().unwrap());
+    assert!(!found(&bed), "it lies in nobody's home");
+}
+
+#[test]
+fn a_keys_file_is_read_from_where_it_may_lie() {
+    let server = Server::start(|_| Reply::ok(""));
+    let bed = Bed::bare();
+    bed.private("project/keys/key", &format!("{KEY}\n"));
+    bed.private("key", KEY);
+    std::os::unix::fs::symlink(bed.path("key"), bed.path("project/link")).unwrap();
+    let key = Some(format!("Bearer {KEY}"));
+    for named in ["keys/key", "./keys/../keys/key"] {
+        bed.write(
+            "project/lamplighter.toml",
+            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+        );
+        assert_eq!(seen(&bed, &server).1, key);
+    }
+    for named in ["../key", "~/key", "link", bed.path("key").to_str().unwrap()] {
+        bed.write(
+            "project/lamplighter.toml",
+            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+        );
+        bed.run(&["context", "show"]).failed("the file of a project's key must lie in the project's folder");
+    }
+    fs::remove_file(bed.path("project/lamplighter.toml")).unwrap();
+    for named in ["../../key", "~/key", bed.path("key").to_str().unwrap()] {
+        bed.write(
+            ".config/lamplighter/config.toml",
+            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+        );
+        assert_eq!(seen(&bed, &server).1, key, "{named}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
+    for (text, error) in [
+        (format!("url = 'http://x'\napi_key = {KEY}"), "config.toml at line 2: "),
+        (format!("api_key = ['{KEY}']"), "config.toml at line 1: invalid type: sequence, expected a string"),
+        (format!("key = '{KEY}'"), "unknown field `key`"),
+        (format!("api_key = \"{KEY}\\u0000\""), "it is empty or has characters that no key has"),
+        (format!("api_key = '{KEY} x'"), "it is empty or has characters that no key has"),
+        ("api_key = ''".to_owned(), "it is empty or has characters that no key has"),
+        (format!("api_key = '{KEY}'\napi_key_file = 'x'"), "has both api_key and api_key_file"),
+        ("api_key_file = 'missing'".to_owned(), "failed to read missing: No such file"),
+        ("url = 'example.com'".to_owned(), "it must begin with http:// or https://"),
+        (format!("url = 'https://me:{KEY}@example.com'"), "it may have no user name or password"),
+    ] {
+        let bed = Bed::bare();
+        bed.private(".config/lamplighter/config.toml", &text);
+        for args in [&["context", "show"][..], &["log", "-r", "--agent-id", "ab"]] {
+            bed.run(args).failed(error);
+        }
+    }
+    let bed = Bed::bare().with("LAMPLIGHTER_URL", "example.com");
+    bed.run(&["context", "show"])
+        .failed("failed to read the server's address from LAMPLIGHTER_URL: it must begin with");
+    let bed = Bed::bare().with("LAMPLIGHTER_API_KEY", "sekret sekret");
+    bed.run(&["context", "show"]).failed("failed to read the API key from LAMPLIGHTER_API_KEY: it is empty");
+    Bed::bare().run(&["context", "show"]).failed("which project? Give --project, set LAMPLIGHTER_PROJECT");
+}
+
+#[test]
+fn a_key_that_others_can_read_is_warned_of_but_not_in_a_hook() {
+    let server = Server::start(|_| Reply::ok(""));
+    for (inline, mode, warns) in [
+        (true, 0o600, false),
+        (true, 0o400, false),
+        (true, 0o640, true),
+        (true, 0o604, true),
+        (false, 0o600, false),
+        (false, 0o644, true),
+    ] {
+        let bed = Bed::bare();
+        let key_file = bed.private("key", KEY);
+        let key = if inline { format!("api_key = '{KEY}'") } else { "api_key_file = '~/key'".to_owned() };
+        let file = bed.private(
+            ".config/lamplighter/config.toml",
+            &format!("url = '{}'\nproject = 'p'\n{key}", server.url),
+        );
+        let holder = if inline { file } else { key_file };
+        fs::set_permissions(&holder, fs::Permissions::from_mode(mode)).unwrap();
+        let holder = holder.display();
+        let warning = format!(
+            "lamplighter: warning: {holder} holds an API key and is open to others ({mode:04o}); run `chmod 600 {holder}`\n"
+        );
+        assert_eq!(bed.run(&["context", "show"]).err, if warns { warning } else { String::new() });
+        bed.give(&["log", "-a"], "{}").silent();
+    }
+}
+
+#[test]
+fn a_key_that_travels_in_the_clear_is_warned_of() {
+    let bed = Bed::bare().with("LAMPLIGHTER_URL", "http://nowhere.invalid").with("LAMPLIGHTER_API_KEY", KEY);
+    bed.run(&["context", "show", "--project", "p"])
+        .failed("the API key goes to http://nowhere.invalid in the clear; use https");
+    Bed::new(DOWN).run(&["context", "show"]).failed("failed to reach http://127.0.0.1:1");
+}

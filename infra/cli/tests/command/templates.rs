@@ -1,0 +1,131 @@
+//! Agent templates get their section, and keep all else.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use crate::bed::{Bed, Output};
+
+const TYPES: [(&str, &str); 13] = [
+    ("the-architect", "`arch-{project-component}`, for example `arch-auth`, `arch-db` or `arch-api`"),
+    ("the-developer", "`dev-{feature-area}`, for example `dev-auth`, `dev-frontend` or `dev-backend`"),
+    ("the-tester", "`test-{test-type}`, for example `test-unit`, `test-integration` or `test-e2e`"),
+    (
+        "the-devops-engineer",
+        "`devops-{infrastructure-component}`, for example `devops-ci`, `devops-deploy` or `devops-monitor`",
+    ),
+    ("the-security-engineer", "`sec-{security-domain}`, for example `sec-auth`, `sec-crypto` or `sec-audit`"),
+    ("the-product-manager", "`pm-{product-area}`, for example `pm-roadmap`, `pm-features` or `pm-metrics`"),
+    ("the-technical-writer", "`doc-{documentation-type}`, for example `doc-api`, `doc-user` or `doc-arch`"),
+    (
+        "the-data-engineer",
+        "`data-{data-component}`, for example `data-pipeline`, `data-warehouse` or `data-analytics`",
+    ),
+    (
+        "the-site-reliability-engineer",
+        "`sre-{reliability-area}`, for example `sre-monitoring`, `sre-alerting` or `sre-incident`",
+    ),
+    (
+        "the-business-analyst",
+        "`ba-{business-domain}`, for example `ba-requirements`, `ba-process` or `ba-analysis`",
+    ),
+    (
+        "the-project-manager",
+        "`proj-{project-phase}`, for example `proj-planning`, `proj-execution` or `proj-delivery`",
+    ),
+    (
+        "the-prompt-engineer",
+        "`prompt-{prompt-domain}`, for example `prompt-validation`, `prompt-optimization` or `prompt-testing`",
+    ),
+    (
+        "the-chief",
+        "`chief-{decision-area}`, for example `chief-strategy`, `chief-architecture` or `chief-oversight`",
+    ),
+];
+
+fn template(name: &str) -> String {
+    format!("---\nname: {name}\ndescription: Works\n---\n\nYou are {name}.\n\n## Rules\n\n- None\n")
+}
+
+#[test]
+fn every_type_gets_its_pattern_and_a_second_run_changes_not_one_byte() {
+    let bed = Bed::bare();
+    for (name, _) in TYPES {
+        bed.write(&format!("project/agents/{name}.md"), template(name));
+    }
+    let Output { code, out, err } = bed.run(&["context", "init", "agents"]);
+    assert_eq!((code, out.matches(": written\n").count(), err.as_str()), (0, 13, ""));
+    let state = || {
+        TYPES.map(|(name, _)| {
+            let path = bed.path(&format!("project/agents/{name}.md"));
+            let metadata = fs::metadata(&path).unwrap();
+            (fs::read_to_string(path).unwrap(), metadata.ino(), metadata.modified().unwrap())
+        })
+    };
+    let after = state();
+    for ((name, pattern), (text, ..)) in TYPES.iter().zip(&after) {
+        assert!(text.replace('\n', " ").contains(pattern), "{name}: {text}");
+        assert!(text.contains(
+            "lamplighter log --read --agent-id \"{AGENT_ID}\" --lines 20 --format text 2>/dev/null"
+        ));
+        let (begin, end) = ("\n<!-- lamplighter:context:begin -->", "<!-- lamplighter:context:end -->\n");
+        let (head, rest) = text.split_once(begin).unwrap();
+        let (_, tail) = rest.split_once(end).unwrap();
+        assert_eq!(format!("{head}{tail}"), template(name));
+    }
+    let Output { code, out, .. } = bed.run(&["context", "init", "agents"]);
+    assert_eq!((code, out.matches(": unchanged\n").count()), (0, 13));
+    assert_eq!(state(), after);
+}
+
+#[test]
+fn an_old_section_becomes_the_new_one_and_hand_written_text_stays() {
+    let bed = Bed::bare();
+    let windows = bed.write("project/agents/a.md", template("the-tester").replace('\n', "\r\n"));
+    bed.run(&["context", "init", "agents"]).printed("agents/a.md: written\n");
+    let fresh = fs::read_to_string(&windows).unwrap();
+    assert_eq!(fresh.matches('\n').count(), fresh.matches("\r\n").count());
+    let old = fresh.replace("## Context Discovery", "## Context (old)").replace("- None", "- One, by hand");
+    fs::write(&windows, &old).unwrap();
+    bed.run(&["context", "init", "agents"]).printed("agents/a.md: written\n");
+    assert_eq!(fs::read_to_string(&windows).unwrap(), fresh.replace("- None", "- One, by hand"));
+}
+
+#[test]
+fn what_is_no_template_or_not_safe_to_change_is_left() {
+    let bed = Bed::bare();
+    let readme = bed.write("project/agents/README.md", "# Agents\n");
+    let damaged =
+        bed.write("project/agents/damaged.md", "---\n---\n<!-- lamplighter:context:begin -->\nmine\n");
+    let latin = bed.write("project/agents/latin.md", b"---\nname: x\n---\ngr\xfc\xdfe\n");
+    let notes = bed.write("project/agents/notes.txt", template("x"));
+    let hidden = bed.write("project/agents/.git/x.md", template("x"));
+    let good = bed.write("project/agents/team/good.MD", template("the-chief"));
+    fs::set_permissions(&good, fs::Permissions::from_mode(0o664)).unwrap();
+    let outside = bed.write("outside.md", template("the-developer"));
+    symlink(&outside, bed.path("project/agents/link.md")).unwrap();
+    let left = [readme, damaged, latin, notes, hidden];
+    let before = left.clone().map(|path| fs::read(path).unwrap());
+
+    let Output { code, out, err } = bed.run(&["context", "init", "agents"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        out,
+        "agents/damaged.md: left as it is: its lamplighter:context marks are not one pair\n\
+         agents/latin.md: left as it is: stream did not contain valid UTF-8\n\
+         agents/link.md: written\n\
+         agents/team/good.MD: written\n"
+    );
+    assert!(err.contains("2 of 4 templates were left as they are"), "{err}");
+    assert_eq!(left.map(|path| fs::read(path).unwrap()), before);
+    assert_eq!(fs::metadata(&good).unwrap().permissions().mode() & 0o777, 0o664);
+    assert!(fs::symlink_metadata(bed.path("project/agents/link.md")).unwrap().is_symlink());
+    assert!(fs::read_to_string(outside).unwrap().contains("`dev-{feature-area}`"));
+}
+
+#[test]
+fn a_folder_without_templates_is_said_to_be_one() {
+    let bed = Bed::bare();
+    bed.write("project/agents/README.md", "# Agents\n");
+    bed.run(&["context", "init", "agents"]).failed("there is no agent template in agents");
+    bed.run(&["context", "init", "missing"]).failed("failed to read missing: No such file or directory");
+}
