@@ -23,7 +23,7 @@ fn main() {
     let home = tempfile::tempdir().expect("a folder is made");
     let bench = Bench { program, home: home.path().to_owned(), runs };
     let (up, busy) = server();
-    bench.measure("does nothing (--version)", &["--version"], "", &up, &busy);
+    bench.measure("starts, and does nothing", &["--version"], "", &up, &busy);
     bench.measure("server up", &["log", "-a"], PAYLOAD, &up, &busy);
     let long = PAYLOAD.replace("Look", &"Look around. ".repeat(8_000));
     bench.measure("server up, 100 kB", &["log", "-u"], &long, &up, &busy);

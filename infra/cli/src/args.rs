@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
+use crate::project::{NoProjectId, ProjectId};
+
 /// How many entries `log --read` gives unless it is told.
 const DEFAULT_LINES: u32 = 50;
 
@@ -84,7 +86,7 @@ impl Format {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// The configured one, where there is none.
-    pub project: Option<String>,
+    pub project: Option<ProjectId>,
     /// The project's default one, where there is none.
     pub workflow: Option<String>,
 }
@@ -108,6 +110,8 @@ pub enum UsageError {
     NoContextCommand,
     #[error("`context {0}` needs a folder")]
     NoFolder(&'static str),
+    #[error("{0}")]
+    Project(#[from] NoProjectId),
     #[error("{0}")]
     Syntax(#[from] lexopt::Error),
 }
@@ -212,7 +216,7 @@ fn document(parser: &mut lexopt::Parser, edits: bool) -> Result<(Document, Optio
     let (mut document, mut from) = (Document::default(), None);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("project") => document.project = Some(parser.value()?.string()?),
+            Long("project") => document.project = Some(parser.value()?.string()?.parse()?),
             Long("workflow") => document.workflow = Some(parser.value()?.string()?),
             Long("from") if edits => from = Some(PathBuf::from(parser.value()?)),
             other => return Err(other.unexpected().into()),

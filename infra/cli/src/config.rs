@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `LAMPLIGHTER_URL` | `url` | the server | `http://127.0.0.1:9000` |
 //! | `LAMPLIGHTER_API_KEY` | `api_key`, or `api_key_file`: where it lies | the key | none |
-//! | `LAMPLIGHTER_PROJECT` | `project` | the project's id | none |
+//! | `LAMPLIGHTER_PROJECT` | `project` | the project's id | the default project |
 //! | `LAMPLIGHTER_STATE` | | the folder of the spool | `~/.local/state/lamplighter` |
 //!
 //! The environment goes before the project's file (`lamplighter.toml` in the current folder or one above it, as far as
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::project::{NoProjectId, ProjectId};
 use crate::url::{Url, UrlError};
 
 const PROJECT_FILE: &str = "lamplighter.toml";
@@ -32,7 +33,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:9000";
 pub struct Settings {
     pub url: Url,
     pub key: Option<ApiKey>,
-    pub project: Option<String>,
+    pub project: Option<ProjectId>,
     /// What a person should know about the configuration, though it works.
     pub warnings: Vec<String>,
 }
@@ -65,6 +66,8 @@ pub enum ConfigError {
     Syntax { path: PathBuf, line: usize, message: String },
     #[error("failed to read the server's address from {origin}: {source}")]
     Url { origin: String, source: UrlError },
+    #[error("failed to read the project from {origin}: {source}")]
+    Project { origin: String, source: NoProjectId },
     #[error("failed to read the API key from {0}: it is empty or has characters that no key has")]
     Key(String),
     #[error("{} has both api_key and api_key_file; one is enough", .0.display())]
@@ -88,7 +91,7 @@ struct Source {
     name: String,
     url: Option<Url>,
     key: Option<ApiKey>,
-    project: Option<String>,
+    project: Option<ProjectId>,
     /// It comes with a checkout.
     foreign: bool,
 }
@@ -195,7 +198,7 @@ fn environment() -> Result<Source, ConfigError> {
         name: "LAMPLIGHTER_API_KEY".to_owned(),
         url: url.transpose().map_err(|source| ConfigError::Url { origin, source })?,
         key: key.transpose()?,
-        project: variable("LAMPLIGHTER_PROJECT"),
+        project: project(variable("LAMPLIGHTER_PROJECT"), || "LAMPLIGHTER_PROJECT".to_owned())?,
         foreign: false,
     })
 }
@@ -231,7 +234,8 @@ fn read_file(path: &Path, foreign: bool, warnings: &mut Vec<String>) -> Result<S
     };
     let url = file.url.map(|url| url.parse()).transpose();
     let url = url.map_err(|source| ConfigError::Url { origin: path.display().to_string(), source })?;
-    Ok(Source { name: path.display().to_string(), url, key, project: file.project, foreign })
+    let project = project(file.project, || path.display().to_string())?;
+    Ok(Source { name: path.display().to_string(), url, key, project, foreign })
 }
 
 /// A path as a configuration file means it: from its own folder, or from the home folder behind `~/`.
@@ -246,6 +250,11 @@ fn api_key(text: &str, origin: impl Fn() -> String) -> Result<ApiKey, ConfigErro
     let key = text.trim();
     let fits = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
     if fits { Ok(ApiKey(key.to_owned())) } else { Err(ConfigError::Key(origin())) }
+}
+
+fn project(text: Option<String>, origin: impl Fn() -> String) -> Result<Option<ProjectId>, ConfigError> {
+    let id = text.map(|text| text.parse()).transpose();
+    id.map_err(|source| ConfigError::Project { origin: origin(), source })
 }
 
 /// A warning where others than the owner may read or write the file.

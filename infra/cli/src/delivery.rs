@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::project::ProjectId;
 use crate::server::{Server, ServerError};
 use crate::spool::{Lock, Spool};
 
@@ -47,7 +48,12 @@ pub enum End {
 ///
 /// # Errors
 /// When the spool can't be read or changed.
-pub fn drain(spool: &Spool, server: &Server, project: Option<&str>, limit: Limit) -> io::Result<Report> {
+pub fn drain(
+    spool: &Spool,
+    server: &Server,
+    project: Option<&ProjectId>,
+    limit: Limit,
+) -> io::Result<Report> {
     let mut report = Report { sent: 0, rejected: 0, end: End::Empty };
     loop {
         let Some(lock) = spool.lock_within(limit.lock)? else {
@@ -70,7 +76,7 @@ pub fn drain(spool: &Spool, server: &Server, project: Option<&str>, limit: Limit
 fn pass(
     spool: &Spool,
     server: &Server,
-    project: Option<&str>,
+    project: Option<&ProjectId>,
     limit: Limit,
     lock: &Lock,
     report: &mut Report,

@@ -15,6 +15,7 @@ mod context;
 mod delivery;
 mod log;
 mod output;
+mod project;
 mod server;
 mod spool;
 mod url;
@@ -37,7 +38,7 @@ lamplighter: agent logs and context documents from a shell
 
   lamplighter context show                  print the context document
   lamplighter context edit                  change it in $VISUAL or $EDITOR
-      --project ID, --workflow NAME         which document [LAMPLIGHTER_PROJECT, the default one]
+      --project ID, --workflow NAME         which document [the configured project, the default one]
       --from FILE                           edit: begin with this text
   lamplighter context export DIR            write all agent logs into a folder
       --force                               also over files that hold other lines
@@ -62,7 +63,7 @@ pub(crate) enum Failure {
 
 fn with_cause(error: &config::ConfigError) -> String {
     match std::error::Error::source(error) {
-        Some(cause) if !matches!(error, config::ConfigError::Url { .. }) => format!("{error}: {cause}"),
+        Some(cause) if matches!(error, config::ConfigError::Unreadable { .. }) => format!("{error}: {cause}"),
         _ => error.to_string(),
     }
 }

@@ -8,6 +8,7 @@ use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body};
 
 use crate::config::{ApiKey, Settings};
+use crate::project::ProjectId;
 use crate::spool::Record;
 use crate::url::Url;
 
@@ -106,8 +107,8 @@ impl Server {
     ///
     /// # Errors
     /// See [`ServerError`].
-    pub fn deliver(&self, record: &Record, project: Option<&str>) -> Result<(), ServerError> {
-        let project = record.project.as_deref().or(project);
+    pub fn deliver(&self, record: &Record, project: Option<&ProjectId>) -> Result<(), ServerError> {
+        let project = record.project.as_deref().or(project.map(ProjectId::as_str));
         let url =
             self.url.at("/context/hooks", &[("session", record.session.as_deref()), ("project", project)]);
         let request = self

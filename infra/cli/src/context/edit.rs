@@ -23,7 +23,7 @@ use crate::spool::{private_dir, write_private};
 pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);
-    let path = super::path(document, &settings)?;
+    let path = super::path(document, &settings);
     let query = [("workflow", document.workflow.as_deref())];
     let server = Server::new(&settings, Patience::PERSON);
     let read = server.get(&path, &query)?;

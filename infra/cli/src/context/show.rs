@@ -13,7 +13,7 @@ use crate::server::{Patience, Server};
 pub fn run(document: &Document) -> Result<(), Failure> {
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);
-    let path = super::path(document, &settings)?;
+    let path = super::path(document, &settings);
     let server = Server::new(&settings, Patience::PERSON);
     let answer = server.get(&path, &[("workflow", document.workflow.as_deref())])?;
     Ok(output::print(answer.body)?)

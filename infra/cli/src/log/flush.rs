@@ -33,7 +33,7 @@ pub fn run() -> Result<(), Failure> {
     private_dir(spool.dir())?;
     let server = Server::new(&settings, Patience::PERSON);
     let limit = Limit { lock: LOCK, ..Limit::NONE };
-    let report = delivery::drain(&spool, &server, settings.project.as_deref(), limit)?;
+    let report = delivery::drain(&spool, &server, settings.project.as_ref(), limit)?;
     let counts = spool.counts()?;
     output::print(format!("sent {}, waiting {}\n", report.sent, counts.waiting))?;
     output::warn(&remarks(&spool, counts));
@@ -58,7 +58,7 @@ pub fn background() -> Result<(), Failure> {
     let server = Server::new(&settings, Patience::PERSON);
     for pause in PAUSES {
         thread::sleep(pause);
-        let report = delivery::drain(&spool, &server, settings.project.as_deref(), Limit::NONE)?;
+        let report = delivery::drain(&spool, &server, settings.project.as_ref(), Limit::NONE)?;
         let again = match report.end {
             End::Empty | End::Busy | End::Limit => false,
             End::Failed(error) => error.status().is_none_or(|status| matches!(status, 409 | 429 | 500..)),
@@ -78,7 +78,7 @@ pub fn before_reading(places: &Places, settings: &Settings, server: &Server) -> 
         let limit =
             Limit { until: Some(Instant::now() + BEFORE_READING), lock: BEFORE_READING, records: usize::MAX };
         // What fails here fails for the reader too, who will be told.
-        drop(delivery::drain(&spool, server, settings.project.as_deref(), limit));
+        drop(delivery::drain(&spool, server, settings.project.as_ref(), limit));
     }
     spool.counts().map(|counts| remarks(&spool, counts)).unwrap_or_default()
 }

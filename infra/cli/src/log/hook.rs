@@ -49,7 +49,7 @@ pub fn run(hook: Hook) -> Result<(), HookError> {
     let session = hook.session.or_else(|| (!has_session).then(|| SESSION.to_owned()));
     let places = Places::look();
     let settings = places.read().ok();
-    let project = settings.as_ref().and_then(|settings| settings.project.clone());
+    let project = settings.as_ref().and_then(|settings| settings.project.as_ref()).map(ToString::to_string);
     let record = Record::new(session, project, body);
     let Some(state) = config::state_dir() else { return directly(settings.as_ref(), &record) };
     let spool = Spool::new(&state, &places.decider());
@@ -85,7 +85,7 @@ fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
     if settings.url.is_near() {
         let limit = Limit { records: RECORDS, until: Some(Instant::now() + BUDGET), lock: Duration::ZERO };
         let server = Server::new(settings, PATIENCE);
-        let report = delivery::drain(spool, &server, settings.project.as_deref(), limit)?;
+        let report = delivery::drain(spool, &server, settings.project.as_ref(), limit)?;
         if !matches!(report.end, End::Limit | End::Failed(ServerError::Slow { .. })) {
             return Ok(());
         }

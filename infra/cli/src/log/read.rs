@@ -5,6 +5,7 @@ use crate::args::Read;
 use crate::config::Places;
 use crate::log::flush;
 use crate::output;
+use crate::project::ProjectId;
 use crate::server::{Patience, Server};
 use crate::url::segment;
 
@@ -23,6 +24,7 @@ pub fn run(read: &Read) -> Result<(), Failure> {
         &[
             ("lines", Some(&read.lines.to_string())),
             ("session", read.session.as_deref()),
+            ("project", settings.project.as_ref().map(ProjectId::as_str)),
             ("format", Some(read.format.name())),
             ("include_metadata", read.include_metadata.then_some("true")),
         ],

@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// Appears in no output, ever.
 pub const KEY: &str = "lk_sekret-0123456789";
 
+/// The project that a bed is configured for.
+pub const PROJECT: &str = "prj_11111111111111111111111111111111";
+
 /// Nobody listens there.
 pub const DOWN: &str = "http://127.0.0.1:1";
 
@@ -72,7 +75,7 @@ impl Bed {
     pub fn configure(&self, url: &str) {
         self.private(
             ".config/lamplighter/config.toml",
-            &format!("url = \"{url}\"\napi_key = \"{KEY}\"\nproject = \"prj_1\"\n"),
+            &format!("url = \"{url}\"\napi_key = \"{KEY}\"\nproject = \"{PROJECT}\"\n"),
         );
     }
 

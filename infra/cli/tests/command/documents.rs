@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crate::bed::{Bed, Output, files};
+use crate::bed::{Bed, Output, PROJECT, files};
 use crate::server::{Reply, Request, Server};
 
 /// A document on a server, with its version.
@@ -61,12 +61,12 @@ fn a_document_is_shown_as_it_is() {
     let server = Document::new("# Context: ü\n\n- a").serve();
     let bed = Bed::new(&server.url);
     for (args, target) in [
-        (&[][..], "/projects/prj_1/context.md"),
-        (&["--workflow", "big one"], "/projects/prj_1/context.md?workflow=big+one"),
-        (&["--project", "a/b"], "/projects/a%2Fb/context.md"),
+        (&[][..], "/projects/PROJECT/context.md"),
+        (&["--workflow", "big one"], "/projects/PROJECT/context.md?workflow=big+one"),
+        (&["--project", "default"], "/projects/default/context.md"),
     ] {
         bed.run(&[&["context", "show"], args].concat()).printed("# Context: ü\n\n- a");
-        assert_eq!(server.requests().pop().unwrap().target, target);
+        assert_eq!(server.requests().pop().unwrap().target, target.replace("PROJECT", PROJECT));
     }
 }
 
@@ -81,7 +81,10 @@ fn an_edit_is_written_over_the_version_that_was_read() {
     bed.run(&["context", "edit", "--workflow", "w"]).printed("saved\n");
     assert_eq!(document.text(), "two\n");
     let put = server.requests().pop().unwrap();
-    assert_eq!((put.method.as_str(), put.target.as_str()), ("PUT", "/projects/prj_1/context.md?workflow=w"));
+    assert_eq!(
+        (put.method.as_str(), put.target.as_str()),
+        ("PUT", format!("/projects/{PROJECT}/context.md?workflow=w").as_str())
+    );
     assert_eq!((put.header("if-match"), put.header("content-type")), (Some("\"1\""), Some("text/markdown")));
     assert_eq!(drafts(&bed), Vec::<PathBuf>::new());
 

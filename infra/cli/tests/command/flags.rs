@@ -1,6 +1,6 @@
 //! Every flag, alone and with the others.
 
-use crate::bed::{Bed, DOWN, Output};
+use crate::bed::{Bed, DOWN, Output, PROJECT};
 use crate::server::{Reply, Server};
 
 const MODES: &str = "exactly one mode required: --assistant, --user, or --read";
@@ -53,6 +53,10 @@ fn what_is_asked_wrongly_is_refused_with_the_reason() {
         (vec!["context", "init", "a", "b"], "unexpected argument \"b\""),
         (vec!["context", "init", "a", "--force"], "invalid option '--force'"),
         (vec!["context", "show", "--from", "x"], "invalid option '--from'"),
+        (
+            vec!["context", "show", "--project", "shop"],
+            "`shop` is no project's id; it must be `default`, or `prj_`",
+        ),
     ] {
         let output = bed.run(&args);
         assert_eq!((output.code, output.out.as_str()), (1, ""), "{args:?}");
@@ -71,32 +75,47 @@ fn reading_asks_the_server_and_prints_what_it_says() {
     let server = Server::start(move |_| Reply::ok(answer));
     let bed = Bed::new(&server.url);
     let longest = "b".repeat(64);
-    let longest_target = format!("/context/logs/{longest}?lines=50&format=json");
+    let longest_target = format!("/context/logs/{longest}?lines=50&project=PROJECT&format=json");
     let cases: &[(&[&str], &str)] = &[
-        (&["--read", "--agent-id", "arch-001"], "/context/logs/arch-001?lines=50&format=json"),
-        (&["-r", "--agent-id=Arch_001"], "/context/logs/Arch_001?lines=50&format=json"),
+        (
+            &["--read", "--agent-id", "arch-001"],
+            "/context/logs/arch-001?lines=50&project=PROJECT&format=json",
+        ),
+        (&["-r", "--agent-id=Arch_001"], "/context/logs/Arch_001?lines=50&project=PROJECT&format=json"),
         (&["-r", "--agent-id", &longest], &longest_target),
-        (&["-r", "--agent-id", "ab", "--lines", "1"], "/context/logs/ab?lines=1&format=json"),
-        (&["--lines=1000", "--agent-id", "ab", "-r"], "/context/logs/ab?lines=1000&format=json"),
-        (&["-r", "--agent-id", "ab", "--format", "text"], "/context/logs/ab?lines=50&format=text"),
+        (&["-r", "--agent-id", "ab", "--lines", "1"], "/context/logs/ab?lines=1&project=PROJECT&format=json"),
+        (
+            &["--lines=1000", "--agent-id", "ab", "-r"],
+            "/context/logs/ab?lines=1000&project=PROJECT&format=json",
+        ),
+        (
+            &["-r", "--agent-id", "ab", "--format", "text"],
+            "/context/logs/ab?lines=50&project=PROJECT&format=text",
+        ),
         (
             &["-r", "--agent-id", "ab", "--session", "dev-1"],
-            "/context/logs/ab?lines=50&session=dev-1&format=json",
+            "/context/logs/ab?lines=50&session=dev-1&project=PROJECT&format=json",
         ),
-        (&["-r", "--agent-id", "ab", "--session", ""], "/context/logs/ab?lines=50&format=json"),
+        (
+            &["-r", "--agent-id", "ab", "--session", ""],
+            "/context/logs/ab?lines=50&project=PROJECT&format=json",
+        ),
         (
             &["-r", "--agent-id", "ab", "--session", "../x y"],
-            "/context/logs/ab?lines=50&session=..%2Fx+y&format=json",
+            "/context/logs/ab?lines=50&session=..%2Fx+y&project=PROJECT&format=json",
         ),
         (
             &["-r", "--agent-id", "ab", "--include-metadata"],
-            "/context/logs/ab?lines=50&format=json&include_metadata=true",
+            "/context/logs/ab?lines=50&project=PROJECT&format=json&include_metadata=true",
         ),
     ];
     for (args, target) in cases {
         bed.run(&[&["log"], *args].concat()).printed(&format!("{answer}\n"));
         let request = server.requests().pop().unwrap();
-        assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", *target));
+        assert_eq!(
+            (request.method.as_str(), request.target.as_str()),
+            ("GET", target.replace("PROJECT", PROJECT).as_str())
+        );
         assert_eq!(request.header("authorization"), Some(format!("Bearer {}", crate::bed::KEY).as_str()));
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, thread};
 
-use crate::bed::{Bed, DOWN, KEY, ended, payload};
+use crate::bed::{Bed, DOWN, KEY, PROJECT, ended, payload};
 use crate::server::{Reply, Server, wait_until};
 
 #[test]
@@ -14,38 +14,41 @@ fn a_payload_goes_to_the_server_as_it_is() {
     let bed = Bed::new(&server.url);
     // flags, payload, parameters, body
     let cases: &[(&[&str], &str, &str, &str)] = &[
-        (&["--assistant"], &payload(1), "?project=prj_1", &payload(1)),
+        (&["--assistant"], &payload(1), "?project=PROJECT", &payload(1)),
         (
             &["-u"],
             r#"{"session_id":"s"}"#,
-            "?project=prj_1",
+            "?project=PROJECT",
             r#"{"hook_event_name":"PostToolUse","session_id":"s"}"#,
         ),
         (
             &["-a"],
             r#"{"session_id":"s"}"#,
-            "?project=prj_1",
+            "?project=PROJECT",
             r#"{"hook_event_name":"PreToolUse","session_id":"s"}"#,
         ),
         (
             &["-a"],
             r#"{"a":"ü"}"#,
-            "?session=default&project=prj_1",
+            "?session=default&project=PROJECT",
             r#"{"hook_event_name":"PreToolUse","a":"ü"}"#,
         ),
-        (&["-a", "--session", "s 2"], &payload(1), "?session=s+2&project=prj_1", &payload(1)),
-        (&["-a", "--agent-id", "x", "--lines", "0"], &payload(1), "?project=prj_1", &payload(1)),
-        (&["-u"], "nonsense", "?project=prj_1", "nonsense"),
-        (&["-u"], "", "?project=prj_1", ""),
-        (&["-a"], "[1]", "?project=prj_1", "[1]"),
-        (&["-a"], "{\"a\":", "?project=prj_1", "{\"a\":"),
-        (&["-a"], "\u{0}\u{1}\n\n", "?project=prj_1", "\u{0}\u{1}\n\n"),
+        (&["-a", "--session", "s 2"], &payload(1), "?session=s+2&project=PROJECT", &payload(1)),
+        (&["-a", "--agent-id", "x", "--lines", "0"], &payload(1), "?project=PROJECT", &payload(1)),
+        (&["-u"], "nonsense", "?project=PROJECT", "nonsense"),
+        (&["-u"], "", "?project=PROJECT", ""),
+        (&["-a"], "[1]", "?project=PROJECT", "[1]"),
+        (&["-a"], "{\"a\":", "?project=PROJECT", "{\"a\":"),
+        (&["-a"], "\u{0}\u{1}\n\n", "?project=PROJECT", "\u{0}\u{1}\n\n"),
     ];
     let mut ids = BTreeSet::new();
     for (count, (flags, given, query, body)) in cases.iter().enumerate() {
         bed.give(&[&["log"], *flags].concat(), given).silent();
         let request = server.wait_for(count + 1).pop().unwrap();
-        assert_eq!((request.method.as_str(), &request.target), ("POST", &format!("/context/hooks{query}")));
+        assert_eq!(
+            (request.method.as_str(), &request.target),
+            ("POST", &format!("/context/hooks{}", query.replace("PROJECT", PROJECT)))
+        );
         assert_eq!(request.text(), *body);
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
@@ -97,9 +100,14 @@ fn a_server_that_does_not_answer_gets_its_time_in_the_background() {
 
 #[test]
 fn a_configuration_that_is_broken_keeps_the_payload_until_it_is_whole() {
-    for broken in
-        ["url = ", "url = 7", "uri = \"http://127.0.0.1:1\"", "url = \"ftp://x\"", "api_key = \"a b\""]
-    {
+    for broken in [
+        "url = ",
+        "url = 7",
+        "uri = \"http://127.0.0.1:1\"",
+        "url = \"ftp://x\"",
+        "project = \"shop\"",
+        "api_key = \"a b\"",
+    ] {
         let bed = Bed::bare();
         bed.write(".config/lamplighter/config.toml", broken);
         bed.give(&["log", "-a"], payload(1)).silent();
@@ -109,7 +117,10 @@ fn a_configuration_that_is_broken_keeps_the_payload_until_it_is_whole() {
         bed.configure(&server.url);
         bed.give(&["log", "-a"], payload(2)).silent();
         let targets: Vec<_> = server.wait_for(2).into_iter().map(|request| request.target).collect();
-        assert_eq!(targets, ["/context/hooks?project=prj_1"; 2]);
+        assert_eq!(
+            targets,
+            [format!("/context/hooks?project={PROJECT}"), format!("/context/hooks?project={PROJECT}")]
+        );
         assert_eq!(server.bodies(), [payload(1), payload(2)]);
     }
 }

@@ -19,47 +19,52 @@ type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str
 #[test]
 fn the_environment_goes_before_the_project_and_that_before_the_user() {
     let server = Server::start(|_| Reply::ok(""));
-    let url = |text: &str| text.replace("UP", &server.url).replace("KEY", KEY);
+    let id = |letter: &str| format!("prj_{}", letter.repeat(32));
+    let filled = |text: &str| {
+        let ids = [("P_ID", "a"), ("U_ID", "b"), ("E_ID", "c")];
+        let text = text.replace("UP", &server.url).replace("KEY", KEY);
+        ids.iter().fold(text, |text, (name, letter)| text.replace(name, &id(letter)))
+    };
     // environment, project's file, user's file, project, whether the key is sent
     let cases: &[Case] = &[
-        (&[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "e")], "", "", "e", false),
+        (&[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "E_ID")], "", "", "E_ID", false),
         (
-            &[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "e"), ("LAMPLIGHTER_API_KEY", "KEY")],
+            &[("LAMPLIGHTER_URL", "UP"), ("LAMPLIGHTER_PROJECT", "E_ID"), ("LAMPLIGHTER_API_KEY", "KEY")],
             "",
             "",
-            "e",
+            "E_ID",
             true,
         ),
         (
             &[("LAMPLIGHTER_URL", "UP/"), ("LAMPLIGHTER_PROJECT", "")],
-            "project = 'p'",
-            "project = 'u'",
-            "p",
+            "project = 'P_ID'",
+            "project = 'U_ID'",
+            "P_ID",
             false,
         ),
-        (&[], "url = 'UP'\nproject = 'p'", "url = 'http://127.0.0.1:1'\nproject = 'u'", "p", false),
-        (&[], "project = 'p'", "url = 'UP'\nproject = 'u'\napi_key = 'KEY'", "p", true),
-        (&[], "", "url = 'UP'\nproject = 'u'\napi_key = ' KEY '", "u", true),
+        (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'http://127.0.0.1:1'\nproject = 'U_ID'", "P_ID", false),
+        (&[], "project = 'P_ID'", "url = 'UP'\nproject = 'U_ID'\napi_key = 'KEY'", "P_ID", true),
+        (&[], "", "url = 'UP'\nproject = 'U_ID'\napi_key = ' KEY '", "U_ID", true),
         (
-            &[("LAMPLIGHTER_PROJECT", "e")],
-            "url = 'UP'\nproject = 'p'\napi_key = 'KEY'",
-            "project = 'u'",
-            "e",
+            &[("LAMPLIGHTER_PROJECT", "E_ID")],
+            "url = 'UP'\nproject = 'P_ID'\napi_key = 'KEY'",
+            "project = 'U_ID'",
+            "E_ID",
             true,
         ),
         // A key stays with the server that it was given for.
         (
             &[("LAMPLIGHTER_URL", "UP")],
-            "project = 'p'",
+            "project = 'P_ID'",
             "url = 'http://127.0.0.1:1'\napi_key = 'KEY'",
-            "p",
+            "P_ID",
             false,
         ),
-        (&[], "url = 'UP'\nproject = 'p'", "url = 'http://127.0.0.1:1'\napi_key = 'KEY'", "p", false),
-        (&[], "url = 'UP'\nproject = 'p'", "url = 'UP'\napi_key = 'KEY'", "p", true),
+        (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'http://127.0.0.1:1'\napi_key = 'KEY'", "P_ID", false),
+        (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'UP'\napi_key = 'KEY'", "P_ID", true),
         // This machine is nobody else's.
-        (&[("LAMPLIGHTER_API_KEY", "KEY")], "url = 'UP'\nproject = 'p'", "", "p", true),
-        (&[("LAMPLIGHTER_URL", "UP")], "project = 'p'", "api_key = 'KEY'", "p", true),
+        (&[("LAMPLIGHTER_API_KEY", "KEY")], "url = 'UP'\nproject = 'P_ID'", "", "P_ID", true),
+        (&[("LAMPLIGHTER_URL", "UP")], "project = 'P_ID'", "api_key = 'KEY'", "P_ID", true),
     ];
     for (variables, project_file, user_file, project, with_key) in cases {
         let mut bed = Bed::bare();
@@ -67,13 +72,14 @@ fn the_environment_goes_before_the_project_and_that_before_the_user() {
             [("project/lamplighter.toml", project_file), (".config/lamplighter/config.toml", user_file)]
         {
             if !text.is_empty() {
-                bed.private(path, &url(text));
+                bed.private(path, &filled(text));
             }
         }
         for (name, value) in *variables {
-            bed = bed.with(name, &url(value));
+            bed = bed.with(name, &filled(value));
         }
-        let expected = (format!("/projects/{project}/context.md"), with_key.then(|| format!("Bearer {KEY}")));
+        let expected =
+            (format!("/projects/{}/context.md", filled(project)), with_key.then(|| format!("Bearer {KEY}")));
         assert_eq!(seen(&bed, &server), expected, "{variables:?} {project_file:?} {user_file:?}");
     }
 }
@@ -86,7 +92,7 @@ fn a_server_that_only_a_checkout_names_gets_no_key_from_elsewhere() {
         ("", format!("url = 'https://a.example'\napi_key = '{KEY}'")),
     ] {
         let bed = Bed::bare().with("LAMPLIGHTER_API_KEY", variable);
-        bed.write("project/lamplighter.toml", "url = 'http://nowhere.invalid'\nproject = 'p'");
+        bed.write("project/lamplighter.toml", "url = 'http://nowhere.invalid'\nproject = 'default'");
         bed.private(".config/lamplighter/config.toml", &user_file);
         bed.run(&["context", "show"])
             .failed("is not sent to http://nowhere.invalid, because it was not given for that server");
@@ -96,7 +102,7 @@ fn a_server_that_only_a_checkout_names_gets_no_key_from_elsewhere() {
 #[test]
 fn the_projects_file_is_looked_for_as_far_as_the_project_reaches() {
     let server = Server::start(|_| Reply::ok(""));
-    let file = format!("url = '{}'\nproject = 'p'", server.url);
+    let file = format!("url = '{}'\nproject = 'default'", server.url);
     let bed = Bed::bare();
     let found = |bed: &Bed| {
         let mut command = bed.command(&["context", "show"]);
@@ -127,14 +133,14 @@ fn a_keys_file_is_read_from_where_it_may_lie() {
     for named in ["keys/key", "./keys/../keys/key"] {
         bed.write(
             "project/lamplighter.toml",
-            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+            format!("url = '{}'\nproject = 'default'\napi_key_file = '{named}'", server.url),
         );
         assert_eq!(seen(&bed, &server).1, key);
     }
     for named in ["../key", "~/key", "link", bed.path("key").to_str().unwrap()] {
         bed.write(
             "project/lamplighter.toml",
-            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+            format!("url = '{}'\nproject = 'default'\napi_key_file = '{named}'", server.url),
         );
         bed.run(&["context", "show"]).failed("the file of a project's key must lie in the project's folder");
     }
@@ -142,7 +148,7 @@ fn a_keys_file_is_read_from_where_it_may_lie() {
     for named in ["../../key", "~/key", bed.path("key").to_str().unwrap()] {
         bed.write(
             ".config/lamplighter/config.toml",
-            format!("url = '{}'\nproject = 'p'\napi_key_file = '{named}'", server.url),
+            format!("url = '{}'\nproject = 'default'\napi_key_file = '{named}'", server.url),
         );
         assert_eq!(seen(&bed, &server).1, key, "{named}");
     }
@@ -159,6 +165,10 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
         ("api_key = ''".to_owned(), "it is empty or has characters that no key has"),
         (format!("api_key = '{KEY}'\napi_key_file = 'x'"), "has both api_key and api_key_file"),
         ("api_key_file = 'missing'".to_owned(), "failed to read missing: No such file"),
+        (
+            "project = 'shop'".to_owned(),
+            "config.toml: `shop` is no project's id; it must be `default`, or `prj_`",
+        ),
         ("url = 'example.com'".to_owned(), "it must begin with http:// or https://"),
         (format!("url = 'https://me:{KEY}@example.com'"), "it may have no user name or password"),
     ] {
@@ -173,7 +183,9 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
         .failed("failed to read the server's address from LAMPLIGHTER_URL: it must begin with");
     let bed = Bed::bare().with("LAMPLIGHTER_API_KEY", "sekret sekret");
     bed.run(&["context", "show"]).failed("failed to read the API key from LAMPLIGHTER_API_KEY: it is empty");
-    Bed::bare().run(&["context", "show"]).failed("which project? Give --project, set LAMPLIGHTER_PROJECT");
+    let bed = Bed::bare().with("LAMPLIGHTER_PROJECT", "shop");
+    bed.run(&["context", "show"])
+        .failed("failed to read the project from LAMPLIGHTER_PROJECT: `shop` is no project's id; it must be `default`");
 }
 
 #[test]
@@ -192,7 +204,7 @@ fn a_key_that_others_can_read_is_warned_of_but_not_in_a_hook() {
         let key = if inline { format!("api_key = '{KEY}'") } else { "api_key_file = '~/key'".to_owned() };
         let file = bed.private(
             ".config/lamplighter/config.toml",
-            &format!("url = '{}'\nproject = 'p'\n{key}", server.url),
+            &format!("url = '{}'\nproject = 'default'\n{key}", server.url),
         );
         let holder = if inline { file } else { key_file };
         fs::set_permissions(&holder, fs::Permissions::from_mode(mode)).unwrap();
@@ -208,7 +220,7 @@ fn a_key_that_others_can_read_is_warned_of_but_not_in_a_hook() {
 #[test]
 fn a_key_that_travels_in_the_clear_is_warned_of() {
     let bed = Bed::bare().with("LAMPLIGHTER_URL", "http://nowhere.invalid").with("LAMPLIGHTER_API_KEY", KEY);
-    bed.run(&["context", "show", "--project", "p"])
+    bed.run(&["context", "show", "--project", "default"])
         .failed("the API key goes to http://nowhere.invalid in the clear; use https");
     Bed::new(DOWN).run(&["context", "show"]).failed("failed to reach http://127.0.0.1:1");
 }

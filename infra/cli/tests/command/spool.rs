@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
-use crate::bed::{Bed, DOWN, Output, payload};
+use crate::bed::{Bed, DOWN, Output, PROJECT, payload};
 use crate::server::{Reply, Server, wait_until};
 
 /// A bed where these payloads wait.
@@ -50,8 +50,8 @@ fn a_reader_sees_what_waited() {
     bed.configure(&server.url);
     bed.run(&["log", "-r", "--agent-id", "ab"]).printed("\n");
     let targets: Vec<_> = server.requests().into_iter().map(|request| request.target).collect();
-    assert_eq!(targets[..3], ["/context/hooks?project=prj_1"; 3]);
-    assert_eq!(targets[3..], ["/context/logs/ab?lines=50&format=json"]);
+    assert_eq!(targets[..3], [(); 3].map(|()| format!("/context/hooks?project={PROJECT}")));
+    assert_eq!(targets[3..], [format!("/context/logs/ab?lines=50&project={PROJECT}&format=json")]);
 }
 
 #[test]
