@@ -14,6 +14,7 @@
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme, and what is known of the work on it
 //! - [`theme`]: which files and lines of a shop's theme a request is about
+//! - [`log`]: what the agents of a coding assistant were asked and what they answered
 //! - [`accounts`]: API keys and spending ceilings
 
 pub mod accounts;
@@ -23,6 +24,7 @@ pub mod assets;
 pub mod chats;
 pub mod context;
 pub mod ids;
+pub mod log;
 pub mod models;
 pub mod projects;
 pub mod prompts;

@@ -1,0 +1,208 @@
+//! One line of a log.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::ids::{InstanceId, SessionId};
+
+/// What an agent did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogEvent {
+    /// It was asked for something.
+    AgentStart,
+    /// It answered.
+    AgentComplete,
+}
+
+impl LogEvent {
+    pub const ALL: [Self; 2] = [Self::AgentStart, Self::AgentComplete];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AgentStart => "agent_start",
+            Self::AgentComplete => "agent_complete",
+        }
+    }
+}
+
+/// What an agent was asked, or what it answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Entry {
+    pub event: LogEvent,
+    /// The kind of agent: `the-architect`. Empty for the assistant itself.
+    pub agent_type: String,
+    pub agent_id: InstanceId,
+    /// The task in a few words.
+    pub description: String,
+    /// All it was told; with `agent_start` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+    /// What it answered, up to 1,000 characters; with `agent_complete` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_summary: Option<String>,
+    pub session_id: SessionId,
+    /// UTC, to the millisecond.
+    #[serde(serialize_with = "to_millis")]
+    pub timestamp: Timestamp,
+}
+
+/// Why a line is skipped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the line is no entry: {0}")]
+pub struct CorruptLine(String);
+
+/// A line as others may have written it: whose log it is in tells the session and the agent.
+#[derive(Deserialize)]
+struct Line {
+    event: LogEvent,
+    #[serde(default)]
+    agent_type: String,
+    #[serde(default)]
+    description: String,
+    instruction: Option<String>,
+    output_summary: Option<String>,
+    timestamp: Timestamp,
+}
+
+impl Entry {
+    /// The entry as a line of JSON, without a newline.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).expect("an entry is made of texts")
+    }
+
+    /// Reads a line of the log of `agent_id` in `session_id`. Fields that are not known are ignored.
+    ///
+    /// # Errors
+    /// [`CorruptLine`] when it is no JSON object, or has no known event or no instant.
+    pub fn from_line(
+        line: &[u8],
+        session_id: &SessionId,
+        agent_id: &InstanceId,
+    ) -> Result<Self, CorruptLine> {
+        let Line { event, agent_type, description, instruction, output_summary, timestamp } =
+            serde_json::from_slice(line).map_err(|error| CorruptLine(error.to_string()))?;
+        let (session_id, agent_id) = (session_id.clone(), agent_id.clone());
+        Ok(Self {
+            event,
+            agent_type,
+            agent_id,
+            description,
+            instruction,
+            output_summary,
+            session_id,
+            timestamp,
+        })
+    }
+}
+
+/// An instant as logs show it: always with three digits after the second, so that text sorts as time.
+#[must_use]
+pub fn shown(instant: Timestamp) -> String {
+    instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// Writes an instant as [`shown`] does.
+///
+/// # Errors
+/// What the serializer fails with.
+pub fn to_millis<S: Serializer>(instant: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shown(*instant))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            event: LogEvent::AgentStart,
+            agent_type: "the-architect".to_owned(),
+            agent_id: "arch-001".parse().unwrap(),
+            description: "Design authentication system".to_owned(),
+            instruction: Some("AgentId: arch-001\nDesign".to_owned()),
+            output_summary: None,
+            session_id: "dev-20250812-143022".parse().unwrap(),
+            timestamp: "2025-08-12T14:00:00Z".parse().unwrap(),
+        }
+    }
+
+    fn read(line: &str) -> Result<Entry, CorruptLine> {
+        let entry = entry();
+        Entry::from_line(line.as_bytes(), &entry.session_id, &entry.agent_id)
+    }
+
+    #[test]
+    fn a_line_has_the_fields_in_this_order() {
+        let line = concat!(
+            r#"{"event":"agent_start","agent_type":"the-architect","agent_id":"arch-001","#,
+            r#""description":"Design authentication system","instruction":"AgentId: arch-001\nDesign","#,
+            r#""session_id":"dev-20250812-143022","timestamp":"2025-08-12T14:00:00.000Z"}"#
+        );
+        assert_eq!(entry().to_line(), line);
+        assert_eq!(read(line), Ok(entry()));
+    }
+
+    #[test]
+    fn a_short_line_takes_what_it_lacks_from_its_place() {
+        let bare =
+            Entry { agent_type: String::new(), description: "Entry 7".into(), instruction: None, ..entry() };
+        for line in [
+            r#"{"event":"agent_start","agent_id":"x1","description":"Entry 7","timestamp":"2025-08-12T14:00:00.000Z"}"#,
+            r#"{"timestamp":"2025-08-12T16:00:00+02:00","more":{"a":[1]},"event":"agent_start","description":"Entry 7"}"#,
+        ] {
+            assert_eq!(read(line), Ok(bare.clone()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_entry_is_corrupt() {
+        for line in [
+            "",
+            "invalid json line",
+            "null",
+            "[]",
+            "{}",
+            r#"{"event":"agent_start"}"#,
+            r#"{"event":"agent_stop","timestamp":"2025-08-12T14:00:00Z"}"#,
+            r#"{"event":"agent_start","timestamp":"noon"}"#,
+            r#"{"event":"agent_start","timestamp":"2025-08-12T14:00:00Z","description":7}"#,
+            r#"{"event":"agent_start","timestamp":"2025-08-12T14:00:00Z"} tail"#,
+            "\u{feff}{}",
+        ] {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(
+            complete: bool, kind in ".{0,40}", description in any::<String>(), text in any::<String>(),
+            millis in 0i64..253_402_207_200_000,
+        ) {
+            let (event, instruction, output_summary) = if complete {
+                (LogEvent::AgentComplete, None, Some(text))
+            } else {
+                (LogEvent::AgentStart, Some(text), None)
+            };
+            let timestamp = Timestamp::from_millisecond(millis).unwrap();
+            let agent_type = kind;
+            let entry =
+                Entry { event, agent_type, description, instruction, output_summary, timestamp, ..entry() };
+            let line = entry.to_line();
+            prop_assert!(!line.contains('\n'));
+            prop_assert_eq!(read(&line), Ok(entry));
+        }
+
+        #[test]
+        fn no_line_panics(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let entry = entry();
+            let _ = Entry::from_line(&line, &entry.session_id, &entry.agent_id);
+        }
+    }
+}

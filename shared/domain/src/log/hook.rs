@@ -1,0 +1,244 @@
+//! What a coding assistant's hook says: an agent was asked, it answered, or it went on in the background.
+//!
+//! Before and after a sub-agent works the assistant fires `PreToolUse` and `PostToolUse` of its tool `Task` (`Agent` in
+//! newer builds). An agent that was sent into the background answers later: then `PostToolUse` says only that it was
+//! launched, and `SubagentStop` that it is done. All else is not for the logs and passes without a word.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ids::{InstanceId, SessionId};
+use super::view::cut;
+
+/// Longest agent type, and longest id of a call or of a background agent, in characters.
+const MAX_WORD: usize = 128;
+
+/// Longest description, in characters; more is cut.
+pub const MAX_DESCRIPTION: usize = 500;
+
+/// Longest summary of an output, in characters; more is cut.
+pub const MAX_SUMMARY: usize = 1_000;
+
+/// A hook that belongs into the logs, or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// An agent is asked for something.
+    Asked(Task),
+    /// It has answered; the text is cut to what an entry takes.
+    Answered(Task, String),
+    /// It works in the background, where the assistant knows it by this id.
+    Launched(Task, String),
+    /// An agent that the assistant knows by this id has answered.
+    Stopped { session: SessionId, background: String, answer: String },
+    /// Another tool's or event's.
+    Foreign,
+}
+
+/// One call of a sub-agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub session: SessionId,
+    /// The assistant's own id of the call: the same whenever the hook is sent again.
+    pub call: Option<String>,
+    /// The instance, where the assistant names it; else the prompt may.
+    pub instance: Option<InstanceId>,
+    /// Empty where the assistant asks itself.
+    pub agent_type: String,
+    pub description: String,
+    pub prompt: String,
+}
+
+/// Why a payload is not taken. Shown to whoever asks what was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the payload is not JSON: {0}")]
+    NotJson(String),
+    #[error("{field}: {problem}")]
+    Field { field: String, problem: String },
+}
+
+impl Refusal {
+    pub fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Field { field: field.into(), problem: problem.into() }
+    }
+
+    /// The field that is to blame.
+    #[must_use]
+    pub fn blames(&self) -> Option<&str> {
+        match self {
+            Self::NotJson(_) => None,
+            Self::Field { field, .. } => Some(field),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    session_id: Option<String>,
+    hook_event_name: Option<String>,
+    tool_name: Option<String>,
+    tool_use_id: Option<String>,
+    agent_id: Option<String>,
+    agent_type: Option<String>,
+    tool_input: Option<Value>,
+    tool_response: Option<Value>,
+    tool_output: Option<Value>,
+    output: Option<Value>,
+    last_assistant_message: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct TaskInput {
+    subagent_type: Option<String>,
+    description: Option<String>,
+    prompt: Option<String>,
+}
+
+/// Reads a payload. `session` is the one that the hook's caller names: it wins over the payload's.
+///
+/// # Errors
+/// [`Refusal`] for what is no payload of a hook, or names something that can't be.
+pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
+    let payload: Value = serde_json::from_slice(body).map_err(|error| Refusal::NotJson(error.to_string()))?;
+    let payload: Payload = typed("", payload)?;
+    match payload.hook_event_name.as_deref() {
+        Some("SubagentStop") => return stopped(&payload, session),
+        Some("PreToolUse" | "PostToolUse") | None => {}
+        Some(_) => return Ok(Hook::Foreign),
+    }
+    match payload.tool_name.as_deref() {
+        Some("Task" | "Agent") => {}
+        Some(_) => return Ok(Hook::Foreign),
+        None => return Err(missing("tool_name")),
+    }
+    let input: TaskInput =
+        typed("tool_input", payload.tool_input.clone().ok_or_else(|| missing("tool_input"))?)?;
+    let task = Task {
+        session: session_id(&payload, session)?,
+        call: word("tool_use_id", payload.tool_use_id.clone())?,
+        instance: instance(payload.agent_id.as_deref())?,
+        agent_type: kind(&payload, input.subagent_type)?,
+        description: cut(&text("tool_input.description", input.description)?, MAX_DESCRIPTION),
+        prompt: text("tool_input.prompt", input.prompt)?,
+    };
+    let answer = answer(&payload)?;
+    // A wrapper that tells the two events apart by itself need not name them: only an answer has an output.
+    let before = match payload.hook_event_name.as_deref() {
+        Some(event) => event == "PreToolUse",
+        None => answer.is_empty(),
+    };
+    if before {
+        return Ok(Hook::Asked(task));
+    }
+    match launched(&payload)? {
+        Some(background) => Ok(Hook::Launched(task, background)),
+        None => Ok(Hook::Answered(task, cut(&answer, MAX_SUMMARY))),
+    }
+}
+
+fn stopped(payload: &Payload, session: Option<&str>) -> Result<Hook, Refusal> {
+    let session = session_id(payload, session)?;
+    let background = word("agent_id", payload.agent_id.clone())?.ok_or_else(|| missing("agent_id"))?;
+    Ok(Hook::Stopped { session, background, answer: cut(&answer(payload)?, MAX_SUMMARY) })
+}
+
+fn typed<T: DeserializeOwned>(field: &str, value: Value) -> Result<T, Refusal> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let parts = [field, if path == "." { "" } else { &path }];
+        let field: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Refusal::field(field.join("."), error.inner().to_string())
+    })
+}
+
+fn missing(field: &str) -> Refusal {
+    Refusal::field(field, "is missing")
+}
+
+fn session_id(payload: &Payload, named: Option<&str>) -> Result<SessionId, Refusal> {
+    let session = named.or(payload.session_id.as_deref()).ok_or_else(|| missing("session_id"))?;
+    session.parse().map_err(|error| Refusal::field("session_id", format!("{error}")))
+}
+
+fn instance(agent_id: Option<&str>) -> Result<Option<InstanceId>, Refusal> {
+    let Some(text) = agent_id.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let id: InstanceId = text.parse().map_err(|error| Refusal::field("agent_id", format!("{error}")))?;
+    if id.is_reserved() {
+        return Err(Refusal::field("agent_id", format!("must not be the reserved word {id}")));
+    }
+    Ok(Some(id))
+}
+
+fn kind(payload: &Payload, subagent_type: Option<String>) -> Result<String, Refusal> {
+    let named = payload.agent_type.clone().filter(|kind| !kind.is_empty());
+    Ok(match named {
+        Some(kind) => word("agent_type", Some(kind))?,
+        None => word("tool_input.subagent_type", subagent_type)?,
+    }
+    .unwrap_or_default())
+}
+
+/// A short text in one line; none where it is empty.
+fn word(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let length = text.chars().count();
+    if length > MAX_WORD {
+        return Err(Refusal::field(field, format!("must be at most {MAX_WORD} characters, is {length}")));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::field(field, "must not have control characters"));
+    }
+    Ok(Some(text))
+}
+
+fn text(field: &str, text: Option<String>) -> Result<String, Refusal> {
+    let text = text.unwrap_or_default();
+    if text.contains('\0') {
+        return Err(Refusal::field(field, "must not have NUL bytes"));
+    }
+    Ok(text)
+}
+
+/// The first of the places for an output that has one.
+fn answer(payload: &Payload) -> Result<String, Refusal> {
+    let places = [
+        ("tool_response", &payload.tool_response),
+        ("tool_output", &payload.tool_output),
+        ("output", &payload.output),
+        ("last_assistant_message", &payload.last_assistant_message),
+    ];
+    let found = places.into_iter().filter_map(|(field, value)| Some((field, joined(value.as_ref()?))));
+    match found.into_iter().find(|(_, output)| !output.trim().is_empty()) {
+        Some((field, output)) => text(field, Some(output)),
+        None => Ok(String::new()),
+    }
+}
+
+/// A text, or the texts of a list of content blocks.
+fn joined(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Object(object) => object.get("content").map(joined).unwrap_or_default(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// The id of an agent that went into the background instead of answering.
+fn launched(payload: &Payload) -> Result<Option<String>, Refusal> {
+    let Some(response) = &payload.tool_response else { return Ok(None) };
+    let is_launch = response["status"] == "async_launched" || response["isAsync"] == true;
+    if !is_launch {
+        return Ok(None);
+    }
+    let id = response["agentId"].as_str().or_else(|| response["agent_id"].as_str());
+    word("tool_response.agentId", id.map(str::to_owned))
+}
+
+#[cfg(test)]
+#[path = "hook_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! The two names of a log: the session it is of, and the agent instance within it. Both are given from outside.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Most characters of a session's id.
+pub const MAX_SESSION: usize = 128;
+
+/// Most characters of an instance's id.
+pub const MAX_INSTANCE: usize = 64;
+
+/// Why a text can't be one of these names. Phrased to follow the field's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    #[error("must be 1 to 128 of the characters A-Z a-z 0-9 _ -")]
+    Session,
+    #[error("must be 2 to 64 of the characters A-Z a-z 0-9 _ -, with a letter or digit at both ends")]
+    Instance,
+}
+
+/// One session of a coding assistant; as a rule a UUID.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(String);
+
+/// One agent as it works in a session: `arch-auth`. What clients call `agent_id`. Always in lower case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(String);
+
+impl InstanceId {
+    /// The log of what no sub-agent was asked for: the assistant's own.
+    #[must_use]
+    pub fn main() -> Self {
+        Self("main".to_owned())
+    }
+
+    /// Whether the name has a meaning of its own, so that no agent may choose it. `agent-instructions` is the name of a
+    /// file in which each session's lines are exported together.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.0.as_str(), "main" | "global" | "system" | "agent-instructions")
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+impl FromStr for SessionId {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let valid = (1..=MAX_SESSION).contains(&text.len()) && text.bytes().all(is_word);
+        if valid { Ok(Self(text.to_owned())) } else { Err(InvalidName::Session) }
+    }
+}
+
+impl FromStr for InstanceId {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let bytes = text.as_bytes();
+        let ends = bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+            && bytes.last().is_some_and(u8::is_ascii_alphanumeric);
+        let valid = (2..=MAX_INSTANCE).contains(&bytes.len()) && ends && bytes.iter().copied().all(is_word);
+        if valid { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidName::Instance) }
+    }
+}
+
+macro_rules! as_text {
+    ($name:ident, $pattern:literal, $example:literal) => {
+        impl $name {
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .pattern(Some($pattern))
+                    .examples([$example])
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    };
+}
+
+as_text!(SessionId, "^[A-Za-z0-9_-]{1,128}$", "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11");
+as_text!(InstanceId, "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$", "arch-auth");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_a_word_of_up_to_128_characters() {
+        let longest = "s".repeat(128);
+        for good in ["s", "dev-20250812-143022", "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11", "A_b", &longest] {
+            assert_eq!(good.parse::<SessionId>().map(|id| id.to_string()), Ok(good.to_owned()));
+        }
+        for bad in ["", "../x", "a/b", "a b", "a\0", "é", "a.b", "a#b", &"s".repeat(129)] {
+            assert_eq!(bad.parse::<SessionId>(), Err(InvalidName::Session), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_a_word_in_lower_case() {
+        let longest = "a".repeat(64);
+        for (given, kept) in [
+            ("arch-001", "arch-001"),
+            ("Arch_001", "arch_001"),
+            ("a1", "a1"),
+            ("main", "main"),
+            (&longest, &longest),
+        ] {
+            assert_eq!(given.parse::<InstanceId>().map(|id| id.to_string()), Ok(kept.to_owned()));
+        }
+        for bad in ["", "a", "-a", "a-", "_a1", "a b", "a\n", "a.b", "ä1", "a/../b", &"a".repeat(65)] {
+            assert_eq!(bad.parse::<InstanceId>(), Err(InvalidName::Instance), "{bad:?}");
+        }
+    }
+}
