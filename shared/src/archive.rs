@@ -87,18 +87,37 @@ impl ArchiveError {
 /// # Errors
 /// The first thing that breaks a limit or can't be read, with the entry and the limit.
 pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<Entry>, ArchiveError> {
+    let mut entries = Vec::new();
+    walk(archive, limits, |_| true, |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Reads the files of an archive that are `wanted`, one after the other in its order: only one is in memory at a time.
+/// What is not wanted is not inflated, and its bytes do not count.
+///
+/// # Errors
+/// As [`read`]; what was visited until then was in order.
+pub fn walk(
+    archive: &[u8],
+    limits: &Limits,
+    mut wanted: impl FnMut(&str) -> bool,
+    mut visit: impl FnMut(Entry),
+) -> Result<(), ArchiveError> {
     let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
     let mut zip = ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(broken)?;
     if zip.len() > limits.entries {
         return Err(ArchiveError::TooManyEntries { count: zip.len(), limit: limits.entries });
     }
     let mut files = zip.files_with_cloned_reader(ZipReadOptions::new()).map_err(broken)?;
-    let (mut entries, mut seen, mut left) = (Vec::new(), HashSet::new(), limits.total_bytes);
+    let (mut seen, mut left) = (HashSet::new(), limits.total_bytes);
     while let Some(file) = files.next() {
         let mut file = file.map_err(broken)?;
         let Some(path) = path_of(&file, limits)? else { continue };
         if !seen.insert(path.clone()) {
             return Err(ArchiveError::Duplicate { path });
+        }
+        if !wanted(&path) {
+            continue;
         }
         let most = limits.entry_bytes.min(left);
         let mut bytes = Vec::new();
@@ -112,9 +131,9 @@ pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<Entry>, ArchiveError>
             return Err(ArchiveError::EntryTooLarge { path, limit: limits.entry_bytes });
         }
         left = left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit: limits.total_bytes })?;
-        entries.push(Entry { path, bytes });
+        visit(Entry { path, bytes });
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// The path of a file; nothing for a folder.
@@ -273,6 +292,19 @@ mod tests {
             read(&archive, &LIMITS).unwrap_err().to_string(),
             "the entry \"link\" is a symbolic link, which is not taken"
         );
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_not_inflated() {
+        let archive = write([("big.css", vec![b' '; 5_000]), ("a.css", b"a {}".to_vec())]).unwrap();
+        let (mut names, mut read) = (Vec::new(), Vec::new());
+        let wanted = |path: &str| {
+            names.push(path.to_owned());
+            path == "a.css"
+        };
+        walk(&archive, &LIMITS, wanted, |entry| read.push(entry)).unwrap();
+        assert_eq!(names, ["big.css", "a.css"]);
+        assert_eq!(read, [Entry { path: "a.css".into(), bytes: b"a {}".to_vec() }]);
     }
 
     proptest! {
