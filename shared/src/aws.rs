@@ -66,7 +66,11 @@ impl Clients {
 
 /// Plain HTTP for an endpoint on this machine, TLS for everything else.
 fn http_client(endpoint: Option<&str>, https: &SharedHttpClient) -> SharedHttpClient {
-    if endpoint.is_some_and(|url| url.starts_with("http://")) { Builder::new().build_http() } else { https.clone() }
+    if endpoint.is_some_and(|url| url.starts_with("http://")) {
+        Builder::new().build_http()
+    } else {
+        https.clone()
+    }
 }
 
 /// Why a call of the SDK failed, for the log: the kind, the service's code and the status. Never the answer itself, which

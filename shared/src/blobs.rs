@@ -1,5 +1,7 @@
 //! Bodies and files in S3, under the owner's prefix.
 
+use std::ops::Range;
+
 use crate::aws;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -8,6 +10,8 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
 use domain::ids::{AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId};
+use domain::log::{InstanceId, SessionId};
+use uuid::Uuid;
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +77,18 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/"))
     }
 
+    /// A line of a log that is too large for an item.
+    #[must_use]
+    pub fn log_line(owner: &Owner, session: &SessionId, agent: &InstanceId, blob: Uuid) -> Self {
+        Self(format!("{owner}/logs/{session}/{agent}/lines/{}", blob.simple()))
+    }
+
+    /// Lines of a log.
+    #[must_use]
+    pub fn log_segment(owner: &Owner, session: &SessionId, agent: &InstanceId, blob: Uuid) -> Self {
+        Self(format!("{owner}/logs/{session}/{agent}/segments/{}", blob.simple()))
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -119,14 +135,26 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`] when there is none.
     pub async fn get(&self, key: &BlobKey) -> Result<Bytes, BlobError> {
-        let output =
-            self.client.get_object().bucket(&self.bucket).key(&key.0).send().await.map_err(|error| {
-                if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) {
-                    BlobError::Missing { key: key.0.clone() }
-                } else {
-                    unavailable(&error)
-                }
-            })?;
+        self.read(key, None).await
+    }
+
+    /// Reads a part of a body that is there, from one byte up to another.
+    ///
+    /// # Errors
+    /// As [`Blobs::get`].
+    pub async fn get_range(&self, key: &BlobKey, range: Range<u64>) -> Result<Bytes, BlobError> {
+        self.read(key, Some(format!("bytes={}-{}", range.start, range.end.saturating_sub(1)))).await
+    }
+
+    async fn read(&self, key: &BlobKey, range: Option<String>) -> Result<Bytes, BlobError> {
+        let request = self.client.get_object().bucket(&self.bucket).key(&key.0).set_range(range);
+        let output = request.send().await.map_err(|error| {
+            if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) {
+                BlobError::Missing { key: key.0.clone() }
+            } else {
+                unavailable(&error)
+            }
+        })?;
         let body = output
             .body
             .collect()
@@ -142,6 +170,15 @@ impl Blobs {
     pub async fn get_text(&self, key: &BlobKey) -> Result<String, BlobError> {
         let bytes = self.get(key).await?;
         String::from_utf8(bytes.into()).map_err(|_| BlobError::NotText { key: key.0.clone() })
+    }
+
+    /// Deletes a body, whether or not it is there.
+    ///
+    /// # Errors
+    /// When S3 does not answer.
+    pub async fn delete(&self, key: &BlobKey) -> Result<(), BlobError> {
+        let request = self.client.delete_object().bucket(&self.bucket).key(&key.0);
+        request.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
     /// Deletes everything below a prefix.

@@ -11,6 +11,7 @@
 //! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
+//! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE` | other endpoints than AWS's | none |
 //!
@@ -35,6 +36,7 @@ pub struct Config {
     pub auth: AuthConfig,
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
+    pub logs: LogsConfig,
 }
 
 /// Which AWS resources, reached how.
@@ -111,6 +113,19 @@ impl Default for BudgetConfig {
     }
 }
 
+/// Where the lines of context logs are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct LogsConfig {
+    /// After so many days a line goes from the table to the bucket.
+    pub hot_days: u16,
+}
+
+impl Default for LogsConfig {
+    fn default() -> Self {
+        Self { hot_days: 30 }
+    }
+}
+
 /// Where models are to be had. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `demo_url`.
 ///
 /// | variable | meaning |
@@ -151,6 +166,7 @@ impl Config {
             auth: AuthConfig::read(env)?,
             models: ModelsConfig::read(env)?,
             budget: BudgetConfig::read(env)?,
+            logs: LogsConfig::read(env)?,
         })
     }
 }
@@ -266,6 +282,19 @@ impl BudgetConfig {
     }
 }
 
+impl LogsConfig {
+    /// # Errors
+    /// When the days are no whole number, or none.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_LOG_HOT_DAYS";
+        let Some(text) = env(variable) else { return Ok(Self::default()) };
+        match text.parse() {
+            Ok(hot_days) if hot_days > 0 => Ok(Self { hot_days }),
+            _ => Err(ConfigError { variable, problem: format!("must be 1 to 65535 days, is `{text}`") }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +346,10 @@ mod tests {
             (
                 &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],
                 "LAMPLIGHTER_DAY_BUDGET_MICROS must be a positive number of micro-dollars, is `-1`",
+            ),
+            (
+                &[("LAMPLIGHTER_LOG_HOT_DAYS", "0")],
+                "LAMPLIGHTER_LOG_HOT_DAYS must be 1 to 65535 days, is `0`",
             ),
         ] {
             assert_eq!(read(variables).unwrap_err().to_string(), expected);

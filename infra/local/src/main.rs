@@ -16,7 +16,7 @@ use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, ModelsConfig};
+use shared::config::{AuthConfig, BudgetConfig, LogsConfig, ModelsConfig};
 
 fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
@@ -58,6 +58,7 @@ fn config() -> Result<PlatformConfig, String> {
         auth: AuthConfig::read(&auth).map_err(read)?,
         models: ModelsConfig::read(&env).map_err(read)?,
         budget: BudgetConfig::read(&env).map_err(read)?,
+        logs: LogsConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
         executors: 4,

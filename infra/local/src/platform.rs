@@ -17,7 +17,7 @@ use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use shared::Cx;
 use shared::clock::Clock;
-use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, ModelsConfig};
+use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, LogsConfig, ModelsConfig};
 use shared::function::{Function, Invocation, Trigger};
 use shared::models::InvalidEndpoint;
 use tokio::net::TcpListener;
@@ -46,6 +46,7 @@ pub struct PlatformConfig {
     pub auth: AuthConfig,
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
+    pub logs: LogsConfig,
     pub clock: Clock,
     /// Whether timers fire and queues are consumed by themselves. A simulation does both by hand.
     pub automatic: bool,
@@ -65,6 +66,7 @@ impl PlatformConfig {
             auth: AuthConfig::Off,
             models: ModelsConfig::default(),
             budget: BudgetConfig::default(),
+            logs: LogsConfig::default(),
             clock: Clock::System,
             automatic: true,
             executors: 4,
@@ -116,8 +118,18 @@ impl Platform {
     /// # Errors
     /// [`PlatformError`] says in one line what is in the way.
     pub async fn start(config: PlatformConfig) -> Result<Self, PlatformError> {
-        let PlatformConfig { data, address, auth, mut models, budget, clock, automatic, executors, demo } =
-            config;
+        let PlatformConfig {
+            data,
+            address,
+            auth,
+            mut models,
+            budget,
+            logs,
+            clock,
+            automatic,
+            executors,
+            demo,
+        } = config;
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
         }
@@ -140,7 +152,7 @@ impl Platform {
                 }
             });
         }
-        let config = Config { aws: aws_config(&engines), auth, models, budget };
+        let config = Config { aws: aws_config(&engines), auth, models, budget, logs };
         let cx = Cx::new(config, clock)?;
 
         let functions = shared::http::app(cx.clone(), catalog::router(), Some(authenticate));

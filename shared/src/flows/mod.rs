@@ -9,6 +9,7 @@ pub mod chat_turn;
 pub mod chats;
 pub mod edit;
 pub mod execute;
+pub mod logs;
 pub mod projects;
 pub mod proposals;
 pub mod run_view;

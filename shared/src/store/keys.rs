@@ -19,6 +19,13 @@
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | each area says |
+//! | session with logs | `U#owner#LOG` | when it began, its id |
+//! | what belongs to such a session | `U#owner#LOG#session` | `SESSION`, `HEAD#agent`, `ONCE#…`, `LAUNCH#…`, `NAME#…`, `NAMES#…` |
+//! | line of a log | `U#owner#LOG#session#agent` | `LINE#000000000001` |
+//! | segment of a log | `U#owner#LOG#session#agent` | `SEGMENT#` and its first line's number |
+//! | session that an agent was last seen in | `U#owner#LOGLAST` | the agent, or the project and the agent |
+//! | log with lines that are in no segment | `U#owner#LOGHOT` | since when, session, agent |
+//! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //!
@@ -28,8 +35,11 @@
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId,
 };
+use domain::log::{InstanceId, SessionId};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+
+use super::logs::{HotLog, LogSession};
 
 /// Name of the index over all owners' due actions.
 pub const DUE_INDEX: &str = "due";
@@ -228,12 +238,128 @@ pub fn project_child(owner: &Owner, project: ProjectId, child: impl ToString) ->
     key(format!("U#{owner}#PROJECT#{project}"), child)
 }
 
+fn of_session(owner: &Owner, session: &SessionId, sk: impl ToString) -> Key {
+    key(format!("U#{owner}#LOG#{session}"), sk)
+}
+
+fn of_log(owner: &Owner, session: &SessionId, agent: &InstanceId) -> String {
+    format!("U#{owner}#LOG#{session}#{agent}")
+}
+
+#[must_use]
+pub fn log_session(owner: &Owner, session: &SessionId) -> Key {
+    of_session(owner, session, "SESSION")
+}
+
+/// A session in the list of all.
+#[must_use]
+pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {
+    key(part(owner, "LOG"), format!("{}#{}", sortable(session.started_at), session.session_id))
+}
+
+#[must_use]
+pub fn log_sessions(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOG"), prefix: "" }
+}
+
+#[must_use]
+pub fn log_head(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Key {
+    of_session(owner, session, format!("HEAD#{agent}"))
+}
+
+#[must_use]
+pub fn log_heads(owner: &Owner, session: &SessionId) -> Range {
+    Range { pk: of_session(owner, session, "").pk, prefix: "HEAD#" }
+}
+
+/// Names come from outside and may hold anything; their hash is what is stored.
+#[must_use]
+pub fn logged_once(owner: &Owner, session: &SessionId, name: &str) -> Key {
+    of_session(owner, session, format!("ONCE#{}", hash(name)))
+}
+
+#[must_use]
+pub fn launch(owner: &Owner, session: &SessionId, background: &str) -> Key {
+    of_session(owner, session, format!("LAUNCH#{}", hash(background)))
+}
+
+#[must_use]
+pub fn given_name(owner: &Owner, session: &SessionId, prompt: &str) -> Key {
+    of_session(owner, session, format!("NAME#{prompt}"))
+}
+
+#[must_use]
+pub fn given_names(owner: &Owner, session: &SessionId, hash: &str) -> Key {
+    of_session(owner, session, format!("NAMES#{hash}"))
+}
+
+#[must_use]
+pub fn log_line(owner: &Owner, session: &SessionId, agent: &InstanceId, number: u64) -> Key {
+    key(of_log(owner, session, agent), format!("LINE#{number:012}"))
+}
+
+#[must_use]
+pub fn log_lines(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Range {
+    Range { pk: of_log(owner, session, agent), prefix: "LINE#" }
+}
+
+/// The number of the line under this sort key.
+#[must_use]
+pub fn log_number(sort_key: &str) -> Option<u64> {
+    sort_key.strip_prefix("LINE#")?.parse().ok()
+}
+
+#[must_use]
+pub fn log_segment(owner: &Owner, session: &SessionId, agent: &InstanceId, first: u64) -> Key {
+    key(of_log(owner, session, agent), format!("SEGMENT#{first:012}"))
+}
+
+#[must_use]
+pub fn log_segments(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Range {
+    Range { pk: of_log(owner, session, agent), prefix: "SEGMENT#" }
+}
+
+#[must_use]
+pub fn latest_log(owner: &Owner, project: Option<ProjectId>, agent: &InstanceId) -> Key {
+    let sk = project.map_or_else(|| agent.to_string(), |project| format!("{project}#{agent}"));
+    key(part(owner, "LOGLAST"), sk)
+}
+
+#[must_use]
+pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
+    let sk = format!("{}#{}#{}", sortable(hot.hot_since), hot.session_id, hot.agent_id);
+    key(part(owner, "LOGHOT"), sk)
+}
+
+#[must_use]
+pub fn hot_logs(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOGHOT"), prefix: "" }
+}
+
+#[must_use]
+pub fn refused_hook(owner: &Owner, id: uuid::Uuid) -> Key {
+    key(part(owner, "LOGREFUSED"), format!("HOOK#{}", id.simple()))
+}
+
+#[must_use]
+pub fn refused_hooks(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOGREFUSED"), prefix: "HOOK#" }
+}
+
+/// The count of the UTC day of an instant.
+#[must_use]
+pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
+    key(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A client's key may hold anything; its hash is what is stored.
 #[must_use]
 pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
-    let hash = Sha256::digest(client_key.as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    key(part(owner, "IDEMPOTENCY"), hex)
+    key(part(owner, "IDEMPOTENCY"), hash(client_key))
 }
 
 #[must_use]

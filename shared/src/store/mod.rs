@@ -13,6 +13,7 @@ mod assets;
 pub mod chats;
 mod due;
 mod idempotency;
+pub mod logs;
 mod projects;
 mod proposals;
 pub mod runs;

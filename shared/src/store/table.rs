@@ -228,7 +228,7 @@ where
 }
 
 /// Waits longer from try to try, and never the same time as a rival.
-async fn back_off(attempt: u32) {
+pub(crate) async fn back_off(attempt: u32) {
     let ceiling = 10u64 << attempt.min(6);
     let millis = rand::rng().random_range(1..=ceiling);
     tokio::time::sleep(Duration::from_millis(millis)).await;

@@ -1,0 +1,260 @@
+//! All logs as a zip of files, written while it is sent: however much there is, little of it is in memory.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use domain::ids::{Owner, ProjectId};
+use domain::log::{Entry, InstanceId, SessionId, layout};
+use futures::Stream;
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use zip::ZipWriter;
+use zip::write::{SimpleFileOptions, StreamWriter};
+
+use super::read::{Pages, parse};
+use super::segments::Log;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::logs::LogSession;
+use crate::store::table::Order;
+
+/// How many sessions, or logs of one, a query reads.
+const PAGE: usize = 100;
+
+/// A piece of the archive is about as large, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// What is exported.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Only sessions of this project.
+    pub project: Option<ProjectId>,
+    /// Only this session.
+    pub session: Option<SessionId>,
+}
+
+/// The archive, piece by piece. It ends with an error where something could not be read.
+pub fn archive(cx: Cx, owner: Owner, selection: Selection) -> impl Stream<Item = Result<Bytes>> + use<> {
+    let (sender, receiver) = mpsc::channel(2);
+    tokio::spawn(async move {
+        let archive = Archive::new(sender.clone());
+        if let Err(Stopped::Failed(error)) = write(&cx, &owner, &selection, archive).await {
+            tracing::error!(cause = %error.causes(), "an export ended early");
+            let _ = sender.send(Err(error)).await;
+        }
+    });
+    ReceiverStream::new(receiver)
+}
+
+/// Why the writing ends early.
+enum Stopped {
+    /// Nobody reads on.
+    Gone,
+    Failed(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+async fn write(cx: &Cx, owner: &Owner, selection: &Selection, mut zip: Archive) -> Result<(), Stopped> {
+    let mut sessions = Sessions::new(owner, selection);
+    while let Some(session) = sessions.next(cx).await? {
+        for agent in agents(cx, owner, &session).await? {
+            zip.file(&layout::log_path(&session, &agent))?;
+            let mut pages = Pages::new(Log { owner, session: &session, agent: &agent });
+            while let Some(page) = pages.next(cx).await? {
+                zip.write(&page).await?;
+            }
+        }
+        zip.file(&layout::instructions_path(&session))?;
+        together(cx, owner, &session, &mut zip).await?;
+    }
+    zip.file(layout::ALL_INSTRUCTIONS)?;
+    let mut sessions = Sessions::new(owner, selection);
+    while let Some(session) = sessions.next(cx).await? {
+        together(cx, owner, &session, &mut zip).await?;
+    }
+    zip.finish().await
+}
+
+/// The sessions that are exported, those that began first first.
+struct Sessions<'a> {
+    owner: &'a Owner,
+    selection: &'a Selection,
+    page: std::vec::IntoIter<LogSession>,
+    after: Option<String>,
+    end: bool,
+}
+
+impl<'a> Sessions<'a> {
+    fn new(owner: &'a Owner, selection: &'a Selection) -> Self {
+        Self { owner, selection, page: Vec::new().into_iter(), after: None, end: false }
+    }
+
+    async fn next(&mut self, cx: &Cx) -> Result<Option<SessionId>> {
+        let Selection { project, session } = self.selection;
+        loop {
+            let fits = |found: &LogSession| {
+                project.is_none_or(|project| found.project_id == project)
+                    && session.as_ref().is_none_or(|session| found.session_id == *session)
+            };
+            if let Some(found) = self.page.find(fits) {
+                return Ok(Some(found.session_id));
+            }
+            if self.end {
+                return Ok(None);
+            }
+            let found = cx.store.log_sessions(self.owner, self.after.as_deref(), PAGE, Order::Oldest).await?;
+            self.end = found.last.is_none();
+            self.after = found.last;
+            self.page =
+                found.items.into_iter().map(|(_, session)| session.value).collect::<Vec<_>>().into_iter();
+        }
+    }
+}
+
+/// The agents of a session, `main` among them though nobody may have asked it.
+async fn agents(cx: &Cx, owner: &Owner, session: &SessionId) -> Result<Vec<InstanceId>> {
+    let (mut agents, mut after) = (Vec::new(), None);
+    loop {
+        let found = cx.store.log_heads(owner, session, after.as_deref(), PAGE).await?;
+        agents.extend(found.items.into_iter().map(|(_, head)| head.value.agent_id));
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    if !agents.contains(&InstanceId::main()) {
+        agents.push(InstanceId::main());
+    }
+    Ok(agents)
+}
+
+/// Writes the lines of all agents of a session, in the order of their time.
+async fn together(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive) -> Result<(), Stopped> {
+    let agents = agents(cx, owner, session).await?;
+    let mut logs = Vec::with_capacity(agents.len());
+    let mut order = BinaryHeap::new();
+    for (number, agent) in agents.iter().enumerate() {
+        let mut lines = Lines::new(Log { owner, session, agent });
+        if let Some(at) = lines.time(cx).await? {
+            order.push(Reverse((at, number)));
+        }
+        logs.push(lines);
+    }
+    while let Some(Reverse((_, number))) = order.pop() {
+        let lines = &mut logs[number];
+        let line = lines.take();
+        zip.write(&line).await?;
+        if let Some(at) = lines.time(cx).await? {
+            order.push(Reverse((at, number)));
+        }
+    }
+    Ok(())
+}
+
+/// A log, line by line.
+struct Lines<'a> {
+    log: Log<'a>,
+    pages: Pages<'a>,
+    page: Bytes,
+}
+
+impl<'a> Lines<'a> {
+    fn new(log: Log<'a>) -> Self {
+        Self { log, pages: Pages::new(log), page: Bytes::new() }
+    }
+
+    fn length(&self) -> usize {
+        self.page.iter().position(|&byte| byte == b'\n').map_or(self.page.len(), |at| at + 1)
+    }
+
+    /// When the next line was written; nothing at the end.
+    async fn time(&mut self, cx: &Cx) -> Result<Option<Timestamp>> {
+        if self.page.is_empty() {
+            match self.pages.next(cx).await? {
+                Some(page) => self.page = page,
+                None => return Ok(None),
+            }
+        }
+        let line: Entry = parse(self.log, &self.page[..self.length()])?;
+        Ok(Some(line.timestamp))
+    }
+
+    /// The next line, with its newline.
+    fn take(&mut self) -> Bytes {
+        self.page.split_to(self.length())
+    }
+}
+
+/// What the zip writer has written and nobody has taken yet.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A zip that goes out as it is written.
+struct Archive {
+    zip: ZipWriter<StreamWriter<Buffer>>,
+    buffer: Buffer,
+    out: mpsc::Sender<Result<Bytes>>,
+}
+
+impl Archive {
+    fn new(out: mpsc::Sender<Result<Bytes>>) -> Self {
+        let buffer = Buffer::default();
+        Self { zip: ZipWriter::new_stream(buffer.clone()), buffer, out }
+    }
+
+    fn file(&mut self, path: &str) -> Result<()> {
+        // Files may be of any size: the writer must know before.
+        let options = SimpleFileOptions::default().large_file(true);
+        self.zip.start_file(path, options).map_err(|error| broken(&error))
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+        for bytes in bytes.chunks(PIECE) {
+            self.zip.write_all(bytes).map_err(|error| broken(&error))?;
+            self.send(PIECE).await?;
+        }
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<(), Stopped> {
+        let zip = std::mem::replace(&mut self.zip, ZipWriter::new_stream(Buffer::default()));
+        zip.finish().map_err(|error| broken(&error))?;
+        self.send(0).await
+    }
+
+    /// Hands over what is there, once it is this much.
+    async fn send(&self, at_least: usize) -> Result<(), Stopped> {
+        let piece = {
+            let mut buffer = self.buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if buffer.len() < at_least {
+                return Ok(());
+            }
+            std::mem::take(&mut *buffer)
+        };
+        self.out.send(Ok(piece.into())).await.map_err(|_| Stopped::Gone)
+    }
+}
+
+fn broken(error: &dyn std::error::Error) -> Error {
+    Error::internal(format!("a zip could not be written: {error}"))
+}

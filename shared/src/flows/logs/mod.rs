@@ -1,0 +1,234 @@
+//! Context logs: written by hooks and by hand, read from the end, sealed when they are old, taken out and in as files.
+
+pub mod export;
+pub mod hooks;
+pub mod import;
+pub mod read;
+pub mod seal;
+pub mod segments;
+
+use domain::ids::{Owner, ProjectId};
+use domain::log::{Entry, InstanceId, LogEvent, SessionId};
+use domain::validate::FieldErrors;
+use jiff::Timestamp;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, MutexGuard};
+use utoipa::ToSchema;
+
+use super::projects;
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::StoreError;
+use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
+use crate::store::table::back_off;
+
+/// The longest line that is kept within an item, in bytes; longer ones lie in S3.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// How often an append is tried that meets others. Those of one process do not meet: they wait for each other.
+const TRIES: u32 = 40;
+
+/// Longest agent type, in characters.
+const MAX_AGENT_TYPE: usize = 128;
+
+/// Longest description, in characters.
+const MAX_DESCRIPTION: usize = 500;
+
+/// Longest summary of an output, in characters.
+const MAX_SUMMARY: usize = 1_000;
+
+/// Longest instruction, in bytes of UTF-8: what fits into one request beside the rest.
+const MAX_INSTRUCTION_BYTES: usize = 4 * 1024 * 1024;
+
+/// An entry that is written by hand.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "session_id": "dev-20250812-143022",
+    "event": "agent_complete",
+    "agent_type": "the-architect",
+    "description": "Design auth",
+    "output_summary": "Sessions in DynamoDB, one item each."
+}))]
+pub struct NewEntry {
+    /// Left out, it is the latest session that has the agent.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+    pub event: LogEvent,
+    /// Up to 128 characters.
+    #[serde(default)]
+    pub agent_type: String,
+    /// Up to 500 characters.
+    #[serde(default)]
+    pub description: String,
+    /// What the agent is told, up to 4 MiB; with `agent_start` only.
+    #[serde(default)]
+    pub instruction: Option<String>,
+    /// What it answered, up to 1,000 characters; with `agent_complete` only.
+    #[serde(default)]
+    pub output_summary: Option<String>,
+    /// The project of a session that is new; `default` where nothing else is said.
+    #[serde(default)]
+    pub project_id: Option<ProjectId>,
+}
+
+impl NewEntry {
+    fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("agent_type", &self.agent_type, 0, MAX_AGENT_TYPE);
+        errors.length("description", &self.description, 0, MAX_DESCRIPTION);
+        if let Some(instruction) = &self.instruction {
+            if self.event != LogEvent::AgentStart {
+                errors.add("instruction", "goes with agent_start only");
+            }
+            if instruction.len() > MAX_INSTRUCTION_BYTES {
+                let length = instruction.len();
+                errors.add(
+                    "instruction",
+                    format!("must be at most {MAX_INSTRUCTION_BYTES} bytes, is {length}"),
+                );
+            }
+        }
+        if let Some(summary) = &self.output_summary {
+            if self.event != LogEvent::AgentComplete {
+                errors.add("output_summary", "goes with agent_complete only");
+            }
+            errors.length("output_summary", summary, 0, MAX_SUMMARY);
+        }
+        errors.into_result(())
+    }
+}
+
+/// Appends an entry to the log of an agent.
+///
+/// # Errors
+/// 400 with every field that breaks its limit, or without a session where none has the agent; 404 where there is no such
+/// project.
+pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry) -> Result<Entry> {
+    input.check()?;
+    if agent.is_reserved() && *agent != InstanceId::main() {
+        let message = format!("must not be the reserved word {agent}");
+        return Err(FieldErrors::one("agent_id", message).into());
+    }
+    let project = input.project_id.unwrap_or(ProjectId::DEFAULT);
+    projects::load(cx, owner, project).await?;
+    let session_id = match input.session_id {
+        Some(session) => session,
+        None => read::latest_session(cx, owner, input.project_id, agent)
+            .await?
+            .ok_or_else(|| FieldErrors::one("session_id", "is needed: no session has a log of this agent"))?,
+    };
+    let entry = Entry {
+        event: input.event,
+        agent_type: input.agent_type,
+        agent_id: agent.clone(),
+        description: input.description,
+        instruction: input.instruction,
+        output_summary: input.output_summary,
+        session_id,
+        timestamp: cx.clock.now(),
+    };
+    write(cx, owner, project, &entry, None).await?;
+    Ok(entry)
+}
+
+/// Appends an entry, once where it is named: a name that the session has seen appends nothing.
+///
+/// # Errors
+/// When the table or the bucket does not answer; then the entry may be there or not, and a name makes a repetition safe.
+async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: Option<&str>) -> Result<()> {
+    let (session, agent) = (&entry.session_id, &entry.agent_id);
+    let text = entry.to_line();
+    let bytes = text.len() as u64 + 1;
+    let line = StoredLine { at: cx.clock.now(), body: body(cx, owner, entry, text).await? };
+    let _turn = turn(owner, session, agent).await;
+    for attempt in 0..TRIES {
+        let found = cx.store.log_head(owner, session, agent).await?;
+        let read_at = found.as_ref().map(|found| found.version);
+        let new_session = match &found {
+            Some(_) => None,
+            None => new_session(cx, owner, session, project, line.at).await?,
+        };
+        let head = match found {
+            Some(found) => moved_on(found.value, entry, bytes, line.at),
+            None => first(project, entry, bytes, line.at),
+        };
+        let (head_is_new, session) = (read_at.is_none(), new_session.as_ref());
+        let append = LogAppend { head: &head, read_at, line: &line, session, once };
+        match cx.store.append_log(owner, &append).await? {
+            Appended::Yes if head_is_new => return seal::some_old_log(cx, owner).await,
+            Appended::Yes => return Ok(()),
+            Appended::Before => return discard(cx, owner, entry, &line).await,
+            Appended::Raced => back_off(attempt).await,
+        }
+    }
+    Err(Error::Store(StoreError::Contended))
+}
+
+/// The appends to one log, of this process, one after the other: they keep the order in which they came, and do not make
+/// each other try again. Logs that share a lock by chance only wait.
+async fn turn(owner: &Owner, session: &SessionId, agent: &InstanceId) -> MutexGuard<'static, ()> {
+    static TURNS: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
+    let hash = Sha256::digest(format!("{owner}#{session}#{agent}"));
+    TURNS[usize::from(hash[0]) % TURNS.len()].lock().await
+}
+
+async fn body(cx: &Cx, owner: &Owner, entry: &Entry, text: String) -> Result<LineBody> {
+    if text.len() <= MAX_INLINE_BYTES {
+        return Ok(LineBody::Line(text));
+    }
+    let blob = cx.clock.uuid();
+    let key = BlobKey::log_line(owner, &entry.session_id, &entry.agent_id, blob);
+    cx.blobs.put(&key, text, "application/json").await?;
+    Ok(LineBody::Blob(blob))
+}
+
+/// Deletes what was stored for a line that is not appended.
+async fn discard(cx: &Cx, owner: &Owner, entry: &Entry, line: &StoredLine) -> Result<()> {
+    if let LineBody::Blob(blob) = line.body {
+        let key = BlobKey::log_line(owner, &entry.session_id, &entry.agent_id, blob);
+        cx.blobs.delete(&key).await?;
+    }
+    Ok(())
+}
+
+async fn new_session(
+    cx: &Cx,
+    owner: &Owner,
+    session: &SessionId,
+    project_id: ProjectId,
+    started_at: Timestamp,
+) -> Result<Option<LogSession>> {
+    let is_there = cx.store.log_session(owner, session).await?.is_some();
+    Ok((!is_there).then(|| LogSession { session_id: session.clone(), project_id, started_at }))
+}
+
+fn first(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
+    let head = LogHead {
+        session_id: entry.session_id.clone(),
+        agent_id: entry.agent_id.clone(),
+        project_id,
+        agent_type: String::new(),
+        entries: 0,
+        bytes: 0,
+        sealed: 0,
+        hot_since: None,
+        last_at: at,
+        asked: None,
+    };
+    moved_on(head, entry, bytes, at)
+}
+
+/// The head with one more line.
+fn moved_on(mut head: LogHead, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
+    head.entries += 1;
+    head.bytes += bytes;
+    head.last_at = at;
+    head.hot_since = head.hot_since.or(Some(at));
+    if !entry.agent_type.is_empty() {
+        head.agent_type.clone_from(&entry.agent_type);
+    }
+    head.asked = (entry.event == LogEvent::AgentStart).then(|| entry.description.clone());
+    head
+}

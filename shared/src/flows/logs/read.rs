@@ -1,0 +1,264 @@
+//! Reading a log: its end, all of it page by page, and which logs there are.
+
+use bytes::Bytes;
+use domain::ids::{Owner, ProjectId};
+use domain::log::view::Metadata;
+use domain::log::{Entry, InstanceId, SessionId, entry};
+use futures::FutureExt;
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::segments::{self, Log};
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::Versioned;
+use crate::store::logs::{LineBody, LogHead, LogSession, StoredLine};
+use crate::store::table::Order;
+
+/// How many lines of the table one query reads while a log is read whole.
+const PAGE: usize = 200;
+
+/// How many sessions are looked up at once.
+const AT_ONCE: usize = 16;
+
+/// How many agents of a session are named in the list of sessions.
+const MAX_AGENTS: usize = 200;
+
+/// The end of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    pub metadata: Metadata,
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+}
+
+/// The latest session that has a log of the agent, in one project or in any.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn latest_session(
+    cx: &Cx,
+    owner: &Owner,
+    project: Option<ProjectId>,
+    agent: &InstanceId,
+) -> Result<Option<SessionId>> {
+    Ok(cx.store.latest_log(owner, project, agent).await?.map(|latest| latest.session_id))
+}
+
+/// The last `lines` entries of an agent's log, in a session or in the latest that has it. An agent that is not known has
+/// an empty log.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn tail(
+    cx: &Cx,
+    owner: &Owner,
+    project: Option<ProjectId>,
+    session: Option<SessionId>,
+    agent: &InstanceId,
+    lines: u64,
+) -> Result<Tail> {
+    let session = match session {
+        Some(session) => Some(session),
+        None => latest_session(cx, owner, project, agent).await?,
+    };
+    let nothing = |session| Tail { metadata: Metadata::empty(agent.clone(), session), entries: Vec::new() };
+    let Some(session) = session else { return Ok(nothing(None)) };
+    let Some(Versioned { value: head, .. }) = cx.store.log_head(owner, &session, agent).await? else {
+        return Ok(nothing(Some(session)));
+    };
+    let log = Log { owner, session: &session, agent };
+    let lines = match last_lines(cx, log, lines).await {
+        // A long line went into a segment between the look at its record and the one at its text.
+        Err(Error::Blob(BlobError::Missing { .. })) => last_lines(cx, log, lines).await?,
+        lines => lines?,
+    };
+    let entries = lines.iter().map(|line| parse(log, line)).collect::<Result<_>>()?;
+    let LogHead { entries: total, bytes, last_at, .. } = head;
+    Ok(Tail { metadata: Metadata::of(agent.clone(), session, total, bytes, last_at), entries })
+}
+
+/// Reads a stored line.
+///
+/// # Errors
+/// When it is no entry; a bug.
+pub fn parse(log: Log<'_>, line: &[u8]) -> Result<Entry> {
+    Entry::from_line(line, log.session, log.agent).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// The last lines: those of the table first, and what is missing from the newest segments. A line leaves the table only
+/// after its segment is named, so what a sealing takes away between the two reads is found by the second.
+async fn last_lines(cx: &Cx, log: Log<'_>, count: u64) -> Result<Vec<Bytes>> {
+    let Log { owner, session, agent } = log;
+    let (mut newest, mut before) = (Vec::new(), None);
+    while (newest.len() as u64) < count {
+        let limit = count as usize - newest.len();
+        let (lines, end) = cx.store.log_lines(owner, session, agent, before, limit, Order::Newest).await?;
+        before = lines.last().map_or(before, |(number, _)| Some(*number));
+        let whole = lines.into_iter().map(|(_, line)| text(cx, log, line));
+        newest.extend(try_join_all(whole).await?);
+        if end {
+            break;
+        }
+    }
+    let mut at = None;
+    while (newest.len() as u64) < count && before != Some(1) {
+        let found = cx.store.log_segments(owner, session, agent, at, 1).await?;
+        let Some(segment) = found.into_iter().next() else { break };
+        at = Some(segment.first);
+        // Lines that the table had too: a sealing has not deleted them yet.
+        let known = before.map_or(0, |before| (segment.last + 1).saturating_sub(before));
+        if known < segment.lines() {
+            let missing = count - newest.len() as u64;
+            let mut lines = segments::tail(cx, log, &segment, known + missing).await?;
+            lines.truncate(lines.len() - known as usize);
+            newest.extend(lines.into_iter().rev());
+            before = Some(segment.first);
+        }
+    }
+    newest.reverse();
+    Ok(newest)
+}
+
+/// The text of a line, from wherever it is.
+///
+/// # Errors
+/// When S3 does not answer.
+pub async fn text(cx: &Cx, log: Log<'_>, line: StoredLine) -> Result<Bytes> {
+    match line.body {
+        LineBody::Line(text) => Ok(text.into()),
+        LineBody::Blob(blob) => {
+            let key = BlobKey::log_line(log.owner, log.session, log.agent, blob);
+            Ok(cx.blobs.get(&key).await?)
+        }
+    }
+}
+
+/// Reads a log from its beginning, some lines at a time, whatever is sealed meanwhile.
+pub struct Pages<'a> {
+    log: Log<'a>,
+    next: u64,
+}
+
+impl<'a> Pages<'a> {
+    #[must_use]
+    pub fn new(log: Log<'a>) -> Self {
+        Self { log, next: 1 }
+    }
+
+    /// The next lines, each with its newline; nothing at the end.
+    ///
+    /// # Errors
+    /// When the table or the bucket does not answer.
+    pub async fn next(&mut self, cx: &Cx) -> Result<Option<Bytes>> {
+        let Log { owner, session, agent } = self.log;
+        loop {
+            if let Some(segment) = cx.store.log_segment(owner, session, agent, self.next).await? {
+                self.next = segment.last + 1;
+                return segments::whole(cx, self.log, &segment).await.map(Some);
+            }
+            let after = Some(self.next - 1);
+            let (lines, _) = cx.store.log_lines(owner, session, agent, after, PAGE, Order::Oldest).await?;
+            match lines.first() {
+                None => return Ok(None),
+                // They were sealed between the two reads.
+                Some((number, _)) if *number != self.next => {}
+                Some(_) => {
+                    let read = lines.len() as u64;
+                    let lines = lines.into_iter().map(|(_, line)| text(cx, self.log, line));
+                    let lines = match try_join_all(lines).await {
+                        Err(Error::Blob(BlobError::Missing { .. })) if self.was_sealed(cx).await? => continue,
+                        lines => lines?,
+                    };
+                    self.next += read;
+                    return Ok(Some(joined(&lines).into()));
+                }
+            }
+        }
+    }
+
+    /// Whether the next line has gone into a segment.
+    async fn was_sealed(&self, cx: &Cx) -> Result<bool> {
+        let Log { owner, session, agent } = self.log;
+        Ok(cx.store.log_segment(owner, session, agent, self.next).await?.is_some())
+    }
+}
+
+/// Lines as a text, each with its newline.
+#[must_use]
+pub fn joined(lines: &[Bytes]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
+    for line in lines {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    text
+}
+
+/// A log in the list of its session.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LogView {
+    pub agent_id: InstanceId,
+    pub agent_type: String,
+    pub total_entries: u64,
+    pub file_size_bytes: u64,
+    #[serde(serialize_with = "entry::to_millis")]
+    pub last_modified: Timestamp,
+}
+
+/// A session with its logs.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SessionView {
+    pub session_id: SessionId,
+    pub project_id: ProjectId,
+    #[serde(serialize_with = "entry::to_millis")]
+    pub started_at: Timestamp,
+    /// By name, up to 200.
+    pub agents: Vec<LogView>,
+    /// Whether the session has more agents than are named here.
+    pub more_agents: bool,
+}
+
+impl From<LogHead> for LogView {
+    fn from(LogHead { agent_id, agent_type, entries, bytes, last_at, .. }: LogHead) -> Self {
+        Self { agent_id, agent_type, total_entries: entries, file_size_bytes: bytes, last_modified: last_at }
+    }
+}
+
+/// The sessions of one project or of all, those that began last first.
+///
+/// # Errors
+/// 400 for a limit or cursor that is none.
+pub async fn sessions(
+    cx: &Cx,
+    owner: &Owner,
+    project: Option<ProjectId>,
+    query: &PageQuery,
+) -> Result<Page<SessionView>> {
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.log_sessions(owner, after.as_deref(), limit, Order::Newest).await }.boxed()
+    };
+    let keep = |session: &LogSession| project.is_none_or(|project| session.project_id == project);
+    let page = page::filtered(owner, "sessions with logs", query, newest, keep).await?;
+    let mut data = Vec::with_capacity(page.data.len());
+    for some in page.data.chunks(AT_ONCE) {
+        data.extend(try_join_all(some.iter().map(|found| session(cx, owner, &found.value))).await?);
+    }
+    Ok(Page { data, next_cursor: page.next_cursor, has_more: page.has_more })
+}
+
+async fn session(cx: &Cx, owner: &Owner, session: &LogSession) -> Result<SessionView> {
+    let found = cx.store.log_heads(owner, &session.session_id, None, MAX_AGENTS).await?;
+    let more_agents = found.last.is_some();
+    Ok(SessionView {
+        session_id: session.session_id.clone(),
+        project_id: session.project_id,
+        started_at: session.started_at,
+        agents: found.items.into_iter().map(|(_, head)| head.value.into()).collect(),
+        more_agents,
+    })
+}

@@ -1,0 +1,508 @@
+//! Context logs.
+//!
+//! A line is an item, numbered from 1 without a gap, and the number is given by the log's head: an append is one
+//! transaction that moves the head on from the state that was read and makes the next line. Of two writers that meet, one
+//! is told and tries again. So every line up to the head's number is there, totals need no counting, and the lines up to
+//! any number never change: they can be moved to S3 as a segment while others are appended.
+
+use domain::ids::{Owner, ProjectId};
+use domain::log::{InstanceId, SessionId};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+/// How long a hook that is sent again is known.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// How long a refused payload can be read.
+const REFUSED_KEPT: SignedDuration = SignedDuration::from_hours(24);
+
+/// A session that has logs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSession {
+    pub session_id: SessionId,
+    /// That of its first hook.
+    pub project_id: ProjectId,
+    pub started_at: Timestamp,
+}
+
+/// What is known of a log without its lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogHead {
+    pub session_id: SessionId,
+    pub agent_id: InstanceId,
+    pub project_id: ProjectId,
+    pub agent_type: String,
+    /// The number of the newest line, and how many there are.
+    pub entries: u64,
+    /// All lines as a file, each with its newline.
+    pub bytes: u64,
+    /// The lines up to this number lie in segments.
+    pub sealed: u64,
+    /// When the oldest line that is in no segment arrived: the log is in the list of those that are to be sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot_since: Option<Timestamp>,
+    pub last_at: Timestamp,
+    /// The description of what the agent was asked and has not answered yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+}
+
+/// A line as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredLine {
+    /// When it arrived.
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub body: LineBody,
+}
+
+/// Where a line's text is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineBody {
+    Line(String),
+    /// In S3: it is too large for an item.
+    Blob(Uuid),
+}
+
+/// Lines `first` to `last` as one object of S3.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    pub first: u64,
+    pub last: u64,
+    pub bytes: u64,
+    pub blob: Uuid,
+}
+
+impl Segment {
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.last + 1 - self.first
+    }
+}
+
+/// The session that an agent was last seen in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestLog {
+    pub session_id: SessionId,
+    pub at: Timestamp,
+}
+
+/// A log of the list of those that are to be sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotLog {
+    pub session_id: SessionId,
+    pub agent_id: InstanceId,
+    pub hot_since: Timestamp,
+}
+
+/// A question that has been logged: the answer goes to the same log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedOnce {
+    pub agent_id: InstanceId,
+}
+
+/// An agent that works in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    pub agent_id: InstanceId,
+    pub agent_type: String,
+    pub description: String,
+    /// The call that launched it.
+    pub call: Option<String>,
+}
+
+/// The name that was given to a prompt without one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenName {
+    pub agent_id: InstanceId,
+}
+
+/// The names that were given for one hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenNames {
+    pub first_seen: Timestamp,
+    /// The number of the newest name.
+    pub number: u32,
+}
+
+/// A payload that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedHook {
+    pub refused_at: Timestamp,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Of the whole payload.
+    pub bytes: u64,
+    /// Its beginning.
+    pub excerpt: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Count {
+    count: u64,
+}
+
+/// What is appended, and the head as it will be.
+pub struct LogAppend<'a> {
+    pub head: &'a LogHead,
+    /// The version of the head that was read; `None` where there was none.
+    pub read_at: Option<u64>,
+    pub line: &'a StoredLine,
+    /// The session, where it is new.
+    pub session: Option<&'a LogSession>,
+    /// Names the line among those of the session, so that it is logged once.
+    pub once: Option<&'a str>,
+}
+
+/// What became of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    Yes,
+    /// It had been logged before.
+    Before,
+    /// Another one was faster: read again.
+    Raced,
+}
+
+impl Store {
+    pub async fn log_session(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+    ) -> Result<Option<LogSession>, StoreError> {
+        Ok(self.get(&keys::log_session(owner, session)).await?.map(|found| found.value))
+    }
+
+    /// Sessions, by when they began.
+    pub async fn log_sessions(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<LogSession>, StoreError> {
+        self.query(&keys::log_sessions(owner), after, limit, order).await
+    }
+
+    pub async fn log_head(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        agent: &InstanceId,
+    ) -> Result<Option<Versioned<LogHead>>, StoreError> {
+        self.get(&keys::log_head(owner, session, agent)).await
+    }
+
+    /// The logs of a session, by the agents' names.
+    pub async fn log_heads(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<LogHead>, StoreError> {
+        self.query(&keys::log_heads(owner, session), after, limit, Order::Oldest).await
+    }
+
+    /// The session in which an agent was last seen, of one project or of all.
+    pub async fn latest_log(
+        &self,
+        owner: &Owner,
+        project: Option<ProjectId>,
+        agent: &InstanceId,
+    ) -> Result<Option<LatestLog>, StoreError> {
+        Ok(self.get(&keys::latest_log(owner, project, agent)).await?.map(|found| found.value))
+    }
+
+    fn latest_writes(owner: &Owner, head: &LogHead) -> Result<[Write; 2], StoreError> {
+        let latest = LatestLog { session_id: head.session_id.clone(), at: head.last_at };
+        let latest = item(&latest, &Extras::default())?;
+        let key = |project| keys::latest_log(owner, project, &head.agent_id);
+        Ok([
+            Write::Put { key: key(None), item: latest.clone() },
+            Write::Put { key: key(Some(head.project_id)), item: latest },
+        ])
+    }
+
+    fn session_writes(owner: &Owner, session: &LogSession) -> Result<[Write; 2], StoreError> {
+        let record = item(session, &Extras::default())?;
+        Ok([
+            Write::Create { key: keys::log_session(owner, &session.session_id), item: record.clone() },
+            Write::Put { key: keys::log_session_listed(owner, session), item: record },
+        ])
+    }
+
+    fn head_write(owner: &Owner, head: &LogHead, read_at: Option<u64>) -> Result<Write, StoreError> {
+        let key = keys::log_head(owner, &head.session_id, &head.agent_id);
+        let item = item(head, &Extras::default())?;
+        Ok(match read_at {
+            Some(version) => Write::Replace { key, version, item },
+            None => Write::Create { key, item },
+        })
+    }
+
+    /// Puts a log into the list of those that are to be sealed.
+    fn hot_write(owner: &Owner, head: &LogHead, hot_since: Timestamp) -> Result<Write, StoreError> {
+        let (session_id, agent_id) = (head.session_id.clone(), head.agent_id.clone());
+        let hot = HotLog { session_id, agent_id, hot_since };
+        Ok(Write::Put { key: keys::hot_log(owner, &hot), item: item(&hot, &Extras::default())? })
+    }
+
+    /// Makes the line that the head says is the newest.
+    pub async fn append_log(&self, owner: &Owner, append: &LogAppend<'_>) -> Result<Appended, StoreError> {
+        let LogAppend { head, read_at, line, session, once } = append;
+        let mut writes = Vec::with_capacity(8);
+        if let Some(name) = once {
+            let once = LoggedOnce { agent_id: head.agent_id.clone() };
+            let item = item(&once, &Extras::expiring(line.at + REMEMBERED))?;
+            writes.push(Write::Create { key: keys::logged_once(owner, &head.session_id, name), item });
+        }
+        writes.push(Self::head_write(owner, head, *read_at)?);
+        let key = keys::log_line(owner, &head.session_id, &head.agent_id, head.entries);
+        writes.push(Write::Create { key, item: item(line, &Extras::default())? });
+        writes.extend(Self::latest_writes(owner, head)?);
+        if head.sealed + 1 == head.entries {
+            writes.push(Self::hot_write(owner, head, line.at)?);
+        }
+        if let Some(session) = session {
+            writes.extend(Self::session_writes(owner, session)?);
+        }
+        Ok(match self.transact(writes).await? {
+            Written::Yes => Appended::Yes,
+            Written::Refused { first: 0 } if once.is_some() => Appended::Before,
+            Written::Refused { .. } => Appended::Raced,
+        })
+    }
+
+    /// Makes a log whose lines all lie in segments. Refused where the log is there, or `session` is not new any more.
+    pub async fn create_sealed_log(
+        &self,
+        owner: &Owner,
+        head: &LogHead,
+        segments: &[Segment],
+        session: Option<&LogSession>,
+        is_latest: bool,
+    ) -> Result<Written, StoreError> {
+        let mut writes = vec![Self::head_write(owner, head, None)?];
+        for segment in segments {
+            writes.push(Self::segment_write(owner, head, segment)?);
+        }
+        if is_latest {
+            writes.extend(Self::latest_writes(owner, head)?);
+        }
+        if let Some(session) = session {
+            writes.extend(Self::session_writes(owner, session)?);
+        }
+        self.transact(writes).await
+    }
+
+    fn segment_write(owner: &Owner, head: &LogHead, segment: &Segment) -> Result<Write, StoreError> {
+        let key = keys::log_segment(owner, &head.session_id, &head.agent_id, segment.first);
+        Ok(Write::Create { key, item: item(segment, &Extras::default())? })
+    }
+
+    /// Says that the first lines lie in a segment now. `head` is as it will be, and was read at this version.
+    pub async fn seal_log(
+        &self,
+        owner: &Owner,
+        head: &LogHead,
+        read_at: u64,
+        segment: &Segment,
+    ) -> Result<Written, StoreError> {
+        let mut writes =
+            vec![Self::head_write(owner, head, Some(read_at))?, Self::segment_write(owner, head, segment)?];
+        if let Some(hot_since) = head.hot_since {
+            writes.push(Self::hot_write(owner, head, hot_since)?);
+        }
+        self.transact(writes).await
+    }
+
+    /// The logs with lines that are in no segment, those with the oldest line first.
+    pub async fn hot_logs(&self, owner: &Owner, limit: usize) -> Result<Vec<HotLog>, StoreError> {
+        let found = self.query(&keys::hot_logs(owner), None, limit, Order::Oldest).await?;
+        Ok(found.items.into_iter().map(|(_, hot): (_, Versioned<HotLog>)| hot.value).collect())
+    }
+
+    pub async fn forget_hot_log(&self, owner: &Owner, hot: &HotLog) -> Result<(), StoreError> {
+        self.delete(&keys::hot_log(owner, hot)).await
+    }
+
+    /// Lines that are in the table, with their numbers: after line `after` and up, or before it and down.
+    pub async fn log_lines(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        agent: &InstanceId,
+        after: Option<u64>,
+        limit: usize,
+        order: Order,
+    ) -> Result<(Vec<(u64, StoredLine)>, bool), StoreError> {
+        let after = after.map(|number| keys::log_line(owner, session, agent, number).sk);
+        let range = keys::log_lines(owner, session, agent);
+        let found: Found<StoredLine> = self.query(&range, after.as_deref(), limit, order).await?;
+        let lines =
+            found.items.into_iter().filter_map(|(sk, line)| Some((keys::log_number(&sk)?, line.value)));
+        Ok((lines.collect(), found.last.is_none()))
+    }
+
+    /// The segment that begins with this line.
+    pub async fn log_segment(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        agent: &InstanceId,
+        first: u64,
+    ) -> Result<Option<Segment>, StoreError> {
+        Ok(self.get(&keys::log_segment(owner, session, agent, first)).await?.map(|found| found.value))
+    }
+
+    /// The segments before the one that begins with line `before`, newest first.
+    pub async fn log_segments(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        agent: &InstanceId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Segment>, StoreError> {
+        let before = before.map(|first| keys::log_segment(owner, session, agent, first).sk);
+        let range = keys::log_segments(owner, session, agent);
+        let found = self.query(&range, before.as_deref(), limit, Order::Newest).await?;
+        Ok(found.items.into_iter().map(|(_, segment): (_, Versioned<Segment>)| segment.value).collect())
+    }
+
+    /// Deletes lines, at most 100: they lie in a segment.
+    pub async fn delete_log_lines(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        agent: &InstanceId,
+        numbers: &[u64],
+    ) -> Result<(), StoreError> {
+        let delete = |number: &u64| Write::Delete {
+            key: keys::log_line(owner, session, agent, *number),
+            must_exist: false,
+        };
+        self.transact(numbers.iter().map(delete).collect()).await.map(|_| ())
+    }
+
+    pub async fn logged_once(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Option<LoggedOnce>, StoreError> {
+        Ok(self.get(&keys::logged_once(owner, session, name)).await?.map(|found| found.value))
+    }
+
+    /// Remembers an agent that went into the background under this id.
+    pub async fn put_launch(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        background: &str,
+        launch: &Launch,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let record = item(launch, &Extras::expiring(now + REMEMBERED))?;
+        self.put(&keys::launch(owner, session, background), record).await
+    }
+
+    pub async fn launch(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        background: &str,
+    ) -> Result<Option<Launch>, StoreError> {
+        Ok(self.get(&keys::launch(owner, session, background)).await?.map(|found| found.value))
+    }
+
+    /// The name that was given to a prompt, by the prompt's hash.
+    pub async fn given_name(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        prompt: &str,
+    ) -> Result<Option<GivenName>, StoreError> {
+        Ok(self.get(&keys::given_name(owner, session, prompt)).await?.map(|found| found.value))
+    }
+
+    pub async fn given_names(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        hash: &str,
+    ) -> Result<Option<Versioned<GivenNames>>, StoreError> {
+        self.get(&keys::given_names(owner, session, hash)).await
+    }
+
+    /// Gives a prompt its name. Refused where the prompt has one (`first` 0), another prompt with the hash was faster (1),
+    /// or an agent has chosen this name itself (2).
+    pub async fn give_name(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        (prompt, name): (&str, &InstanceId),
+        (hash, names, read_at): (&str, &GivenNames, Option<u64>),
+    ) -> Result<Written, StoreError> {
+        let (plain, key) = (Extras::default(), keys::given_names(owner, session, hash));
+        let names = item(names, &plain)?;
+        self.transact(vec![
+            Write::Create {
+                key: keys::given_name(owner, session, prompt),
+                item: item(&GivenName { agent_id: name.clone() }, &plain)?,
+            },
+            match read_at {
+                Some(version) => Write::Replace { key, version, item: names },
+                None => Write::Create { key, item: names },
+            },
+            Write::Absent { key: keys::log_head(owner, session, name) },
+        ])
+        .await
+    }
+
+    /// Keeps a refused payload for a day, and counts it.
+    pub async fn refuse_hook(&self, owner: &Owner, id: Uuid, hook: &RefusedHook) -> Result<(), StoreError> {
+        let expires = hook.refused_at + REFUSED_KEPT;
+        let record = item(hook, &Extras::expiring(expires))?;
+        self.transact(vec![
+            Write::Put { key: keys::refused_hook(owner, id), item: record },
+            Write::Add {
+                key: keys::refused_hooks_of(owner, hook.refused_at),
+                numbers: vec![("count", 1)],
+                upsert: true,
+                expires: Some(expires + REFUSED_KEPT),
+            },
+        ])
+        .await
+        .map(|_| ())
+    }
+
+    /// Refused payloads, newest first; also some that are older than a day.
+    pub async fn refused_hooks(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<RefusedHook>, StoreError> {
+        self.query(&keys::refused_hooks(owner), after, limit, Order::Newest).await
+    }
+
+    /// How many payloads were refused on the UTC day of an instant.
+    pub async fn refused_hooks_on(&self, owner: &Owner, day: Timestamp) -> Result<u64, StoreError> {
+        let found: Option<Versioned<Count>> = self.get(&keys::refused_hooks_of(owner, day)).await?;
+        Ok(found.map_or(0, |found| found.value.count))
+    }
+
+    /// Whether a refused payload is still to be shown: DynamoDB takes its time to delete.
+    #[must_use]
+    pub fn is_kept(hook: &RefusedHook, now: Timestamp) -> bool {
+        hook.refused_at + REFUSED_KEPT > now
+    }
+}
