@@ -81,7 +81,6 @@ fn pass(
     lock: &Lock,
     report: &mut Report,
 ) -> io::Result<Option<End>> {
-    spool.tidy(lock)?;
     for entry in spool.waiting()? {
         if report.sent + report.rejected >= limit.records
             || limit.until.is_some_and(|until| Instant::now() > until)

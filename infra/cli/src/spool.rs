@@ -22,8 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The most records a spool holds, rejected ones among them.
-pub const MAX_RECORDS: usize = 10_000;
+/// The most records a spool holds, rejected ones among them: weeks of work. Each costs every hook about a microsecond.
+pub const MAX_RECORDS: usize = 5_000;
 
 /// The most bytes a spool holds, rejected ones among them.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -36,6 +36,9 @@ const ABANDONED: Duration = Duration::from_secs(600);
 
 /// Where `lost` stops growing, in bytes.
 const MAX_LOST: u64 = 1024 * 1024;
+
+/// A place has as many digits, so that names sort.
+const PLACE_DIGITS: usize = 10;
 
 const LOCK: &str = ".lock";
 const LOST: &str = "lost";
@@ -66,13 +69,12 @@ struct Head {
     project: Option<String>,
 }
 
-/// A file of the spool, by its name.
+/// A file of the spool. Names sort as the records came.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
+    name: String,
     place: u64,
-    id: Uuid,
     bytes: u64,
-    checksum: u32,
 }
 
 /// Why a record can't be kept.
@@ -126,24 +128,23 @@ impl Record {
 }
 
 impl Entry {
-    fn new(place: u64, id: Uuid, content: &[u8]) -> Self {
-        Self { place, id, bytes: content.len() as u64, checksum: crc32fast::hash(content) }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
+    /// Of the name only as much is read as every hook needs; with thousands of records each nanosecond counts.
+    fn parse(name: String) -> Option<Self> {
         let mut parts = name.split('.');
-        let entry = Self {
-            place: parts.next()?.parse().ok()?,
-            id: parts.next()?.parse().ok()?,
-            bytes: parts.next()?.parse().ok()?,
-            checksum: u32::from_str_radix(parts.next()?, 16).ok()?,
-        };
-        (parts.next().is_none() && entry.name() == name).then_some(entry)
+        let place = parts.next().filter(|place| place.len() == PLACE_DIGITS)?.parse().ok()?;
+        let bytes = parts.nth(1)?.parse().ok()?;
+        let whole = parts.next().is_some_and(|checksum| checksum.len() == 8) && parts.next().is_none();
+        whole.then_some(Self { place, bytes, name })
     }
 
-    fn name(&self) -> String {
-        format!("{:010}.{}.{}.{:08x}", self.place, self.id, self.bytes, self.checksum)
+    fn id(&self) -> Option<Uuid> {
+        self.name.split('.').nth(1)?.parse().ok()
     }
+}
+
+/// A record's name at a place in the order.
+fn name(place: u64, id: Uuid, content: &[u8]) -> String {
+    format!("{place:0PLACE_DIGITS$}.{id}.{}.{:08x}", content.len(), crc32fast::hash(content))
 }
 
 impl Spool {
@@ -174,14 +175,14 @@ impl Spool {
         }
         private_dir(&self.dir)?;
         let content = record.to_bytes();
-        let waiting = self.waiting()?;
+        let waiting = entries(&self.dir)?;
         let rejected = entries(&self.dir.join(REJECTED))?;
         let bytes: u64 = waiting.iter().chain(&rejected).map(|entry| entry.bytes).sum();
         if waiting.len() + rejected.len() >= MAX_RECORDS || bytes + content.len() as u64 > MAX_BYTES {
             return Err(SpoolError::Full);
         }
-        let place = waiting.last().map_or(0, |last| last.place) + 1;
-        let name = Entry::new(place, record.id, &content).name();
+        let last = waiting.iter().map(|entry| entry.place).max().unwrap_or(0);
+        let name = name(last + 1, record.id, &content);
         let hidden = self.dir.join(format!(".{name}"));
         let written =
             write_private(&hidden, &content).and_then(|()| fs::rename(&hidden, self.dir.join(name)));
@@ -211,7 +212,9 @@ impl Spool {
     /// # Errors
     /// When the folder can't be read.
     pub fn waiting(&self) -> io::Result<Vec<Entry>> {
-        entries(&self.dir)
+        let mut waiting = entries(&self.dir)?;
+        waiting.sort_unstable();
+        Ok(waiting)
     }
 
     /// # Errors
@@ -259,9 +262,9 @@ impl Spool {
     /// # Errors
     /// When the file can't be read.
     pub fn read(&self, entry: &Entry) -> io::Result<Option<Record>> {
-        let bytes = fs::read(self.dir.join(entry.name()))?;
-        let whole = Entry::new(entry.place, entry.id, &bytes) == *entry;
-        Ok(Record::from_bytes(entry.id, &bytes).filter(|_| whole))
+        let bytes = fs::read(self.dir.join(&entry.name))?;
+        let whole = entry.id().filter(|id| name(entry.place, *id, &bytes) == entry.name);
+        Ok(whole.and_then(|id| Record::from_bytes(id, &bytes)))
     }
 
     /// Forgets a record that the server took. Only for the holder of the lock.
@@ -269,7 +272,7 @@ impl Spool {
     /// # Errors
     /// When it can't be removed.
     pub fn remove(&self, entry: &Entry, _: &Lock) -> io::Result<()> {
-        fs::remove_file(self.dir.join(entry.name()))
+        fs::remove_file(self.dir.join(&entry.name))
     }
 
     /// Puts a record aside that will never be taken. Only for the holder of the lock.
@@ -277,7 +280,7 @@ impl Spool {
     /// # Errors
     /// When it can't be moved.
     pub fn reject(&self, entry: &Entry, reason: &str, _: &Lock) -> io::Result<()> {
-        self.put_aside(&entry.name(), reason)
+        self.put_aside(&entry.name, reason)
     }
 
     /// Puts aside what writers left that were killed. Only for the holder of the lock.
@@ -326,7 +329,7 @@ impl Spool {
     }
 }
 
-/// The records of a folder, in order; none where there is no folder.
+/// The records of a folder, in no order; none where there is no folder.
 fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let files = match fs::read_dir(dir) {
         Ok(files) => files,
@@ -335,9 +338,8 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     };
     let mut entries = Vec::new();
     for file in files {
-        entries.extend(file?.file_name().to_str().and_then(Entry::parse));
+        entries.extend(file?.file_name().into_string().ok().and_then(Entry::parse));
     }
-    entries.sort();
     Ok(entries)
 }
 

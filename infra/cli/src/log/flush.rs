@@ -1,5 +1,6 @@
 //! `log --flush`: sends what hooks could not.
 
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,7 @@ pub fn run() -> Result<(), Failure> {
     private_dir(spool.dir())?;
     let server = Server::new(&settings, Patience::PERSON);
     let limit = Limit { lock: LOCK, ..Limit::NONE };
+    tidy(&spool)?;
     let report = delivery::drain(&spool, &server, settings.project.as_ref(), limit)?;
     let counts = spool.counts()?;
     output::print(format!("sent {}, waiting {}\n", report.sent, counts.waiting))?;
@@ -56,6 +58,7 @@ pub fn background() -> Result<(), Failure> {
     let Some(spool) = spool(&places) else { return Ok(()) };
     let settings = places.read()?;
     let server = Server::new(&settings, Patience::PERSON);
+    tidy(&spool)?;
     for pause in PAUSES {
         thread::sleep(pause);
         let report = delivery::drain(&spool, &server, settings.project.as_ref(), Limit::NONE)?;
@@ -81,6 +84,11 @@ pub fn before_reading(places: &Places, settings: &Settings, server: &Server) -> 
         drop(delivery::drain(&spool, server, settings.project.as_ref(), limit));
     }
     spool.counts().map(|counts| remarks(&spool, counts)).unwrap_or_default()
+}
+
+/// Hooks have no time for it.
+fn tidy(spool: &Spool) -> io::Result<()> {
+    spool.lock()?.map_or(Ok(()), |lock| spool.tidy(&lock))
 }
 
 fn spool(places: &Places) -> Option<Spool> {
