@@ -22,8 +22,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The most records a spool holds, rejected ones among them: weeks of work. Each costs every hook about a microsecond.
-pub const MAX_RECORDS: usize = 5_000;
+/// The most records a spool holds, rejected ones among them: weeks of work. Each costs every hook about two
+/// microseconds while it is there.
+pub const MAX_RECORDS: usize = 3_000;
 
 /// The most bytes a spool holds, rejected ones among them.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;

@@ -30,7 +30,8 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
     let before = String::from_utf8_lossy(&read.body).into_owned();
 
     let draft = Draft::begin(match from {
-        Some(file) => fs::read_to_string(file)?,
+        Some(file) => fs::read_to_string(file)
+            .map_err(|error| Failure::Message(format!("failed to read {}: {error}", file.display())))?,
         None => before.clone(),
     })?;
     open_editor(&draft.path)?;

@@ -150,6 +150,14 @@ fn what_was_written_is_kept_when_it_can_not_be_saved() {
 }
 
 #[test]
+fn a_text_to_begin_with_must_be_there() {
+    let server = Document::new("one\n").serve();
+    Bed::new(&server.url)
+        .run(&["context", "edit", "--from", "no.md"])
+        .failed("failed to read no.md: No such file");
+}
+
+#[test]
 fn an_editor_that_fails_changes_nothing() {
     let document = Document::new("one\n");
     let server = document.serve();

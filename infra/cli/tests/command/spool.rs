@@ -172,15 +172,24 @@ fn what_a_killed_writer_left_is_put_aside_when_it_is_old() {
 
 #[test]
 fn a_full_spool_keeps_what_it_has_and_counts_what_it_can_not_take() {
+    // Their names say how long they are: one that is too long, or too many.
+    for (count, bytes) in [(1, 64 * 1024 * 1024), (2999, 1)] {
+        fill(count, bytes);
+    }
+}
+
+fn fill(count: usize, bytes: u64) {
     let bed = waiting(1);
     let first = bed.spooled().remove(0);
-    // Its name says how long it is: with it the spool is full.
-    let long = first.with_file_name(format!("0000000002.{}.67108864.00000000", uuid::Uuid::now_v7()));
-    fs::write(&long, "").unwrap();
+    for place in 2..count + 2 {
+        let name = format!("{place:010}.{}.{bytes}.00000000", uuid::Uuid::now_v7());
+        fs::write(first.with_file_name(name), "").unwrap();
+    }
+    let full = bed.spooled();
     bed.give(&["log", "-a"], payload(2)).silent();
     bed.give(&["log", "-a"], vec![b'x'; 7 * 1024 * 1024]).silent();
     let lost = first.with_file_name("lost");
-    assert_eq!(bed.spooled(), [first, long, lost.clone()]);
+    assert_eq!(bed.spooled(), [full, vec![lost.clone()]].concat());
     let lines = fs::read_to_string(&lost).unwrap();
     let lines: Vec<_> = lines.lines().map(|line| line.split_once(' ').unwrap().1).collect();
     assert_eq!(
@@ -196,6 +205,7 @@ fn a_full_spool_keeps_what_it_has_and_counts_what_it_can_not_take() {
     let Output { code, err, .. } = bed.run(&["log", "--flush"]);
     assert_eq!(code, 0);
     assert!(err.contains("2 hook payloads were lost"), "{err}");
+    assert!(err.contains(&format!("{count} hook payloads will never be taken")), "{err}");
     assert_eq!(server.bodies(), payloads([0]));
 }
 
