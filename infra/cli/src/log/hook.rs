@@ -37,7 +37,7 @@ const SESSION: &str = "default";
 /// Does what a hook asks for.
 ///
 /// # Errors
-/// What went wrong. There is nobody to tell: it is for tests and for those who call this from elsewhere.
+/// Why the payload is not with the server now. There is nobody to tell; where it is lost, a note is left.
 pub fn run(hook: Hook) -> Result<(), HookError> {
     let mut body = Vec::new();
     // A writer that breaks off gave what it gave; the server shows what is nonsense in its list of rejected payloads.
@@ -53,30 +53,31 @@ pub fn run(hook: Hook) -> Result<(), HookError> {
     let record = Record::new(session, project, body);
     let Some(state) = config::state_dir() else { return directly(settings.as_ref(), &record) };
     let spool = Spool::new(&state, &places.decider());
-    let added = match spool.add(&record) {
+    let mut added = spool.add(&record);
+    if matches!(added, Err(SpoolError::Full)) {
         // Perhaps there is room once the server took what it takes.
-        Err(SpoolError::Full) => send(&spool, settings.as_ref()).and_then(|()| Ok(spool.add(&record)?)),
-        added => added.map_err(HookError::from),
-    };
-    match added {
-        Ok(()) => send(&spool, settings.as_ref()),
-        Err(HookError::Spool(SpoolError::Io(_))) => directly(settings.as_ref(), &record),
-        Err(HookError::Spool(reason)) => Ok(spool.note_loss(&reason, record.body.len())?),
-        Err(other) => Err(other),
+        drop(send(&spool, settings.as_ref()));
+        added = spool.add(&record);
     }
+    let Err(reason) = added else { return send(&spool, settings.as_ref()) };
+    let sent = match reason {
+        SpoolError::Io(_) => directly(settings.as_ref(), &record),
+        SpoolError::Full | SpoolError::TooLong => Err(HookError::NotKept),
+    };
+    sent.or_else(|_| Ok(spool.note_loss(&reason, record.body.len())?))
 }
 
 /// Why a payload is not with the server yet.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     #[error(transparent)]
-    Spool(#[from] SpoolError),
-    #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Server(#[from] ServerError),
-    #[error("no usable configuration")]
+    #[error("there is no usable configuration")]
     NotConfigured,
+    #[error("the spool does not take it")]
+    NotKept,
 }
 
 /// Sends what waits, or has it sent.

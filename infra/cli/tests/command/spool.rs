@@ -188,6 +188,8 @@ fn fill(count: usize, bytes: u64) {
     let full = bed.spooled();
     bed.give(&["log", "-a"], payload(2)).silent();
     bed.give(&["log", "-a"], vec![b'x'; 7 * 1024 * 1024]).silent();
+    bed.write(".config/lamplighter/config.toml", "broken");
+    bed.give(&["log", "-a"], payload(3)).silent();
     let lost = first.with_file_name("lost");
     assert_eq!(bed.spooled(), [full, vec![lost.clone()]].concat());
     let lines = fs::read_to_string(&lost).unwrap();
@@ -197,6 +199,7 @@ fn fill(count: usize, bytes: u64) {
         [
             format!("{} bytes: the spool is full", payload(2).len()).as_str(),
             "6291457 bytes: the payload has more than 6291456 bytes",
+            format!("{} bytes: the spool is full", payload(3).len()).as_str(),
         ]
     );
 
@@ -204,7 +207,7 @@ fn fill(count: usize, bytes: u64) {
     bed.configure(&server.url);
     let Output { code, err, .. } = bed.run(&["log", "--flush"]);
     assert_eq!(code, 0);
-    assert!(err.contains("2 hook payloads were lost"), "{err}");
+    assert!(err.contains("3 hook payloads were lost"), "{err}");
     assert!(err.contains(&format!("{count} hook payloads will never be taken")), "{err}");
     assert_eq!(server.bodies(), payloads([0]));
 }
