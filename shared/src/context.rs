@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
 use crate::stream::LiveRuns;
+use crate::turns::Turns;
 
 /// The context of a process; cheap to clone.
 #[derive(Clone)]
@@ -21,6 +22,7 @@ pub struct Cx {
     pub bus: Bus,
     pub models: Models,
     pub live: LiveRuns,
+    pub turns: Turns,
 }
 
 impl Cx {
@@ -37,6 +39,7 @@ impl Cx {
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
             models: Models::from_config(&config.models)?,
             live: LiveRuns::default(),
+            turns: Turns::default(),
             config: Arc::new(config),
             clock,
         })

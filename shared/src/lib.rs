@@ -27,6 +27,7 @@ pub mod problem;
 pub mod respond;
 pub mod store;
 pub mod stream;
+pub mod turns;
 
 pub use context::Cx;
 pub use problem::{Error, Result};

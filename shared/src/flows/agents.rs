@@ -34,7 +34,20 @@ async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentVi
 /// # Errors
 /// 400 with every field that breaks its limit.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, input, AgentStatus::Active).await
+}
+
+/// Makes an agent that waits, paused, for a person to set it active.
+///
+/// # Errors
+/// 400 with every field that breaks its limit.
+pub async fn propose(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, input, AgentStatus::Paused).await
+}
+
+async fn make(cx: &Cx, owner: &Owner, input: NewAgent, status: AgentStatus) -> Result<AgentView> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    let agent = Agent { status, ..agent };
     if !cx.store.create_agent(owner, &agent).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }

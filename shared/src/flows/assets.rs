@@ -82,7 +82,7 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
         },
     };
     let new = merge(cx, owner, input, proposal.as_ref()).await?;
-    let run = proposal.as_ref().map(|proposal| proposal.run_id);
+    let run = proposal.as_ref().and_then(|proposal| proposal.run_id);
     let asset = store(cx, owner, agent, run, new).await?;
     for _ in 0..edit::TRIES {
         let chat = match proposal.as_ref().and_then(|proposal| proposal.chat_id) {

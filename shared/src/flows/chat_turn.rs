@@ -373,7 +373,7 @@ impl Turn {
     }
 
     fn origin(&self, agent_id: AgentId) -> Origin {
-        Origin { agent_id, chat_id: Some(self.chat.chat_id), run_id: self.recorder.run().run_id }
+        Origin { agent_id, chat_id: Some(self.chat.chat_id), run_id: Some(self.recorder.run().run_id) }
     }
 
     async fn propose_asset(&mut self, agent: AgentId, asset: NewAsset) -> Result<String, CallError> {

@@ -432,8 +432,11 @@ impl Work {
     }
 
     async fn propose(&mut self, draft: domain::chats::signals::ActionDraft) -> Result<()> {
-        let origin =
-            Origin { agent_id: self.agent.agent_id, chat_id: None, run_id: self.occurrence.value.run_id };
+        let origin = Origin {
+            agent_id: self.agent.agent_id,
+            chat_id: None,
+            run_id: Some(self.occurrence.value.run_id),
+        };
         let id = ProposalId::from_uuid(self.cx.clock.uuid());
         let proposal = proposals::new(&self.cx, origin, id, ProposalBody::Action(draft));
         let data = json!({"proposal_id": id, "title": proposal.body.title()});

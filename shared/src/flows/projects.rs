@@ -118,6 +118,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 /// Deletes what belongs to a project: what has partitions of its own first, then the project's own partition, by which
 /// a deletion that was cut off is found to have something left, and all files below the project's prefix.
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
+    cx.store.delete_document_versions(owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
     Ok(cx.store.delete_project_children(owner, id).await?)
 }

@@ -1,8 +1,9 @@
 //! Proposals: made by a reply, shown with their content, taken by a save.
 
-use domain::actions::{Priority, TaskConfig};
+use domain::actions::{DefineAction, Priority, TaskConfig};
 use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
+use domain::chats::signals::ActionDraft;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
 use futures::FutureExt;
@@ -14,6 +15,8 @@ use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
+use crate::store::table::Write;
+use crate::store::{Store, keys};
 
 /// A proposal as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -24,7 +27,8 @@ pub struct ProposalView {
     pub agent_id: AgentId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<ChatId>,
-    pub run_id: RunId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     pub created_at: Timestamp,
     /// After this it is gone.
     pub expires_at: Timestamp,
@@ -52,7 +56,48 @@ pub struct ProposalView {
 pub struct Origin {
     pub agent_id: AgentId,
     pub chat_id: Option<ChatId>,
-    pub run_id: RunId,
+    pub run_id: Option<RunId>,
+}
+
+/// Proposes an asset from outside a conversation.
+///
+/// # Errors
+/// 404 where the agent is not there, 400 with every field that breaks its limit.
+pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAsset) -> Result<ProposalView> {
+    super::agents::load(cx, owner, agent).await?;
+    asset.validate()?;
+    let proposal = of_asset(cx, owner, outside(agent), asset).await?;
+    keep(cx, owner, proposal).await
+}
+
+/// Proposes an action from outside a conversation.
+///
+/// # Errors
+/// 404 where the agent is not there, 400 with every field that breaks its limit.
+pub async fn propose_action(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    draft: ActionDraft,
+) -> Result<ProposalView> {
+    let owning = super::agents::load(cx, owner, agent).await?.value;
+    DefineAction::default().complete(Some(draft.clone()), &owning)?.validate()?;
+    let id = ProposalId::from_uuid(cx.clock.uuid());
+    keep(cx, owner, new(cx, outside(agent), id, ProposalBody::Action(draft))).await
+}
+
+fn outside(agent_id: AgentId) -> Origin {
+    Origin { agent_id, chat_id: None, run_id: None }
+}
+
+async fn keep(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
+    let mut writes = Store::proposal_writes(owner, &proposal)?;
+    writes.push(Write::Exists { key: keys::agent(owner, proposal.agent_id) });
+    if cx.store.transact(writes).await?.done() {
+        return Ok(summary(proposal));
+    }
+    cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await?;
+    Err(Error::NotFound("agent"))
 }
 
 /// A new proposal of an asset, its content stored.

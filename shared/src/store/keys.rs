@@ -26,12 +26,15 @@
 //! | session that an agent was last seen in | `U#owner#LOGLAST` | the agent, or the project and the agent |
 //! | log with lines that are in no segment | `U#owner#LOGHOT` | since when, session, agent |
 //! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
+//! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
+//! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //!
 //! The index `due` holds the actions that have a time to be looked at: `shard` (of 64) and
 //! `due_at` (an instant of fixed width, so that text sorts as time).
 
+use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId,
 };
@@ -354,6 +357,41 @@ pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
 
 fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[must_use]
+pub fn document(owner: &Owner, project: ProjectId, workflow: &Workflow) -> Key {
+    project_child(owner, project, format!("CONTEXT#{workflow}"))
+}
+
+#[must_use]
+pub fn documents(owner: &Owner, project: ProjectId) -> Range {
+    project_children(owner, project, "CONTEXT#")
+}
+
+fn document_part(owner: &Owner, project: ProjectId, workflow: &Workflow) -> String {
+    format!("U#{owner}#PROJECT#{project}#CONTEXT#{workflow}")
+}
+
+#[must_use]
+pub fn document_version(owner: &Owner, project: ProjectId, workflow: &Workflow, version: u64) -> Key {
+    key(document_part(owner, project, workflow), format!("V#{version:010}"))
+}
+
+#[must_use]
+pub fn document_text(owner: &Owner, project: ProjectId, workflow: &Workflow, version: u64) -> Key {
+    key(document_part(owner, project, workflow), format!("TEXT#{version:010}"))
+}
+
+/// The versions of a document; `prefix` is `V#`, or empty for their texts, too.
+#[must_use]
+pub fn document_versions(
+    owner: &Owner,
+    project: ProjectId,
+    workflow: &Workflow,
+    prefix: &'static str,
+) -> Range {
+    Range { pk: document_part(owner, project, workflow), prefix }
 }
 
 /// A client's key may hold anything; its hash is what is stored.

@@ -11,6 +11,7 @@ mod agents;
 mod api_keys;
 mod assets;
 pub mod chats;
+pub mod documents;
 mod due;
 mod idempotency;
 pub mod logs;

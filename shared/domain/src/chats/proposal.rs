@@ -20,7 +20,9 @@ pub struct Proposal {
     pub agent_id: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<ChatId>,
-    pub run_id: RunId,
+    /// The run whose reply proposed it, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     #[serde(flatten)]

@@ -53,6 +53,19 @@ impl FromStr for Mode {
     }
 }
 
+/// Why a version of a document was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A workflow began.
+    Begun,
+    Updated,
+    /// It was replaced by a Markdown text.
+    Imported,
+    /// An older version was made the newest.
+    Restored,
+}
+
 /// How sure a recommendation is: 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "f64", into = "f64")]

@@ -16,7 +16,7 @@ mod workflow;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Confidence, Document, Mode, RecommendedAgent, Section};
+pub use document::{Cause, Confidence, Document, Mode, RecommendedAgent, Section};
 pub use mode::{ModeRequest, Warning};
 pub use update::Update;
 pub use workflow::{InvalidWorkflow, Workflow};

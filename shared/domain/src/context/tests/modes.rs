@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::context::mode::{Warning, parse};
 use crate::context::recommend::{agents, recommend};
-use crate::context::{Mode, Mode::*, ModeRequest};
+use crate::context::{Cause, Mode, Mode::*, ModeRequest};
 
 #[test]
 fn the_first_token_says_the_mode() {
@@ -92,6 +92,15 @@ fn modes_are_named_in_capitals() {
         assert_eq!(mode.name().parse(), Ok(mode));
         assert_eq!(serde_json::from_value::<Mode>(serde_json::to_value(mode).unwrap()).unwrap(), mode);
         assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
+    }
+    for (cause, word) in [
+        (Cause::Begun, "begun"),
+        (Cause::Updated, "updated"),
+        (Cause::Imported, "imported"),
+        (Cause::Restored, "restored"),
+    ] {
+        assert_eq!(serde_json::to_value(cause).unwrap(), word);
+        assert_eq!(serde_json::from_value::<Cause>(word.into()).unwrap(), cause);
     }
     for wrong in ["", "plan", "PLANNING", "REVIEW"] {
         let message = format!("Invalid mode: {wrong}. Must be PLAN, ACT, EVAL, or AUTO");

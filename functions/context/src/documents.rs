@@ -1,0 +1,201 @@
+//! The routes of context documents.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use domain::context::Workflow;
+use domain::ids::ProjectId;
+use domain::validate::FieldErrors;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Ids, IfMatch, Query};
+use shared::flows::documents::{self, DocumentView, Place};
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::store::documents::DocumentVersion;
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(read))
+        .routes(routes!(read_markdown, replace))
+        .routes(routes!(list_workflows))
+        .routes(routes!(list_versions))
+        .routes(routes!(read_version))
+        .routes(routes!(restore))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Which {
+    /// Which of the project's workflows. Without it, `default`.
+    #[serde(default)]
+    #[param(value_type = Option<Workflow>)]
+    workflow: Workflow,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct When {
+    /// An older version. Without it, the newest.
+    version: Option<u64>,
+}
+
+fn place(project: ProjectId, which: Which) -> Place {
+    Place { project, workflow: which.workflow }
+}
+
+fn tagged(view: DocumentView) -> Tagged<DocumentView> {
+    Tagged { version: view.version, body: view }
+}
+
+/// Read a context document
+#[utoipa::path(
+    get, path = "/projects/{project_id}/context", tag = "context", operation_id = "read_context",
+    params(("project_id" = ProjectId, Path), Which, When),
+    responses((status = 200, body = DocumentView), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(which): Query<Which>,
+    Query(when): Query<When>,
+) -> Result<Tagged<DocumentView>> {
+    documents::read(&cx, &caller.owner, &place(project, which), when.version).await.map(tagged)
+}
+
+/// Read a context document as Markdown
+#[utoipa::path(
+    get, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "read_context_markdown",
+    params(("project_id" = ProjectId, Path), Which, When),
+    responses((status = 200, body = String, content_type = "text/markdown"), Problems),
+)]
+async fn read_markdown(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(which): Query<Which>,
+    Query(when): Query<When>,
+) -> Result<Response> {
+    let view = documents::read(&cx, &caller.owner, &place(project, which), when.version).await?;
+    let mut response = view.markdown().into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/markdown; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", view.version)) {
+        headers.insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// Replace a context document by Markdown
+///
+/// Takes the form that reading gives, and the older one with `# Context: title` and `## PLAN (HH:MM)`. A line that has
+/// no place in a document is refused with its number.
+#[utoipa::path(
+    put, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "replace_context",
+    params(
+        ("project_id" = ProjectId, Path), Which,
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    request_body(content = String, content_type = "text/markdown"),
+    responses(
+        (status = 200, body = DocumentView),
+        (status = 201, description = "It is the first of this workflow", body = DocumentView),
+        Problems,
+    ),
+)]
+async fn replace(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(which): Query<Which>,
+    if_match: Option<IfMatch>,
+    body: Bytes,
+) -> Result<Response> {
+    let text =
+        std::str::from_utf8(&body).map_err(|_| FieldErrors::one("context.md", "must be text in UTF-8"))?;
+    let place = place(project, which);
+    let view = documents::replace(&cx, &caller.owner, &place, if_match, text).await?;
+    if view.version > 1 {
+        return Ok(tagged(view).into_response());
+    }
+    let location = format!("/projects/{project}/context.md?workflow={}", place.workflow);
+    Ok(Created { location, version: view.version, body: view }.into_response())
+}
+
+/// List a project's context documents, one for each workflow
+#[utoipa::path(
+    get, path = "/projects/{project_id}/context/workflows", tag = "context", operation_id = "list_workflows",
+    params(("project_id" = ProjectId, Path), PageQuery),
+    responses((status = 200, body = Page<DocumentView>), Problems),
+)]
+async fn list_workflows(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<DocumentView>>> {
+    documents::list(&cx, &caller.owner, project, &page).await.map(axum::Json)
+}
+
+/// List the versions of a context document, newest first
+///
+/// Each is kept for 90 days.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/context/versions", tag = "context",
+    operation_id = "list_context_versions",
+    params(("project_id" = ProjectId, Path), Which, PageQuery),
+    responses((status = 200, body = Page<DocumentVersion>), Problems),
+)]
+async fn list_versions(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(which): Query<Which>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<DocumentVersion>>> {
+    documents::versions(&cx, &caller.owner, &place(project, which), &page).await.map(axum::Json)
+}
+
+/// Read a version of a context document
+#[utoipa::path(
+    get, path = "/projects/{project_id}/context/versions/{version}", tag = "context",
+    operation_id = "read_context_version",
+    params(("project_id" = ProjectId, Path), ("version" = u64, Path), Which),
+    responses((status = 200, body = DocumentView), Problems),
+)]
+async fn read_version(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, version): Ids<ProjectId, u64>,
+    Query(which): Query<Which>,
+) -> Result<Tagged<DocumentView>> {
+    documents::read(&cx, &caller.owner, &place(project, which), Some(version)).await.map(tagged)
+}
+
+/// Make an older version of a context document the newest
+#[utoipa::path(
+    post, path = "/projects/{project_id}/context/versions/{version}/restore", tag = "context",
+    operation_id = "restore_context_version",
+    params(
+        ("project_id" = ProjectId, Path), ("version" = u64, Path), Which,
+        ("If-Match" = Option<String>, Header, description = "The newest version, as it was read"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    responses((status = 200, body = DocumentView), Problems),
+)]
+async fn restore(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, version): Ids<ProjectId, u64>,
+    Query(which): Query<Which>,
+    if_match: Option<IfMatch>,
+) -> Result<Tagged<DocumentView>> {
+    let place = place(project, which);
+    documents::restore(&cx, &caller.owner, &place, version, if_match).await.map(tagged)
+}

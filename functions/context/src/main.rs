@@ -1,0 +1,5 @@
+//! The `context` Lambda.
+
+fn main() -> std::process::ExitCode {
+    shared::lambda::run(&context::FUNCTION)
+}

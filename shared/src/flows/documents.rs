@@ -1,0 +1,267 @@
+//! Context documents: begun, updated, replaced and restored. Every write is made at the version that was read and tried
+//! again where another was faster, so that of any number of updates that meet none is lost.
+
+use std::time::{Duration, Instant};
+
+use domain::context::import::{self, ImportError};
+use domain::context::{Cause, Document, Mode, RecommendedAgent, Update, Workflow, markdown, update};
+use domain::ids::{Owner, ProjectId};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{edit, projects};
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::documents::{DocumentVersion, Kept};
+use crate::store::table::{Written, back_off};
+use crate::store::{StoreError, Versioned, keys};
+
+/// How long a write goes on trying against others. Two hundred that meet need a few seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which document of an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub project: ProjectId,
+    pub workflow: Workflow,
+}
+
+/// A context document as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DocumentView {
+    pub project_id: ProjectId,
+    pub workflow: Workflow,
+    #[serde(flatten)]
+    pub document: Document,
+    /// For `If-Match`, and to restore it by.
+    #[schema(example = 3)]
+    pub version: u64,
+}
+
+impl DocumentView {
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::export(&self.document)
+    }
+}
+
+/// What a mode's prompt has begun or found.
+#[derive(Clone, Debug)]
+pub struct Entered {
+    /// The document after it; none where acting or evaluating comes before any plan.
+    pub document: Option<DocumentView>,
+    /// The prompt was too long to be kept whole as the task.
+    pub task_cut: bool,
+}
+
+fn view(place: &Place, document: Document, version: u64) -> DocumentView {
+    DocumentView { project_id: place.project, workflow: place.workflow.clone(), document, version }
+}
+
+/// The document, where there is one.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<DocumentView>> {
+    projects::load(cx, owner, place.project).await?;
+    let found = cx.store.document(owner, place.project, &place.workflow).await?;
+    Ok(found.map(|found| view(place, found.value.document, found.version)))
+}
+
+/// The newest document, or a version of it.
+///
+/// # Errors
+/// 404 where the project, the document or the version is not there.
+pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -> Result<DocumentView> {
+    let newest = find(cx, owner, place).await?.ok_or(Error::NotFound("context document"))?;
+    match version {
+        Some(version) if version != newest.version => {
+            let found = cx.store.document_version(owner, place.project, &place.workflow, version).await?;
+            found.map(|kept| view(place, kept.document, version)).ok_or(Error::NotFound("version"))
+        }
+        _ => Ok(newest),
+    }
+}
+
+/// A prompt in a mode: begins a document where the mode begins a workflow, and gives the one there is where not.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn enter(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    mode: Mode,
+    prompt: &str,
+    recommended: Option<RecommendedAgent>,
+) -> Result<Entered> {
+    projects::load(cx, owner, place.project).await?;
+    let now = cx.clock.now();
+    let (begun, task_cut) = update::begin(mode, prompt, recommended, now);
+    let decide = |current: Option<&DocumentView>| {
+        let begins = update::begins(mode, current.map(|current| &current.document));
+        Ok(begins.then(|| begun.clone()))
+    };
+    let document = write(cx, owner, place, Cause::Begun, decide).await?;
+    let is_new = document.as_ref().is_some_and(|document| document.document == begun);
+    Ok(Entered { document, task_cut: task_cut && is_new })
+}
+
+/// Merges an update into the document. `None`: there is no document yet.
+///
+/// # Errors
+/// 404 where the project is not there, 400 with every field that breaks its limit.
+pub async fn update(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    mode: Mode,
+    update: &Update,
+) -> Result<Option<DocumentView>> {
+    projects::load(cx, owner, place.project).await?;
+    update.check()?;
+    let now = cx.clock.now();
+    let decide = |current: Option<&DocumentView>| match current {
+        None => Ok(None),
+        Some(current) => Ok(Some(current.document.updated(mode, update, now)?)),
+    };
+    write(cx, owner, place, Cause::Updated, decide).await
+}
+
+/// Replaces the document by what a Markdown text says.
+///
+/// # Errors
+/// 404 where the project is not there, 400 where the text is no document, 409 where `If-Match` is not the version that
+/// is there.
+pub async fn replace(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    if_match: Option<IfMatch>,
+    text: &str,
+) -> Result<DocumentView> {
+    projects::load(cx, owner, place.project).await?;
+    let document = import::import(text, cx.clock.now()).map_err(|error| match error {
+        ImportError::Invalid(errors) => errors,
+        other => FieldErrors::one("context.md", other.to_string()),
+    })?;
+    put(cx, owner, place, Cause::Imported, if_match, document).await
+}
+
+/// Makes an older version the newest one.
+///
+/// # Errors
+/// 404 where the project, the document or the version is not there, 409 where `If-Match` is not the newest version.
+pub async fn restore(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    version: u64,
+    if_match: Option<IfMatch>,
+) -> Result<DocumentView> {
+    let older = read(cx, owner, place, Some(version)).await?;
+    put(cx, owner, place, Cause::Restored, if_match, older.document).await
+}
+
+async fn put(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    cause: Cause,
+    if_match: Option<IfMatch>,
+    document: Document,
+) -> Result<DocumentView> {
+    let decide = |current: Option<&DocumentView>| {
+        match current {
+            Some(current) => edit::check(if_match, current.version, current)?,
+            None if if_match.is_some() => return Err(Error::NotFound("context document")),
+            None => {}
+        }
+        Ok(Some(document.clone()))
+    };
+    let written = write(cx, owner, place, cause, decide).await?;
+    written.ok_or_else(|| Error::internal("a decided document was not written"))
+}
+
+/// Reads, lets `decide`, and writes what it decides where that differs from what was read; once more where another was
+/// faster. Gives the document as it then is.
+async fn write(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    cause: Cause,
+    decide: impl Fn(Option<&DocumentView>) -> Result<Option<Document>>,
+) -> Result<Option<DocumentView>> {
+    let key = keys::document(owner, place.project, &place.workflow);
+    let _turn = cx.turns.wait(&key).await;
+    let began = Instant::now();
+    for attempt in 0.. {
+        let found = cx.store.document(owner, place.project, &place.workflow).await?;
+        let current = found.map(|Versioned { value, version }| view(place, value.document, version));
+        let Some(document) = decide(current.as_ref())? else { return Ok(current) };
+        let version = match current {
+            Some(current) if current.document == document => return Ok(Some(current)),
+            Some(current) => current.version,
+            None => 0,
+        };
+        let kept = Kept { workflow: place.workflow.clone(), document };
+        let now = cx.clock.now();
+        match cx.store.write_document(owner, place.project, &kept, version, cause, now).await {
+            Ok(Written::Yes) => return Ok(Some(view(place, kept.document, version + 1))),
+            Ok(Written::Refused { first: 0 }) | Err(StoreError::Contended) => {}
+            Ok(Written::Refused { .. }) => return Err(Error::NotFound("project")),
+            Err(error) => return Err(error.into()),
+        }
+        if began.elapsed() > PATIENCE {
+            break;
+        }
+        back_off(attempt).await;
+    }
+    Err(edit::contended())
+}
+
+/// A project's documents, by the names of their workflows.
+///
+/// # Errors
+/// 404 where the project is not there, 400 for a limit or cursor that is none.
+pub async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    query: &PageQuery,
+) -> Result<Page<DocumentView>> {
+    projects::load(cx, owner, project).await?;
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.documents(owner, project, after.as_deref(), limit).await }.boxed()
+    };
+    let list = format!("documents of {project}");
+    let found = page::filtered(owner, &list, query, read, |_| true).await?;
+    Ok(found.map(|Versioned { value, version }| {
+        let place = Place { project, workflow: value.workflow };
+        view(&place, value.document, version)
+    }))
+}
+
+/// The versions of a document, newest first.
+///
+/// # Errors
+/// 404 where the project or the document is not there, 400 for a limit or cursor that is none.
+pub async fn versions(
+    cx: &Cx,
+    owner: &Owner,
+    place: &Place,
+    query: &PageQuery,
+) -> Result<Page<DocumentVersion>> {
+    find(cx, owner, place).await?.ok_or(Error::NotFound("context document"))?;
+    let (project, workflow) = (place.project, &place.workflow);
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.document_versions(owner, project, workflow, after.as_deref(), limit).await }
+            .boxed()
+    };
+    let list = format!("versions of {project} {workflow}");
+    Ok(page::filtered(owner, &list, query, read, |_| true).await?.map(|version| version.value))
+}

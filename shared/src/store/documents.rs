@@ -1,0 +1,131 @@
+//! Context documents. The newest lies in its project's partition; every version in a partition of its own, in two items: what
+//! a list shows, and the text. A document has at most 256 KiB, so an item holds it whole.
+
+use domain::context::{Cause, Document, VERSION_DAYS, Workflow, markdown};
+use domain::ids::{Owner, ProjectId};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+
+/// A document as it is stored, with the workflow it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub workflow: Workflow,
+    pub document: Document,
+}
+
+/// What is known of a version without its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DocumentVersion {
+    #[schema(example = 3)]
+    pub version: u64,
+    pub cause: Cause,
+    pub written_at: Timestamp,
+    /// Size of its Markdown.
+    pub bytes: u64,
+    /// After this it may be gone.
+    pub expires_at: Timestamp,
+}
+
+impl Store {
+    pub async fn document(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        workflow: &Workflow,
+    ) -> Result<Option<Versioned<Kept>>, StoreError> {
+        self.get(&keys::document(owner, project, workflow)).await
+    }
+
+    /// The documents of a project, by the names of their workflows.
+    pub async fn documents(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<Kept>, StoreError> {
+        self.query(&keys::documents(owner, project), after, limit, Order::Oldest).await
+    }
+
+    /// Writes a document over what was read at `version` (0: there was none), and keeps it as a version. Refused where
+    /// another was faster, or the project is gone.
+    pub async fn write_document(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        kept: &Kept,
+        version: u64,
+        cause: Cause,
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        let key = keys::document(owner, project, &kept.workflow);
+        let newest = item(kept, &Extras::default())?;
+        let expires_at = now + SignedDuration::from_hours(24 * VERSION_DAYS);
+        let extras = Extras::expiring(expires_at);
+        let bytes = markdown::export(&kept.document).len() as u64;
+        let about = DocumentVersion { version: version + 1, cause, written_at: now, bytes, expires_at };
+        let mut writes = vec![
+            match version {
+                0 => Write::Create { key, item: newest },
+                version => Write::Replace { key, version, item: newest },
+            },
+            Write::Put {
+                key: keys::document_version(owner, project, &kept.workflow, version + 1),
+                item: item(&about, &extras)?,
+            },
+            Write::Put {
+                key: keys::document_text(owner, project, &kept.workflow, version + 1),
+                item: item(kept, &extras)?,
+            },
+        ];
+        writes.extend(Self::project_exists(owner, project));
+        self.transact(writes).await
+    }
+
+    pub async fn document_versions(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        workflow: &Workflow,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Found<DocumentVersion>, StoreError> {
+        let range = keys::document_versions(owner, project, workflow, "V#");
+        self.query(&range, after, limit, Order::Newest).await
+    }
+
+    pub async fn document_version(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        workflow: &Workflow,
+        version: u64,
+    ) -> Result<Option<Kept>, StoreError> {
+        let found = self.get(&keys::document_text(owner, project, workflow, version)).await?;
+        Ok(found.map(|found| found.value))
+    }
+
+    /// Deletes the versions of all of a project's documents; the documents themselves lie in the project's partition.
+    pub async fn delete_document_versions(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+    ) -> Result<(), StoreError> {
+        let mut after: Option<String> = None;
+        loop {
+            let found = self.documents(owner, project, after.as_deref(), 10).await?;
+            for (_, kept) in found.items {
+                let range = keys::document_versions(owner, project, &kept.value.workflow, "");
+                self.delete_range(&range).await?;
+            }
+            after = found.last;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
