@@ -7,7 +7,17 @@ from sources import Repo
 from template import Stack, listed, sub
 
 # Who reads and writes items; the sweep and the authorizer have less, the catalog nothing.
-STORES = {"agents", "agent-chat", "asset-save", "action-define", "account", "scheduled-executor", "theme-lookup"}
+STORES = {
+    "agents",
+    "agent-chat",
+    "asset-save",
+    "action-define",
+    "account",
+    "context",
+    "mcp",
+    "scheduled-executor",
+    "theme-lookup",
+}
 PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor"}
 # Who may do what with which bodies.
 BODIES = {
@@ -27,6 +37,11 @@ BODIES = {
         "s3:DeleteObject": {"assets", "proposals"},
     },
     "action-define": {"s3:DeleteObject": {"runs"}},
+    "mcp": {
+        "s3:GetObject": {"assets"},
+        "s3:PutObject": {"proposals"},
+        "s3:DeleteObject": {"proposals"},
+    },
     "theme-lookup": {"s3:DeleteObject": {"projects"}},
     "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
 }

@@ -76,6 +76,13 @@ async fn every_payload_is_answered() {
     walk.know(ACTION, &action["action_id"]);
     assert_eq!(walk.json("action-define.why", 200).await["action_state"], "defined");
 
+    assert_eq!(walk.json("context.replace", 201).await["task"], "Implement user authentication");
+    let markdown = walk.send("context.read").await.http().await;
+    assert!(markdown.text().contains("- Use JWT for session management"), "{}", markdown.text());
+    assert_eq!(walk.json("mcp.initialize", 200).await["result"]["serverInfo"]["name"], "lamplighter");
+    let updated = walk.json("mcp.update-context", 200).await;
+    assert_eq!(updated["result"]["structuredContent"]["contextVersion"], 2, "{updated}");
+
     assert_eq!(walk.json("theme-lookup.create", 201).await["name"], "Spring theme");
 
     let key = walk.json("account.first-key", 201).await;

@@ -215,7 +215,7 @@ async fn a_bad_definition_is_refused_by_name() {
 }
 
 async fn propose(cx: &Cx, agent: AgentId, chat: Option<ChatId>, body: ProposalBody) -> ProposalId {
-    let run_id = RunId::from_uuid(cx.clock.uuid());
+    let run_id = Some(RunId::from_uuid(cx.clock.uuid()));
     let origin = proposals::Origin { agent_id: agent, chat_id: chat, run_id };
     let proposal = proposals::new(cx, origin, ProposalId::from_uuid(cx.clock.uuid()), body);
     let writes = Store::proposal_writes(&local(), &proposal).unwrap();
@@ -277,7 +277,7 @@ async fn a_proposal_is_taken_once_and_with_changes() {
 
     let asset = NewAsset { title: "T".into(), content: "x".into(), ..NewAsset::default() };
     let origin =
-        proposals::Origin { agent_id: agent, chat_id: None, run_id: RunId::from_uuid(cx.clock.uuid()) };
+        proposals::Origin { agent_id: agent, chat_id: None, run_id: Some(RunId::from_uuid(cx.clock.uuid())) };
     let asset = proposals::of_asset(cx, &local(), origin, asset).await.unwrap();
     assert!(cx.store.transact(Store::proposal_writes(&local(), &asset).unwrap()).await.unwrap().done());
     let problem = h.post(&define, json!({"proposal_id": asset.proposal_id})).await;

@@ -23,6 +23,9 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /usage",
     "GET /projects",
     "POST /projects",
+    "POST /mcp",
+    "GET /mcp",
+    "DELETE /mcp",
 ];
 
 /// A body that each POST and PATCH takes, so that nothing but the owner is in the way.
@@ -144,5 +147,6 @@ async fn things(h: &Harness, key: &str) -> BTreeMap<&'static str, String> {
         ("approval_hash", text(&action["approval_hash"])),
         ("key_id", text(&api_key["key_id"])),
         ("project_id", text(&project["project_id"])),
+        ("version", "1".to_owned()),
     ])
 }

@@ -25,7 +25,7 @@ async fn proposed(cx: &Cx, owner: &Owner, proposal: Proposal) -> ProposalId {
 }
 
 fn origin(cx: &Cx, agent_id: AgentId, chat_id: Option<ChatId>) -> Origin {
-    Origin { agent_id, chat_id, run_id: RunId::from_uuid(cx.clock.uuid()) }
+    Origin { agent_id, chat_id, run_id: Some(RunId::from_uuid(cx.clock.uuid())) }
 }
 
 /// A proposed asset with this content.

@@ -1,0 +1,5 @@
+//! The `mcp` Lambda.
+
+fn main() -> std::process::ExitCode {
+    shared::lambda::run(&mcp::FUNCTION)
+}

@@ -1,0 +1,165 @@
+//! Resources: the context documents of a project, as Markdown, and the owner's assets.
+
+use domain::assets::AssetType;
+use domain::context::Workflow;
+use domain::ids::{AssetId, ProjectId};
+use rmcp::ErrorData;
+use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use shared::Error;
+use shared::flows::documents::{self, DocumentView, Place};
+use shared::flows::{assets, documents::list as list_documents};
+use shared::page::PageQuery;
+
+use crate::server::{Server, told};
+
+const SCHEME: &str = "lamplighter://";
+const MARKDOWN: &str = "text/markdown";
+
+/// Where a context document is, as a resource.
+fn document_uri(place: &Place) -> String {
+    format!("{SCHEME}projects/{}/context/{}.md", word(place.project), place.workflow)
+}
+
+/// The project as people write it.
+pub fn word(project: ProjectId) -> String {
+    if project == ProjectId::DEFAULT { "default".to_owned() } else { project.to_string() }
+}
+
+fn mime(asset_type: AssetType) -> &'static str {
+    match asset_type {
+        AssetType::Document => MARKDOWN,
+        AssetType::Code | AssetType::Prompt | AssetType::Email => "text/plain",
+    }
+}
+
+pub fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(format!("{SCHEME}projects/{{project}}/context/{{workflow}}.md"), "context.md")
+            .with_title("Context document")
+            .with_description("What was planned, done and found in a workflow of a project. `default` names the default ones.")
+            .with_mime_type(MARKDOWN),
+        ResourceTemplate::new(format!("{SCHEME}assets/{{asset_id}}"), "asset")
+            .with_title("Asset")
+            .with_description("The newest content of an asset."),
+    ]
+}
+
+/// The documents of the project on the first page, then the owner's assets, newest first.
+pub async fn list(server: &Server, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
+    let mut resources = Vec::new();
+    if cursor.is_none() {
+        let page = PageQuery { limit: Some(shared::page::MAX_LIMIT), cursor: None };
+        let found = list_documents(&server.cx, &server.owner, server.place.project, &page).await;
+        resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
+    }
+    let page = PageQuery { limit: None, cursor };
+    let found = assets::list(&server.cx, &server.owner, None, None, &page).await.map_err(protocol_error)?;
+    resources.extend(found.data.into_iter().map(|view| {
+        let asset = view.asset;
+        Resource::new(format!("{SCHEME}assets/{}", asset.asset_id), asset.title.clone())
+            .with_title(asset.title)
+            .with_description(asset.description)
+            .with_mime_type(mime(asset.asset_type))
+            .with_size(asset.bytes)
+    }));
+    let mut result = ListResourcesResult::with_all_items(resources);
+    result.next_cursor = found.next_cursor;
+    Ok(result)
+}
+
+fn document(view: &DocumentView) -> Resource {
+    let place = Place { project: view.project_id, workflow: view.workflow.clone() };
+    let title = view.document.title.clone().or_else(|| view.document.task.clone());
+    Resource::new(document_uri(&place), "context.md")
+        .with_title(title.unwrap_or_else(|| format!("Context of {}", view.workflow)))
+        .with_description(format!(
+            "Context document of the workflow `{}`, version {}",
+            view.workflow, view.version
+        ))
+        .with_mime_type(MARKDOWN)
+        .with_size(view.markdown().len() as u64)
+}
+
+/// The resource of a URI.
+///
+/// # Errors
+/// The protocol's "not found" where there is none.
+pub async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let missing = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+    let (text, mime) = match parse(uri).ok_or_else(missing)? {
+        Named::Document(place) => {
+            let found = documents::read(&server.cx, &server.owner, &place, None).await;
+            (found.map_err(|error| not_found(error, uri))?.markdown(), MARKDOWN)
+        }
+        Named::Asset(id) => {
+            let found = assets::content(&server.cx, &server.owner, id, None).await;
+            let content = found.map_err(|error| not_found(error, uri))?;
+            (content.text, mime(content.version.asset_type))
+        }
+    };
+    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(mime)]))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    Document(Place),
+    Asset(AssetId),
+}
+
+fn parse(uri: &str) -> Option<Named> {
+    let path = uri.strip_prefix(SCHEME)?;
+    if let Some(id) = path.strip_prefix("assets/") {
+        return id.parse().ok().map(Named::Asset);
+    }
+    let (project, rest) = path.strip_prefix("projects/")?.split_once('/')?;
+    let workflow: Workflow = rest.strip_prefix("context/")?.strip_suffix(".md")?.parse().ok()?;
+    Some(Named::Document(Place { project: project.parse().ok()?, workflow }))
+}
+
+fn not_found(error: Error, uri: &str) -> ErrorData {
+    match error {
+        Error::NotFound(_) => ErrorData::resource_not_found(format!("there is no resource {uri}"), None),
+        other => protocol_error(other),
+    }
+}
+
+fn protocol_error(error: Error) -> ErrorData {
+    if error.status().is_server_error() {
+        ErrorData::internal_error(told(error), None)
+    } else {
+        ErrorData::invalid_params(told(error), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_name_what_they_were_made_for() {
+        let project = "prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
+        for (project, workflow, uri) in [
+            (ProjectId::DEFAULT, "default", "lamplighter://projects/default/context/default.md"),
+            (project, "v1.2", "lamplighter://projects/prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c/context/v1.2.md"),
+        ] {
+            let place = Place { project, workflow: workflow.parse().unwrap() };
+            assert_eq!(document_uri(&place), uri);
+            assert_eq!(parse(uri), Some(Named::Document(place)));
+        }
+        let asset = "ast_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c";
+        assert_eq!(
+            parse(&format!("lamplighter://assets/{asset}")),
+            Some(Named::Asset(asset.parse().unwrap()))
+        );
+        for wrong in [
+            "",
+            "lamplighter://",
+            "file:///etc/passwd",
+            "lamplighter://assets/../../etc",
+            "lamplighter://projects/default/context/../x.md",
+            "lamplighter://projects/default/context/default",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

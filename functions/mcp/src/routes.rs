@@ -1,0 +1,98 @@
+//! The routes of MCP: one address, and one method that does something.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::context::Workflow;
+use domain::ids::ProjectId;
+use serde::Deserialize;
+use shared::extract::{Caller, Query};
+use shared::flows::documents::Place;
+use shared::respond::Problems;
+use shared::{Cx, Error, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::guard;
+use crate::server::Server;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(call, listen, end))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Target {
+    /// The project that calls are about which name none. Without it, `default`.
+    #[serde(default = "default_project")]
+    #[param(value_type = Option<ProjectId>)]
+    project: ProjectId,
+    /// The workflow that calls are about which name none. Without it, `default`.
+    #[serde(default)]
+    #[param(value_type = Option<Workflow>)]
+    workflow: Workflow,
+}
+
+fn default_project() -> ProjectId {
+    ProjectId::DEFAULT
+}
+
+/// Send a message of the Model Context Protocol
+///
+/// Streamable HTTP without sessions: the answer to each request is its JSON-RPC response.
+#[utoipa::path(
+    post, path = "/mcp", tag = "mcp", operation_id = "mcp_call",
+    params(
+        Target,
+        ("Accept" = Option<String>, Header, description = "`application/json, text/event-stream`"),
+        ("MCP-Protocol-Version" = Option<String>, Header, description = "The version agreed on"),
+    ),
+    request_body(content = Object, content_type = "application/json"),
+    responses(
+        (status = 200, description = "A JSON-RPC response", body = Object),
+        (status = 202, description = "A notification was taken"),
+        (status = 403, description = "The page's origin may not call", body = shared::problem::Problem, content_type = "application/problem+json"),
+        Problems,
+    ),
+)]
+async fn call(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(Target { project, workflow }): Query<Target>,
+    request: Request,
+) -> Result<Response> {
+    guard::check(&cx.config.auth, request.headers())?;
+    Ok(Server::new(cx, caller.owner, Place { project, workflow }).answer(request).await)
+}
+
+/// Listen to the server, which never speaks by itself
+#[utoipa::path(
+    get, path = "/mcp", tag = "mcp", operation_id = "mcp_listen",
+    responses((status = 405, description = "There is nothing to listen to"), Problems),
+)]
+async fn listen(State(cx): State<Cx>, _: Caller, headers: HeaderMap) -> Result<Response> {
+    guard::check(&cx.config.auth, &headers)?;
+    Ok(only_post("there is nothing to listen to: every answer comes with its request"))
+}
+
+/// End a session, of which there are none
+#[utoipa::path(
+    delete, path = "/mcp", tag = "mcp", operation_id = "mcp_end",
+    responses((status = 405, description = "There are no sessions"), Problems),
+)]
+async fn end(State(cx): State<Cx>, _: Caller, headers: HeaderMap) -> Result<Response> {
+    guard::check(&cx.config.auth, &headers)?;
+    Ok(only_post("there is no session to end"))
+}
+
+fn only_post(message: &str) -> Response {
+    let refusal = Error::Malformed {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        code: "method_not_allowed",
+        message: message.to_owned(),
+    };
+    let mut response = refusal.into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
+}

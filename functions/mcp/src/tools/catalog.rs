@@ -1,0 +1,247 @@
+//! All tools, in the order in which they are listed.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::output::{document, object, page, section, with};
+use super::{Callable, Effect, context, tool, work};
+
+static ALL: LazyLock<Vec<Callable>> =
+    LazyLock::new(|| [context_tools(), work_tools()].into_iter().flatten().collect());
+
+pub fn all() -> impl Iterator<Item = &'static Callable> {
+    ALL.iter()
+}
+
+pub fn find(name: &str) -> Option<&'static Callable> {
+    all().find(|tool| tool.about.name == name)
+}
+
+fn context_tools() -> Vec<Callable> {
+    vec![
+        tool(
+            "parse_mode",
+            "Parse mode",
+            "Call this first, with the user's prompt word for word. Says which mode the prompt is in, gives the context \
+             document, and names the update you owe before you end. A PLAN prompt begins a new document, as does an AUTO \
+             prompt in its first round; the one before stays as a version.",
+            Effect::Replaces,
+            mode_answer(),
+            context::parse_mode,
+        ),
+        tool(
+            "update_context",
+            "Update context",
+            "Adds to the section of a mode in the context document. Items that are there already are not added twice; \
+             nothing that is there is lost. One call may bring at most 100 items of at most 2,000 characters.",
+            Effect::Merges,
+            with(
+                object(&[
+                    ("success", "boolean"),
+                    ("message", "string"),
+                    ("contextFilePath", "string"),
+                    ("contextVersion", "integer"),
+                ]),
+                "section",
+                section(),
+                true,
+            ),
+            context::update_context,
+        ),
+        tool(
+            "read_context",
+            "Read context",
+            "Reads the context document: what was planned, done and found.",
+            Effect::Reads,
+            with(
+                object(&[
+                    ("exists", "boolean"),
+                    ("contextFilePath", "string"),
+                    ("contextVersion", "integer?"),
+                    ("message", "string?"),
+                ]),
+                "contextDocument",
+                document(),
+                false,
+            ),
+            context::read_context,
+        ),
+    ]
+}
+
+fn mode_answer() -> Value {
+    let answer = object(&[
+        ("mode", "string"),
+        ("originalPrompt", "string"),
+        ("warnings", "[]string"),
+        ("agent", "string"),
+        ("delegates_to", "string?"),
+        ("contextFilePath", "string"),
+        ("contextExists", "boolean"),
+        ("contextVersion", "integer?"),
+        ("contextWarning", "string?"),
+        ("available_act_agents", "[]string?"),
+    ]);
+    let action = object(&[
+        ("tool", "string"),
+        ("arguments", "object"),
+        ("requiredFields", "[]string"),
+        ("description", "string"),
+    ]);
+    let agent = object(&[("agentName", "string"), ("reason", "string"), ("confidence", "number")]);
+    let answer = with(answer, "mandatoryAction", action, true);
+    let answer = with(answer, "contextDocument", document(), false);
+    let answer = with(answer, "recommended_act_agent", agent, false);
+    with(answer, "autoConfig", object(&[("maxIterations", "integer")]), false)
+}
+
+const AGENT: &[(&str, &str)] = &[
+    ("agent_id", "string"),
+    ("name", "string"),
+    ("goal", "string"),
+    ("success_criteria", "string"),
+    ("timeline", "string"),
+    ("instructions", "string"),
+    ("status", "string"),
+    ("metrics", "object"),
+    ("version", "integer"),
+];
+const ASSET: &[(&str, &str)] = &[
+    ("asset_id", "string"),
+    ("agent_id", "string"),
+    ("title", "string"),
+    ("description", "string"),
+    ("asset_type", "string"),
+    ("bytes", "integer"),
+    ("version", "integer"),
+];
+const ACTION: &[(&str, &str)] = &[
+    ("action_id", "string"),
+    ("agent_id", "string"),
+    ("title", "string"),
+    ("description", "string"),
+    ("priority", "string"),
+    ("state", "string"),
+    ("task_config", "object"),
+    ("schedule_text", "string?"),
+];
+const PROPOSAL: &[(&str, &str)] = &[
+    ("proposal_id", "string"),
+    ("kind", "string"),
+    ("agent_id", "string"),
+    ("title", "string"),
+    ("description", "string"),
+    ("expires_at", "string"),
+];
+
+fn work_tools() -> Vec<Callable> {
+    let content = object(&[
+        ("asset_id", "string"),
+        ("title", "string"),
+        ("asset_type", "string"),
+        ("content_version", "integer"),
+        ("content", "string"),
+        ("truncated_bytes", "integer"),
+    ]);
+    vec![
+        tool(
+            "list_agents",
+            "List agents",
+            "The user's agents, newest first: who could be given an asset or an action.",
+            Effect::Reads,
+            page(AGENT),
+            work::list_agents,
+        ),
+        tool(
+            "read_agent",
+            "Read agent",
+            "One agent, with what it has done so far.",
+            Effect::Reads,
+            object(AGENT),
+            work::read_agent,
+        ),
+        tool(
+            "propose_agent",
+            "Propose agent",
+            "Sets an agent up, paused: it does nothing until a person sets it active.",
+            Effect::Adds,
+            object(AGENT),
+            work::propose_agent,
+        ),
+        tool(
+            "list_assets",
+            "List assets",
+            "Finished deliverables, newest first, without their contents.",
+            Effect::Reads,
+            page(ASSET),
+            work::list_assets,
+        ),
+        tool(
+            "read_asset",
+            "Read asset",
+            "The content of an asset.",
+            Effect::Reads,
+            content,
+            work::read_asset,
+        ),
+        tool(
+            "propose_asset",
+            "Propose asset",
+            "Puts finished content before the user, who saves it or throws it away within 30 days.",
+            Effect::Adds,
+            object(PROPOSAL),
+            work::propose_asset,
+        ),
+        tool(
+            "list_actions",
+            "List actions",
+            "What agents are to do later, newest first.",
+            Effect::Reads,
+            page(ACTION),
+            work::list_actions,
+        ),
+        tool(
+            "read_action",
+            "Read action",
+            "One action, with its schedule in words and its state.",
+            Effect::Reads,
+            object(ACTION),
+            work::read_action,
+        ),
+        tool(
+            "propose_action",
+            "Propose action",
+            "Puts work for later before the user, who defines and approves it or throws it away within 30 days.",
+            Effect::Adds,
+            object(PROPOSAL),
+            work::propose_action,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_says_what_it_takes_gives_and_changes() {
+        let names: Vec<&str> = all().map(|tool| &*tool.about.name).collect();
+        let unique: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(unique.len(), names.len());
+        for tool in all() {
+            let about = &tool.about;
+            let name = &about.name;
+            assert_eq!(about.input_schema["type"], json!("object"), "{name}");
+            assert_eq!(about.input_schema["additionalProperties"], json!(false), "{name}");
+            assert_eq!(about.output_schema.as_ref().unwrap()["type"], json!("object"), "{name}");
+            let hints = about.annotations.as_ref().unwrap();
+            let reads = ["read_", "list_", "lookup_"].iter().any(|verb| name.starts_with(verb));
+            assert_eq!(hints.read_only_hint, Some(reads), "{name}");
+            assert_eq!(hints.open_world_hint, Some(false), "{name}");
+            assert!(about.title.is_some() && about.description.is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The context document: which mode a prompt is in, what was written, and writing more.
+
+use domain::context::{
+    Document, MAX_ITERATIONS, Mode, NO_DOCUMENT, RecommendedAgent, Section, Update, mode, recommend,
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::flows::documents::{self, DocumentView, Place};
+
+use super::{Failure, given, place};
+use crate::resources::word;
+use crate::server::Server;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParseMode {
+    /// The user's prompt, word for word. Its first word may name the mode: PLAN, ACT, EVAL or AUTO.
+    prompt: String,
+    /// The agent that a plan recommended for acting, where you know it.
+    recommended_agent: Option<String>,
+    /// The project's id. Without it, the one of the server's address.
+    project: Option<String>,
+    /// The workflow's name. Without it, the one of the server's address.
+    workflow: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct UpdateContext {
+    /// The mode whose section it belongs to.
+    #[schemars(extend("enum" = ["PLAN", "ACT", "EVAL", "AUTO"]))]
+    mode: String,
+    /// What the whole document is called.
+    #[schemars(length(max = 200))]
+    title: Option<String>,
+    /// What is to be done. In PLAN and AUTO the document's task, in ACT and EVAL that of the section.
+    #[schemars(length(max = 2000))]
+    task: Option<String>,
+    /// What was decided, each with its reason. One call may bring at most 100 items, of at most 2,000 characters each.
+    #[schemars(inner(length(max = 2000)))]
+    decisions: Option<Vec<String>>,
+    /// What else should not be forgotten.
+    #[schemars(inner(length(max = 2000)))]
+    notes: Option<Vec<String>>,
+    /// What was done.
+    #[schemars(inner(length(max = 2000)))]
+    progress: Option<Vec<String>>,
+    /// What was found.
+    #[schemars(inner(length(max = 2000)))]
+    findings: Option<Vec<String>>,
+    /// What should be done about it.
+    #[schemars(inner(length(max = 2000)))]
+    recommendations: Option<Vec<String>>,
+    /// The agent that should carry the plan out.
+    #[schemars(length(max = 100))]
+    recommended_act_agent: Option<String>,
+    #[schemars(range(min = 0, max = 1))]
+    recommended_act_agent_confidence: Option<f64>,
+    /// How the section stands: in_progress, completed, blocked.
+    #[schemars(length(max = 100))]
+    status: Option<String>,
+    /// The project's id. Without it, the one of the server's address.
+    project: Option<String>,
+    /// The workflow's name. Without it, the one of the server's address.
+    workflow: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadContext {
+    /// An older version. Without it, the newest.
+    version: Option<u64>,
+    /// The project's id. Without it, the one of the server's address.
+    project: Option<String>,
+    /// The workflow's name. Without it, the one of the server's address.
+    workflow: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ModeAnswer {
+    mode: Mode,
+    original_prompt: String,
+    warnings: Vec<String>,
+    agent: String,
+    #[serde(rename = "delegates_to", skip_serializing_if = "Option::is_none")]
+    delegates_to: Option<String>,
+    context_file_path: String,
+    context_exists: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_document: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_warning: Option<&'static str>,
+    mandatory_action: Value,
+    #[serde(rename = "recommended_act_agent", skip_serializing_if = "Option::is_none")]
+    recommended_act_agent: Option<Value>,
+    #[serde(rename = "available_act_agents", skip_serializing_if = "Option::is_none")]
+    available_act_agents: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auto_config: Option<Value>,
+}
+
+pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, Failure> {
+    let place = place(&server, arguments.project, arguments.workflow)?;
+    let request = mode::parse(&arguments.prompt);
+    let mode = request.mode;
+    let planned = (mode == Mode::Plan).then(|| recommend::recommend(&request.prompt));
+    let recommended = planned
+        .as_ref()
+        .map(|found| RecommendedAgent { name: found.agent.to_owned(), confidence: Some(found.confidence) });
+    let entered =
+        documents::enter(&server.cx, &server.owner, &place, mode, &request.prompt, recommended).await?;
+    let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
+    if entered.task_cut {
+        warnings.push(
+            "The prompt is longer than a task may be (2,000 characters): the document has its beginning."
+                .to_owned(),
+        );
+    }
+    let document = entered.document.as_ref().map(|view| &view.document);
+    let delegates_to = (mode == Mode::Act)
+        .then(|| arguments.recommended_agent.or_else(|| recommended_agent(document?)))
+        .flatten();
+    given(ModeAnswer {
+        mode,
+        original_prompt: request.prompt,
+        warnings,
+        agent: format!("{}-mode", mode.name().to_lowercase()),
+        delegates_to,
+        context_file_path: path(&place),
+        context_exists: document.is_some(),
+        context_version: entered.document.as_ref().map(|view| view.version),
+        context_document: document.map(shown),
+        context_warning: document.is_none().then_some(NO_DOCUMENT),
+        mandatory_action: mandatory_action(mode, document.is_some()),
+        recommended_act_agent: planned.map(|found| {
+            json!({ "agentName": found.agent, "reason": found.reason, "confidence": found.confidence })
+        }),
+        available_act_agents: (mode == Mode::Plan).then(|| recommend::agents().collect()),
+        auto_config: (mode == Mode::Auto).then(|| json!({ "maxIterations": MAX_ITERATIONS })),
+    })
+}
+
+fn recommended_agent(document: &Document) -> Option<String> {
+    let newest_first = document.sections.iter().rev();
+    newest_first
+        .filter_map(|section| section.recommended_act_agent.as_ref())
+        .map(|agent| agent.name.clone())
+        .next()
+}
+
+/// What the assistant owes before it ends.
+fn mandatory_action(mode: Mode, document: bool) -> Value {
+    let (fields, what): (&[&str], _) = match mode {
+        Mode::Plan => (&["decisions"], "what you decided, and the agent that should act"),
+        Mode::Act => (&["progress"], "what you did"),
+        Mode::Eval => (&["findings", "recommendations"], "what you found and what should be done about it"),
+        Mode::Auto => (&["progress"], "what this round has decided, done and found"),
+    };
+    let first = if document {
+        ""
+    } else {
+        "There is no document yet: begin one with a PLAN prompt. Then, before you end, "
+    };
+    let before = if document { "Before you end, " } else { "" };
+    json!({
+        "tool": "update_context",
+        "arguments": { "mode": mode },
+        "requiredFields": fields,
+        "description": format!("{first}{before}call update_context with mode {mode} and record {what}."),
+    })
+}
+
+pub async fn update_context(server: Server, arguments: UpdateContext) -> Result<Value, Failure> {
+    let mode: Mode = arguments.mode.parse().map_err(|error| Failure(format!("{error}")))?;
+    let place = place(&server, arguments.project, arguments.workflow)?;
+    let update = Update {
+        title: arguments.title,
+        task: arguments.task,
+        decisions: arguments.decisions.unwrap_or_default(),
+        progress: arguments.progress.unwrap_or_default(),
+        findings: arguments.findings.unwrap_or_default(),
+        recommendations: arguments.recommendations.unwrap_or_default(),
+        notes: arguments.notes.unwrap_or_default(),
+        recommended_act_agent: arguments.recommended_act_agent,
+        recommended_act_agent_confidence: arguments.recommended_act_agent_confidence,
+        status: arguments.status,
+    };
+    let view = documents::update(&server.cx, &server.owner, &place, mode, &update).await?;
+    let view = view.ok_or_else(|| Failure(NO_DOCUMENT.to_owned()))?;
+    given(json!({
+        "success": true,
+        "message": format!("Context document updated: {mode} mode"),
+        "contextFilePath": path(&place),
+        "contextVersion": view.version,
+        "section": view.document.section(mode).map(shown_section),
+    }))
+}
+
+pub async fn read_context(server: Server, arguments: ReadContext) -> Result<Value, Failure> {
+    let place = place(&server, arguments.project, arguments.workflow)?;
+    let found = documents::find(&server.cx, &server.owner, &place).await?;
+    let view: DocumentView = match (found, arguments.version) {
+        (None, _) => {
+            let answer = json!({ "exists": false, "contextFilePath": path(&place), "message": NO_DOCUMENT });
+            return Ok(answer);
+        }
+        (Some(view), None) => view,
+        (Some(_), version) => documents::read(&server.cx, &server.owner, &place, version).await?,
+    };
+    Ok(json!({
+        "exists": true,
+        "contextFilePath": path(&place),
+        "contextVersion": view.version,
+        "contextDocument": shown(&view.document),
+    }))
+}
+
+/// Where the document can be read as Markdown over HTTP.
+fn path(place: &Place) -> String {
+    let path = format!("/projects/{}/context.md", word(place.project));
+    match place.workflow.as_str() {
+        "default" => path,
+        workflow => format!("{path}?workflow={workflow}"),
+    }
+}
+
+fn shown(document: &Document) -> Value {
+    let mut metadata = json!({ "createdAt": document.created_at, "lastUpdatedAt": document.updated_at });
+    for (name, text) in [("title", &document.title), ("task", &document.task)] {
+        if let Some(text) = text {
+            metadata[name] = json!(text);
+        }
+    }
+    let sections: Vec<Value> = document.sections.iter().map(shown_section).collect();
+    json!({ "metadata": metadata, "sections": sections })
+}
+
+fn shown_section(section: &Section) -> Value {
+    let mut shown = json!({ "mode": section.mode, "timestamp": section.updated_at });
+    for (name, list) in section.lists() {
+        shown[name] = json!(list);
+    }
+    let texts =
+        [("status", &section.status), ("primaryAgent", &section.primary_agent), ("task", &section.task)];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            shown[name] = json!(text);
+        }
+    }
+    if let Some(agent) = &section.recommended_act_agent {
+        shown["recommendedActAgent"] = json!(agent.name);
+        if let Some(confidence) = agent.confidence {
+            shown["recommendedActAgentConfidence"] = json!(confidence);
+        }
+    }
+    shown
+}

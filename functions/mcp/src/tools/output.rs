@@ -1,0 +1,77 @@
+//! What tools give, as JSON schemas. Each names what a caller may rely on; more may come with it.
+
+use serde_json::{Map, Value, json};
+
+/// An object with these properties, all of them required but for those whose type ends in `?`.
+pub fn object(properties: &[(&str, &str)]) -> Value {
+    let required: Vec<&str> =
+        properties.iter().filter(|(_, kind)| !kind.ends_with('?')).map(|(name, _)| *name).collect();
+    let properties: Map<String, Value> = properties
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), schema(kind.trim_end_matches('?'))))
+        .collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// A page of objects with these properties.
+pub fn page(properties: &[(&str, &str)]) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "data": { "type": "array", "items": object(properties) },
+            "has_more": { "type": "boolean" },
+            "next_cursor": { "type": "string", "description": "Give it as cursor to read on." },
+        },
+        "required": ["data", "has_more"],
+    })
+}
+
+/// The object with one more property.
+pub fn with(mut object: Value, name: &str, schema: Value, required: bool) -> Value {
+    object["properties"][name] = schema;
+    if let (true, Some(names)) = (required, object["required"].as_array_mut()) {
+        names.push(json!(name));
+    }
+    object
+}
+
+fn schema(kind: &str) -> Value {
+    match kind.strip_prefix("[]") {
+        Some(items) => json!({ "type": "array", "items": { "type": items } }),
+        None => json!({ "type": kind }),
+    }
+}
+
+const SECTION: &[(&str, &str)] = &[
+    ("mode", "string"),
+    ("timestamp", "string"),
+    ("status", "string?"),
+    ("primaryAgent", "string?"),
+    ("task", "string?"),
+    ("decisions", "[]string"),
+    ("progress", "[]string"),
+    ("findings", "[]string"),
+    ("recommendations", "[]string"),
+    ("notes", "[]string"),
+    ("recommendedActAgent", "string?"),
+    ("recommendedActAgentConfidence", "number?"),
+];
+
+pub fn section() -> Value {
+    object(SECTION)
+}
+
+/// A context document.
+pub fn document() -> Value {
+    let metadata = object(&[
+        ("title", "string?"),
+        ("task", "string?"),
+        ("createdAt", "string"),
+        ("lastUpdatedAt", "string"),
+    ]);
+    json!({
+        "type": "object",
+        "properties": { "metadata": metadata, "sections": { "type": "array", "items": section() } },
+        "required": ["metadata", "sections"],
+    })
+}

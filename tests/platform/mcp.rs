@@ -1,0 +1,467 @@
+//! The Model Context Protocol over HTTP, message by message: every tool, every refusal, and what meets.
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tests::{Answer, Harness, send};
+
+use crate::made;
+
+const NO_DOCUMENT: &str = "No context document found. Run PLAN mode first to create context.";
+
+/// A client of one address, as an assistant has it.
+struct Client<'a> {
+    h: &'a Harness,
+    path: &'static str,
+}
+
+impl Client<'_> {
+    async fn post(&self, message: Value) -> Answer {
+        let request = self.h.request(Method::POST, self.path);
+        let request = request.header("accept", "application/json, text/event-stream");
+        send(request.header("mcp-protocol-version", "2025-11-25").json(&message)).await
+    }
+
+    /// The result of a request.
+    async fn ask(&self, method: &str, params: Value) -> Value {
+        let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        let body = answer.expect(200);
+        assert!(body["error"].is_null(), "{body:#}");
+        body["result"].clone()
+    }
+
+    /// The error of a request.
+    async fn error(&self, method: &str, params: Value) -> Value {
+        let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        answer.body["error"].clone()
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await
+    }
+
+    /// What a tool gives, which says the same as text and as structure.
+    async fn gives(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.call(tool, arguments).await;
+        assert_eq!(result["isError"], json!(false), "{result:#}");
+        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, result["structuredContent"]);
+        text
+    }
+
+    async fn fails(&self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments).await;
+        assert_eq!(result["isError"], json!(true), "{result:#}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+}
+
+fn client(h: &Harness) -> Client<'_> {
+    Client { h, path: "/mcp" }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+#[tokio::test]
+async fn versions_are_agreed_on_and_what_there_is_is_told() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let hello = |version: &str| json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    for (asked, agreed) in
+        [("2025-11-25", "2025-11-25"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")]
+    {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(asked)});
+        let request = h.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+        let answer = send(request.json(&message)).await.expect(200);
+        let result = &answer["result"];
+        assert_eq!(result["protocolVersion"], agreed);
+        assert_eq!(result["serverInfo"]["name"], "lamplighter");
+        for capability in ["tools", "resources", "prompts"] {
+            assert!(result["capabilities"][capability].is_object(), "{capability}");
+        }
+        assert!(text(&result["instructions"]).contains("parse_mode"));
+    }
+    let notified = c.post(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    assert_eq!(notified.status, 202);
+    assert_eq!(c.ask("ping", json!({})).await, json!({}));
+
+    // The newest version has no handshake: each request says what it speaks.
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = h.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+    let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "tools/list");
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let newest = send(request.json(&message)).await.expect(200);
+    assert_eq!(newest["result"]["resultType"], "complete", "{newest:#}");
+
+    let tools = c.ask("tools/list", json!({})).await;
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| text(&tool["name"])).collect();
+    for name in
+        ["parse_mode", "update_context", "read_context", "list_agents", "propose_asset", "read_action"]
+    {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    assert_eq!(tools["tools"], newest["result"]["tools"]);
+    let prompts = c.ask("prompts/list", json!({})).await;
+    let prompts: Vec<&str> =
+        prompts["prompts"].as_array().unwrap().iter().map(|prompt| text(&prompt["name"])).collect();
+    assert_eq!(prompts, ["plan", "act", "eval", "auto"]);
+    let prompt = c.ask("prompts/get", json!({"name": "plan", "arguments": {"task": "Log in"}})).await;
+    assert!(text(&prompt["messages"][0]["content"]["text"]).starts_with("PLAN Log in\n"), "{prompt:#}");
+    assert_eq!(c.error("prompts/get", json!({"name": "plan"})).await["code"], -32602);
+    assert_eq!(c.error("prompts/get", json!({"name": "dance"})).await["code"], -32602);
+    assert_eq!(c.error("tools/call", json!({"name": "dance"})).await["code"], -32602);
+    assert_eq!(c.error("dance", json!({})).await["code"], -32601);
+}
+
+#[tokio::test]
+async fn a_workflow_goes_from_plan_to_evaluation() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    for mode in ["PLAN", "ACT", "EVAL", "AUTO"] {
+        assert_eq!(c.fails("update_context", json!({"mode": mode, "notes": ["x"]})).await, NO_DOCUMENT);
+    }
+    let early = c.gives("parse_mode", json!({"prompt": "ACT build it"})).await;
+    assert_eq!(
+        [
+            &early["mode"],
+            &early["originalPrompt"],
+            &early["contextExists"],
+            &early["contextWarning"],
+            &early["agent"]
+        ],
+        [&json!("ACT"), &json!("build it"), &json!(false), &json!(NO_DOCUMENT), &json!("act-mode")]
+    );
+    assert!(early.get("contextDocument").is_none() && early.get("recommended_act_agent").is_none());
+    let none = c.gives("read_context", json!({})).await;
+    assert_eq!((&none["exists"], &none["message"]), (&json!(false), &json!(NO_DOCUMENT)));
+
+    let plan = c.gives("parse_mode", json!({"prompt": "PLAN: Implement user authentication"})).await;
+    assert_eq!(
+        [
+            &plan["mode"],
+            &plan["originalPrompt"],
+            &plan["warnings"],
+            &plan["contextExists"],
+            &plan["contextFilePath"]
+        ],
+        [
+            &json!("PLAN"),
+            &json!("Implement user authentication"),
+            &json!([]),
+            &json!(true),
+            &json!("/projects/default/context.md")
+        ]
+    );
+    assert_eq!(plan["recommended_act_agent"]["agentName"], "backend-developer");
+    assert!(text(&plan["recommended_act_agent"]["reason"]).contains("authentication"));
+    assert!(plan["available_act_agents"].as_array().unwrap().contains(&json!("frontend-developer")));
+    assert_eq!(plan["mandatoryAction"]["tool"], "update_context");
+    assert_eq!(plan["mandatoryAction"]["arguments"], json!({"mode": "PLAN"}));
+    assert_eq!(plan["contextDocument"]["metadata"]["task"], "Implement user authentication");
+    assert_eq!(plan["contextDocument"]["sections"][0]["recommendedActAgent"], "backend-developer");
+    assert!(plan.get("contextWarning").is_none() && plan.get("autoConfig").is_none());
+
+    // A PLAN update merges into what parse_mode began.
+    let update = json!({
+        "mode": "PLAN", "title": "Authentication", "decisions": ["Use JWT", "Two\nlines"], "notes": ["- a dash"],
+        "recommendedActAgent": "security-engineer", "recommendedActAgentConfidence": 0.95, "status": "completed",
+    });
+    let updated = c.gives("update_context", update.clone()).await;
+    assert_eq!((&updated["success"], &updated["contextVersion"]), (&json!(true), &json!(2)));
+    assert_eq!(c.gives("update_context", update).await["contextVersion"], 2);
+    c.gives("update_context", json!({"mode": "PLAN", "decisions": ["Use JWT", "Third"]})).await;
+
+    let act = c.gives("parse_mode", json!({"prompt": "act: build it"})).await;
+    assert_eq!(
+        [&act["mode"], &act["contextExists"], &act["delegates_to"], &act["contextVersion"]],
+        [&json!("ACT"), &json!(true), &json!("security-engineer"), &json!(3)]
+    );
+    let plan = &act["contextDocument"]["sections"][0];
+    assert_eq!(plan["decisions"], json!(["Use JWT", "Two\nlines", "Third"]));
+    let own = c.gives("parse_mode", json!({"prompt": "ACT go", "recommended_agent": "data-engineer"})).await;
+    assert_eq!(own["delegates_to"], "data-engineer");
+    c.gives("update_context", json!({"mode": "ACT", "progress": ["One"], "task": "A part"})).await;
+    c.gives("update_context", json!({"mode": "EVAL", "findings": ["F"], "recommendations": ["R"]})).await;
+    c.gives("update_context", json!({"mode": "ACT", "progress": ["Two", "One"]})).await;
+
+    let read = c.gives("read_context", json!({})).await;
+    let sections = read["contextDocument"]["sections"].as_array().unwrap();
+    let modes: Vec<&str> = sections.iter().map(|section| text(&section["mode"])).collect();
+    assert_eq!(modes, ["PLAN", "ACT", "EVAL"]);
+    assert_eq!((&sections[1]["progress"], &sections[1]["task"]), (&json!(["One", "Two"]), &json!("A part")));
+    assert_eq!(
+        c.gives("read_context", json!({"version": 1})).await["contextDocument"]["sections"][0]["decisions"],
+        json!([])
+    );
+    assert_eq!(c.fails("read_context", json!({"version": 99})).await, "there is no such version");
+
+    // The next plan begins anew; what was stays as a version.
+    let next = c.gives("parse_mode", json!({"prompt": "PLAN Something else"})).await;
+    assert_eq!(next["contextDocument"]["sections"].as_array().unwrap().len(), 1);
+    let before = next["contextVersion"].as_u64().unwrap() - 1;
+    let restore = format!("/projects/default/context/versions/{before}/restore");
+    assert_eq!(h.post(&restore, json!({})).await.expect(200)["task"], "Implement user authentication");
+}
+
+#[tokio::test]
+async fn an_automatic_workflow_begins_in_its_first_round_only() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    c.gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let first = c.gives("parse_mode", json!({"prompt": "AUTO build it"})).await;
+    assert_eq!(first["autoConfig"], json!({"maxIterations": 3}));
+    let modes = |answer: &Value| -> Vec<Value> {
+        answer["contextDocument"]["sections"].as_array().unwrap().iter().map(|s| s["mode"].clone()).collect()
+    };
+    assert_eq!(modes(&first), ["AUTO"]);
+    c.gives("update_context", json!({"mode": "AUTO", "decisions": ["d"]})).await;
+    c.gives("update_context", json!({"mode": "ACT", "progress": ["p"]})).await;
+    let second = c.gives("parse_mode", json!({"prompt": "自动 go on"})).await;
+    assert_eq!(modes(&second), ["AUTO", "ACT"]);
+    assert_eq!(second["contextDocument"]["sections"][0]["decisions"], json!(["d"]));
+    c.gives("update_context", json!({"mode": "AUTO", "status": "completed"})).await;
+    assert_eq!(modes(&c.gives("parse_mode", json!({"prompt": "AUTO another"})).await), ["AUTO"]);
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_refused_with_their_place() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    c.gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let many: Vec<String> = (0..101).map(|i| i.to_string()).collect();
+    for (tool, arguments, expected) in [
+        ("update_context", json!({}), "Missing required parameter: mode"),
+        (
+            "update_context",
+            json!({"mode": "REVIEW"}),
+            "Invalid mode: REVIEW. Must be PLAN, ACT, EVAL, or AUTO",
+        ),
+        ("update_context", json!({"mode": 7}), "mode: invalid type: integer `7`, expected a string"),
+        (
+            "update_context",
+            json!({"mode": "ACT", "notes": "one"}),
+            "notes: invalid type: string \"one\", expected a sequence",
+        ),
+        (
+            "update_context",
+            json!({"mode": "ACT", "notes": ["a", 1]}),
+            "notes[1]: invalid type: integer `1`, expected a string",
+        ),
+        (
+            "update_context",
+            json!({"mode": "ACT", "recommendedActAgentConfidence": "0.9"}),
+            "recommendedActAgentConfidence: invalid type: string \"0.9\", expected f64",
+        ),
+        (
+            "update_context",
+            json!({"mode": "ACT", "progress": many}),
+            "items: one call may bring at most 100 items, this one brings 101",
+        ),
+        (
+            "update_context",
+            json!({"mode": "ACT", "notes": ["x".repeat(2_001)]}),
+            "notes[0]: must be 1 to 2000 characters, is 2001",
+        ),
+        ("parse_mode", json!({}), "Missing required parameter: prompt"),
+        ("parse_mode", json!({"prompt": ["x"]}), "prompt: invalid type: sequence, expected a string"),
+        ("read_context", json!({"project": "prj_x"}), "there is no such project"),
+        (
+            "read_context",
+            json!({"project": "prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c"}),
+            "there is no such project",
+        ),
+        (
+            "read_context",
+            json!({"workflow": "a b"}),
+            "workflow: must be 1 to 64 letters, digits, `.`, `_` or `-`, and begin with a letter or digit",
+        ),
+        (
+            "read_asset",
+            json!({"asset_id": "ast_x"}),
+            "asset_id: expected `ast_` followed by 32 lower-case hexadecimal digits",
+        ),
+    ] {
+        assert_eq!(c.fails(tool, arguments.clone()).await, expected, "{tool} {arguments}");
+    }
+    let unknown = c.fails("update_context", json!({"mode": "ACT", "decision": ["x"]})).await;
+    assert!(unknown.starts_with("decision: unknown field `decision`, expected one of `mode`"), "{unknown}");
+    let read = c.gives("read_context", json!({})).await;
+    assert_eq!(read["contextVersion"], 1, "nothing of it was written");
+}
+
+#[tokio::test]
+async fn the_address_or_the_call_says_which_document() {
+    let h = Harness::start().await;
+    let c = Client { h: &h, path: "/mcp?workflow=feature" };
+    let plan = c.gives("parse_mode", json!({"prompt": "PLAN a feature"})).await;
+    assert_eq!(plan["contextFilePath"], "/projects/default/context.md?workflow=feature");
+    assert_eq!(h.get("/projects/default/context?workflow=feature").await.expect(200)["task"], "a feature");
+    assert_eq!(client(&h).gives("read_context", json!({})).await["exists"], json!(false));
+    let named = client(&h).gives("read_context", json!({"workflow": "feature", "project": "default"})).await;
+    assert_eq!(named["contextDocument"], plan["contextDocument"]);
+    let foreign = made::foreign(&h).await;
+    let project = foreign.project.strip_prefix("/projects/").unwrap();
+    assert_eq!(
+        c.fails("parse_mode", json!({"prompt": "PLAN x", "project": project})).await,
+        "there is no such project"
+    );
+    let wrong = Client { h: &h, path: "/mcp?project=nobody" };
+    wrong.post(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await.refused(400, "invalid_input");
+}
+
+#[tokio::test]
+async fn resources_are_documents_and_assets() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let agent = h.agent().await;
+    let body = json!({"title": "Report", "content": "# One", "asset_type": "document"});
+    let asset = h.post(&format!("/agents/{agent}/assets"), body).await.expect(201);
+    c.gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let list = c.ask("resources/list", json!({})).await;
+    let uris: Vec<&str> = list["resources"].as_array().unwrap().iter().map(|r| text(&r["uri"])).collect();
+    let asset = format!("lamplighter://assets/{}", text(&asset["asset_id"]));
+    assert_eq!(uris, ["lamplighter://projects/default/context/default.md", &asset]);
+    let markdown = h.get("/projects/default/context.md").await.expect(200);
+    for (uri, expected) in [(uris[0], text(&markdown)), (uris[1], "# One")] {
+        let read = c.ask("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(read["contents"], json!([{"uri": uri, "mimeType": "text/markdown", "text": expected}]));
+    }
+    let templates = c.ask("resources/templates/list", json!({})).await;
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
+    for missing in ["file:///etc/passwd", "lamplighter://projects/default/context/none.md"] {
+        assert_eq!(c.error("resources/read", json!({ "uri": missing })).await["code"], -32002, "{missing}");
+    }
+}
+
+#[tokio::test]
+async fn work_is_listed_read_and_proposed() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let agent = c.gives("propose_agent", json!({"name": "Watch", "goal": "Watches the market"})).await;
+    assert_eq!(agent["status"], "paused");
+    let agent_id = &agent["agent_id"];
+    assert_eq!(c.gives("list_agents", json!({"status": "paused"})).await["data"], json!([agent]));
+    assert_eq!(c.gives("read_agent", json!({ "agent_id": agent_id })).await, agent);
+
+    let draft = json!({"agent_id": agent_id, "title": "Report", "content": "# One"});
+    let asset = c.gives("propose_asset", draft).await;
+    assert_eq!((&asset["kind"], &asset["content"]), (&json!("asset"), &json!("# One")));
+    let draft = json!({
+        "agent_id": agent_id, "title": "Weekly", "instructions": "Compare", "expected_output": "A page",
+        "schedule": {"every": "1h"}, "priority": "high",
+    });
+    let action = c.gives("propose_action", draft).await;
+    let waiting = h.get(&format!("/agents/{}/proposals", text(agent_id))).await.expect(200);
+    let waiting: Vec<&Value> =
+        waiting["data"].as_array().unwrap().iter().map(|p| &p["proposal_id"]).collect();
+    assert_eq!(waiting, [&action["proposal_id"], &asset["proposal_id"]]);
+
+    // A person says yes to both.
+    let path = format!("/agents/{}", text(agent_id));
+    let saved =
+        h.post(&format!("{path}/assets"), json!({"proposal_id": asset["proposal_id"]})).await.expect(201);
+    let defined =
+        h.post(&format!("{path}/actions"), json!({"proposal_id": action["proposal_id"]})).await.expect(201);
+    assert_eq!(c.gives("list_assets", json!({ "agent_id": agent_id })).await["data"], json!([saved]));
+    let content = c.gives("read_asset", json!({"asset_id": saved["asset_id"]})).await;
+    assert_eq!((&content["content"], &content["truncated_bytes"]), (&json!("# One"), &json!(0)));
+    assert_eq!(c.gives("list_actions", json!({"state": "defined"})).await["data"], json!([defined]));
+    assert_eq!(c.gives("read_action", json!({"action_id": defined["action_id"]})).await, defined);
+
+    let long = json!({"agent_id": agent_id, "title": "t".repeat(201), "content": "x"});
+    assert_eq!(c.fails("propose_asset", long).await, "title: must be 1 to 200 characters, is 201");
+    let odd = json!({
+        "agent_id": agent_id, "title": "t", "instructions": "i", "expected_output": "o", "schedule": {"weekly": "Monday"},
+    });
+    assert!(c.fails("propose_action", odd).await.contains("schedule"));
+    let foreign = made::foreign(&h).await;
+    let theirs = foreign.agent.strip_prefix("/agents/").unwrap();
+    for (tool, arguments) in [
+        ("read_agent", json!({ "agent_id": theirs })),
+        ("list_assets", json!({ "agent_id": theirs })),
+        ("propose_asset", json!({"agent_id": theirs, "title": "t", "content": "c"})),
+        (
+            "propose_action",
+            json!({"agent_id": theirs, "title": "t", "instructions": "i", "expected_output": "o"}),
+        ),
+    ] {
+        assert_eq!(c.fails(tool, arguments).await, "there is no such agent", "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn only_post_speaks_and_pages_of_others_may_not() {
+    let h = Harness::start().await;
+    for method in [Method::GET, Method::DELETE] {
+        let answer = send(h.request(method, "/mcp").header("accept", "text/event-stream")).await;
+        assert_eq!(answer.headers["allow"], "POST");
+        answer.refused(405, "method_not_allowed");
+    }
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let post = |name: &'static str, value: &'static str| {
+        let request = h.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+        send(request.header(name, value).json(&ping))
+    };
+    post("origin", "http://evil.example").await.refused(403, "forbidden");
+    post("host", "evil.example").await.refused(403, "forbidden");
+    post("origin", "http://localhost:6274").await.expect(200);
+    assert_eq!(post("mcp-protocol-version", "1999-01-01").await.status, 400);
+    let request = h.request(Method::POST, "/mcp").header("accept", "text/html").json(&ping);
+    assert_eq!(send(request).await.status, StatusCode::NOT_ACCEPTABLE.as_u16());
+}
+
+/// So many updates, from two clients at once: all survive, in one section, each once.
+async fn parallel_updates(count: usize) {
+    let h = Harness::start().await;
+    let other = tests::client();
+    client(&h).gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let url = format!("{}/mcp", h.platform.url());
+    let updates = (0..count).map(|i| {
+        let (h, other, url) = (&h, &other, &url);
+        async move {
+            let arguments = json!({"mode": "ACT", "progress": [format!("step {i}")]});
+            if i % 2 == 0 {
+                return client(h).gives("update_context", arguments).await["contextVersion"]
+                    .as_u64()
+                    .unwrap();
+            }
+            let message = json!({
+                "jsonrpc": "2.0", "id": i, "method": "tools/call",
+                "params": {"name": "update_context", "arguments": arguments},
+            });
+            let request = other.post(url).header("accept", "application/json, text/event-stream");
+            let answer = send(request.json(&message)).await.expect(200);
+            answer["result"]["structuredContent"]["contextVersion"]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{answer:#}"))
+        }
+    });
+    let mut versions = join_all(updates).await;
+    versions.sort_unstable();
+    assert_eq!(versions, (2..=count as u64 + 1).collect::<Vec<_>>(), "each made a version of its own");
+    let read = client(&h).gives("read_context", json!({})).await;
+    let sections = read["contextDocument"]["sections"].as_array().unwrap();
+    assert_eq!(sections.len(), 2);
+    let mut kept: Vec<String> = serde_json::from_value(sections[1]["progress"].clone()).unwrap();
+    let mut sent: Vec<String> = (0..count).map(|i| format!("step {i}")).collect();
+    kept.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(kept, sent);
+}
+
+#[tokio::test]
+async fn of_twenty_parallel_updates_all_survive() {
+    parallel_updates(20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_hundred_parallel_updates_all_survive() {
+    parallel_updates(200).await;
+}
