@@ -17,9 +17,9 @@ const LOCK: Duration = Duration::from_secs(30);
 /// How long somebody who reads waits for what hooks wrote before.
 const BEFORE_READING: Duration = Duration::from_secs(2);
 
-/// The background tries again after these pauses.
-const PAUSES: [Duration; 4] =
-    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// The background tries again after these pauses, in seconds. Together they are longer than a server takes a request for
+/// being worked on whose client went away.
+const PAUSES: [u64; 5] = [0, 1, 5, 20, 60];
 
 /// Sends everything and says what became of it.
 ///
@@ -60,7 +60,7 @@ pub fn background() -> Result<(), Failure> {
     let server = Server::new(&settings, Patience::PERSON);
     tidy(&spool)?;
     for pause in PAUSES {
-        thread::sleep(pause);
+        thread::sleep(Duration::from_secs(pause));
         let report = delivery::drain(&spool, &server, settings.project.as_ref(), Limit::NONE)?;
         let again = match report.end {
             End::Empty | End::Busy | End::Limit => false,

@@ -27,9 +27,9 @@ const RECORDS: usize = 64;
 /// After this a hook begins to send nothing more.
 const BUDGET: Duration = Duration::from_millis(200);
 
-/// A server on this machine that can't do it in this time is busy, and is given its time in the background.
-const PATIENCE: Patience =
-    Patience { connect: Duration::from_millis(50), answer: Duration::from_millis(200) };
+/// A server on this machine that can't do it in this time is busy, and is given its time in the background. Going away
+/// earlier would not be polite: what it has begun it may begin anew, and asked again meanwhile it answers 409.
+const PATIENCE: Patience = Patience { connect: Duration::from_millis(50), answer: Duration::from_secs(1) };
 
 /// The session of payloads that come from none: somebody's own script.
 const SESSION: &str = "default";
