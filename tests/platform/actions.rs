@@ -1,7 +1,8 @@
 //! Actions: every row, every refusal, every race.
 
 use domain::actions::{
-    Command, DuePlan, Occurrence, OccurrenceCommand, OccurrenceState, Outcome, plan_due, transition,
+    Command, DuePlan, Occurrence, OccurrenceCommand, OccurrenceState, Outcome, Reason, ReasonCode, plan_due,
+    transition,
 };
 use domain::assets::NewAsset;
 use domain::chats::signals::ActionDraft;
@@ -92,7 +93,10 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
     let lease_until = now + SignedDuration::from_mins(15);
     let fence = live.value.fence + 1;
     let (end, outcome) = match what {
-        "wait" => (OccurrenceCommand::Wait { fence, wants: "which week?".into() }, Outcome::Waiting),
+        "wait" => {
+            let reason = Reason::new(ReasonCode::Asked, "which week?");
+            (OccurrenceCommand::Wait { fence, reason }, Outcome::Waiting)
+        }
         _ => (OccurrenceCommand::Succeed { fence, score: Some(90) }, Outcome::Succeeded),
     };
     let commands =

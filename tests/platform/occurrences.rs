@@ -180,10 +180,10 @@ async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
     let stage = Stage::with(model.config("scripted")).await;
     let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
     stage.happens_at(60).await;
-    assert_eq!(stage.became(id).await, ["60 waiting outside_grant"]);
+    assert_eq!(stage.became(id).await, ["60 waiting asked"]);
     stage.happens_at(120).await;
     stage.happens_at(180).await;
-    let held = ["60 waiting outside_grant", "120 held needs_approval", "180 held needs_approval"];
+    let held = ["60 waiting asked", "120 held needs_approval", "180 held needs_approval"];
     assert_eq!(stage.became(id).await, held);
     assert_eq!((stage.action(id).await.state, model.asked()), (ActionState::NeedsApproval, 1));
 
@@ -205,7 +205,23 @@ async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
     let action = stage.action(id).await;
     assert_eq!((action.state, action.live_run), (ActionState::Scheduled, None));
     stage.happens_at(240).await;
-    assert_eq!(stage.became(id).await[3], "240 waiting outside_grant");
+    assert_eq!(stage.became(id).await[3], "240 waiting asked");
+}
+
+#[tokio::test]
+async fn a_run_that_wants_more_than_it_was_granted_waits() {
+    fn plans(_: &[Value]) -> Says {
+        let task = json!({"instructions": "Look", "expected_output": "A list"});
+        let action = json!({"title": "Look", "description": "Look", "priority": "low", "task_config": task});
+        Says::Call("generate_actions", json!({"actions": [action]}))
+    }
+    let model = ScriptedModel::start(plans).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    assert_eq!(stage.became(id).await, ["60 waiting outside_grant"]);
+    assert!(stage.occurrences(id).await[0].reason.as_deref().unwrap().contains("generate_actions"));
+    assert_eq!(stage.action(id).await.state, ActionState::NeedsApproval);
 }
 
 #[tokio::test]
@@ -247,7 +263,7 @@ async fn a_due_time_that_meets_a_live_run_does_as_its_schedule_says() {
     let cases = [
         ("skip", ["10 running", "20 skipped overlap"], ["10 succeeded", "20 skipped overlap"]),
         ("queue", ["10 running", "20 due"], ["10 succeeded", "20 succeeded"]),
-        ("replace", ["10 cancelled cancelled", "20 running"], ["10 cancelled cancelled", "20 succeeded"]),
+        ("replace", ["10 cancelled replaced", "20 running"], ["10 cancelled replaced", "20 succeeded"]),
     ];
     for (overlap, meets, ends) in cases {
         let model = ScriptedModel::held(writes).await;

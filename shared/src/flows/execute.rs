@@ -4,7 +4,7 @@
 //! by the next one, and one that was given up for dead can write nothing any more. Before its deadline a run is put down
 //! and handed on.
 
-use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState};
+use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::ChatMessage;
@@ -64,7 +64,7 @@ enum Rest {
         error: RunError,
     },
     Waiting {
-        wants: String,
+        reason: Reason,
     },
     Drifted,
     /// The time is nearly up.
@@ -270,7 +270,7 @@ impl Work {
             messages.push(Message { role: Role::Assistant, content: blocks });
         }
         let mut step = Step::default();
-        let mut wants = None;
+        let mut waits = None;
         match asked {
             Asked::Nothing => {
                 if matches!(stop, StopReason::MaxTokens | StopReason::Pause) && !messages.is_empty() {
@@ -291,17 +291,17 @@ impl Work {
                 }
             }
             Asked::Results(results) => messages.push(Message { role: Role::User, content: results }),
-            Asked::Person { wants: question, results } => {
+            Asked::Person { reason, results } => {
                 messages.push(Message { role: Role::User, content: results });
-                wants = Some(question);
+                waits = Some(reason);
             }
         }
         step.messages = messages;
         if !self.store(step).await? {
             return Ok(Some(Rest::Gone));
         }
-        if let Some(wants) = wants {
-            return Ok(Some(Rest::Waiting { wants }));
+        if let Some(reason) = waits {
+            return Ok(Some(Rest::Waiting { reason }));
         }
         if self.steps.last().is_some_and(|step| step.work_done) && self.outputs.is_empty() {
             let error = failure("empty_output", "the run ended without an output".to_owned());
@@ -343,16 +343,16 @@ impl Work {
             reply.text.trim().clone_into(&mut self.recorder.run_mut().message);
             self.recorder.event(EventKind::MessageCompleted, json!({"text": reply.text.trim()})).await?;
         }
-        let (mut results, mut wants) = (Vec::new(), None);
+        let (mut results, mut waits) = (Vec::new(), None);
         for deliverable in reply.deliverables {
             let result = match deliverable {
-                Deliverable::UseTool { name, input } => self.tool(&name, &input, &mut wants).await?.0,
+                Deliverable::UseTool { name, input } => self.tool(&name, &input, &mut waits).await?.0,
                 Deliverable::Asset(asset) => {
                     self.save(asset).await?.unwrap_or_else(|reason| prompts::repair(&reason))
                 }
                 Deliverable::Actions { actions } => {
                     let input = json!({ "actions": actions });
-                    self.tool(Tool::GenerateActions.name(), &input, &mut wants).await?.0
+                    self.tool(Tool::GenerateActions.name(), &input, &mut waits).await?.0
                 }
                 Deliverable::Invalid { reason, .. } => prompts::repair(&reason),
                 Deliverable::ReadyToCreate(_) => "there is nothing to set up in a run".to_owned(),
@@ -362,29 +362,29 @@ impl Work {
         for tool_use in reply.tool_calls {
             match tool_use.input {
                 Ok(input) => {
-                    let (content, is_error) = self.tool(&tool_use.name, &input, &mut wants).await?;
+                    let (content, is_error) = self.tool(&tool_use.name, &input, &mut waits).await?;
                     results.push(Block::ToolResult { tool_use_id: tool_use.id, content, is_error });
                 }
                 // A call that can't be read is not among the blocks: no result may name it.
                 Err(reason) => results.push(Block::text(prompts::repair(&reason))),
             }
         }
-        Ok(match (wants, results.is_empty()) {
-            (Some(wants), _) => Asked::Person { wants, results },
+        Ok(match (waits, results.is_empty()) {
+            (Some(reason), _) => Asked::Person { reason, results },
             (None, false) => Asked::Results(results),
             (None, true) => Asked::Nothing,
         })
     }
 
-    /// Calls one tool. What is not allowed to an unattended run ends it as waiting, with the question in `wants`.
+    /// Calls one tool. What is not allowed to an unattended run ends it as waiting: `waits` says for what.
     async fn tool(
         &mut self,
         name: &str,
         input: &Value,
-        wants: &mut Option<String>,
+        waits: &mut Option<Reason>,
     ) -> Result<(String, bool), CallError> {
         self.recorder.event(EventKind::ToolRequested, json!({"tool": name, "input": brief(input)})).await?;
-        let (result, is_error) = self.tool_result(name, input, wants).await?;
+        let (result, is_error) = self.tool_result(name, input, waits).await?;
         let shown: String = result.chars().take(2_000).collect();
         let data = json!({"tool": name, "is_error": is_error, "result": shown});
         self.recorder.event(EventKind::ToolResult, data).await?;
@@ -395,11 +395,12 @@ impl Work {
         &mut self,
         name: &str,
         input: &Value,
-        wants: &mut Option<String>,
+        waits: &mut Option<Reason>,
     ) -> Result<(String, bool), CallError> {
         let Some(tool) = Tool::from_name(name) else { return Ok((format!("there is no tool {name}"), true)) };
         if !tool.is_allowed_in_run(&self.action.grants) {
-            *wants = Some(format!("it wants to use {name}, which this action was not granted"));
+            let text = format!("it wants to use {name}, which this action was not granted");
+            *waits = Some(Reason::new(ReasonCode::OutsideGrant, text));
             return Ok((format!("{name} was not granted to this action; the person is asked"), true));
         }
         let call = match tool.parse(input) {
@@ -414,7 +415,7 @@ impl Work {
                 }
             }
             ToolCall::AskPerson { question } => {
-                *wants = Some(question);
+                *waits = Some(Reason::new(ReasonCode::Asked, question));
                 Ok(("the person is asked; the run goes on with the answer".to_owned(), false))
             }
             ToolCall::Deliver(Deliverable::Actions { actions }) => {
@@ -528,7 +529,7 @@ impl Work {
                     OccurrenceCommand::Fail { fence, error: text, retryable, max_attempts: MAX_ATTEMPTS };
                 (command, RunState::Failed, Some(error))
             }
-            Rest::Waiting { wants } => (OccurrenceCommand::Wait { fence, wants }, RunState::Waiting, None),
+            Rest::Waiting { reason } => (OccurrenceCommand::Wait { fence, reason }, RunState::Waiting, None),
             Rest::Drifted => {
                 let detail = "what would have run is not what was approved".to_owned();
                 let error = RunError { code: "drifted".to_owned(), detail, retryable: false };
@@ -603,7 +604,7 @@ impl Work {
 enum Asked {
     Nothing,
     Results(Vec<Block>),
-    Person { wants: String, results: Vec<Block> },
+    Person { reason: Reason, results: Vec<Block> },
 }
 
 /// Adds to one item are one add: a transaction takes each item once.

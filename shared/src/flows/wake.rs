@@ -5,7 +5,7 @@
 
 use domain::actions::{
     Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
-    OccurrenceRefused, OccurrenceState, Outcome, ReasonCode, Refused, plan_due, transition,
+    OccurrenceRefused, OccurrenceState, Outcome, Reason, ReasonCode, Refused, plan_due, transition,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
@@ -82,8 +82,8 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus
         if let (Some(run), Some(live)) =
             (cancelled, live.as_ref().filter(|live| Some(live.value.run_id) == cancelled))
         {
-            let why = "a later due time took its place".to_owned();
-            if let Ok(replaced) = live.value.transition(OccurrenceCommand::Cancel { why }, now) {
+            let reason = Reason::new(ReasonCode::Replaced, "a later due time took its place");
+            if let Ok(replaced) = live.value.transition(OccurrenceCommand::Cancel { reason }, now) {
                 writes.push(Store::replace_occurrence(owner, &replaced, live.version)?);
             }
             tracing::info!(%run, "a run is replaced by a later one");
@@ -239,8 +239,8 @@ fn start(
             | Refused::WrongState { state: ActionState::Paused | ActionState::NeedsApproval, .. },
         ) => defer(),
         Err(refused) => {
-            let cancelled =
-                occurrence.transition(OccurrenceCommand::Cancel { why: refused.to_string() }, now).ok()?;
+            let reason = Reason::new(ReasonCode::Cancelled, refused.to_string());
+            let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now).ok()?;
             Some((ended(action, &cancelled, now), cancelled))
         }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::progress::backoff;
 use super::samples::{approved, noon, run, ts};
-use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, ReasonCode};
+use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
 use crate::models::Usage;
 
 const MAX: u32 = 3;
@@ -41,9 +41,18 @@ fn in_state(state: OccurrenceState) -> Occurrence {
         Running => running(),
         Succeeded => then(running(), OccurrenceCommand::Succeed { fence: 1, score: Some(90) }),
         Failed => then(running(), fail(1, false)),
-        Waiting => then(running(), OccurrenceCommand::Wait { fence: 1, wants: "it wants send_email".into() }),
+        Waiting => then(
+            running(),
+            OccurrenceCommand::Wait {
+                fence: 1,
+                reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email"),
+            },
+        ),
         Held => then(running(), OccurrenceCommand::Drift { fence: 1 }),
-        Cancelled => then(running(), OccurrenceCommand::Cancel { why: "a person cancelled it".into() }),
+        Cancelled => then(
+            running(),
+            OccurrenceCommand::Cancel { reason: Reason::new(ReasonCode::Cancelled, "a person cancelled it") },
+        ),
         Unknown => then(running(), OccurrenceCommand::LoseTrack { fence: 1, effect: "send_email".into() }),
         Missed | Skipped => Occurrence { state, finished_at: Some(noon()), ..due() },
     }
@@ -80,12 +89,12 @@ fn every_state_answers_every_command() {
             ("succeed", Succeed { fence: 1, score: None }),
             ("fail, retry", fail(1, true)),
             ("fail, for good", fail(1, false)),
-            ("wait", Wait { fence: 1, wants: "it wants send_email".into() }),
+            ("wait", Wait { fence: 1, reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email") }),
             ("drift", Drift { fence: 1 }),
             ("lose track", LoseTrack { fence: 1, effect: "send_email".into() }),
             ("answer", Answer),
             ("defer", Defer { until: after(1) }),
-            ("cancel", Cancel { why: "a person cancelled it".into() }),
+            ("cancel", Cancel { reason: Reason::new(ReasonCode::Cancelled, "a person cancelled it") }),
             ("expire", Expire { max_attempts: MAX }),
         ];
         report.push_str(&format!("{}\n", words(&occurrence)));

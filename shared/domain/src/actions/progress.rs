@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::occurrence::{Occurrence, OccurrenceState};
-use super::reason::ReasonCode;
+use super::reason::{Reason, ReasonCode};
 use crate::ids::RunId;
 use crate::models::Usage;
 
@@ -45,10 +45,10 @@ pub enum OccurrenceCommand {
         retryable: bool,
         max_attempts: u32,
     },
-    /// It wants what its grants do not give.
+    /// It wants what its grants do not give, or has a question.
     Wait {
         fence: u64,
-        wants: String,
+        reason: Reason,
     },
     /// What would have run is not what was approved.
     Drift {
@@ -65,8 +65,9 @@ pub enum OccurrenceCommand {
     Defer {
         until: Timestamp,
     },
+    /// A person's wish, or a later due time's turn.
     Cancel {
-        why: String,
+        reason: Reason,
     },
     /// The lease ran out and no attempt is left.
     Expire {
@@ -216,10 +217,10 @@ impl Occurrence {
                     next.because(ReasonCode::Error, &error);
                 }
             }
-            OccurrenceCommand::Wait { wants, .. } => {
+            OccurrenceCommand::Wait { reason, .. } => {
                 next.state = Waiting;
                 next.lease_until = None;
-                next.because(ReasonCode::OutsideGrant, &wants);
+                next.because(reason.code, &reason.text);
             }
             OccurrenceCommand::Drift { .. } => {
                 next.finish(Held, now);
@@ -237,14 +238,14 @@ impl Occurrence {
                 Due => next.not_before = self.not_before.max(until),
                 _ => return Err(wrong_state),
             },
-            OccurrenceCommand::Cancel { why } => match state {
+            OccurrenceCommand::Cancel { reason } => match state {
                 Cancelled => {}
                 _ if state.is_final() => return Err(wrong_state),
                 _ => {
                     // Whoever runs it now is to find out at the next write.
                     next.fence += 1;
                     next.finish(Cancelled, now);
-                    next.because(ReasonCode::Cancelled, &why);
+                    next.because(reason.code, &reason.text);
                 }
             },
             OccurrenceCommand::Expire { max_attempts } => match self.check_claim(now, max_attempts) {

@@ -36,6 +36,8 @@ pub enum ReasonCode {
     Drifted,
     /// The run wanted something outside its grants.
     OutsideGrant,
+    /// The run asked a person a question.
+    Asked,
     /// It failed, and is tried again.
     Retrying,
     /// It failed for good.
@@ -49,7 +51,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -59,6 +61,7 @@ impl ReasonCode {
         Self::NeedsApproval,
         Self::Drifted,
         Self::OutsideGrant,
+        Self::Asked,
         Self::Retrying,
         Self::Error,
         Self::Killed,

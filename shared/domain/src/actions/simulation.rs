@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::samples::{defined, run, tools, ts};
 use super::{
     Action, ActionState, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceRefused,
-    OccurrenceState, Outcome, Refused, approval_hash, plan_due, transition,
+    OccurrenceState, Outcome, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
 };
 use crate::ids::RunId;
 
@@ -80,7 +80,9 @@ impl World {
                 if let Decision::Run { cancels: Some(run), .. } = &decided.decision {
                     self.apply(
                         *run,
-                        OccurrenceCommand::Cancel { why: "a later due time replaces it".into() },
+                        OccurrenceCommand::Cancel {
+                            reason: Reason::new(ReasonCode::Replaced, "a later due time replaces it"),
+                        },
                     )
                     .unwrap();
                 }
@@ -149,8 +151,14 @@ impl World {
             }
             2 => self.apply(run, OccurrenceCommand::HandOver { fence }).unwrap(),
             3 => {
-                self.apply(run, OccurrenceCommand::Wait { fence, wants: "it wants send_email".into() })
-                    .unwrap();
+                self.apply(
+                    run,
+                    OccurrenceCommand::Wait {
+                        fence,
+                        reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email"),
+                    },
+                )
+                .unwrap();
                 self.end(run, Outcome::Waiting);
             }
             4 => {
@@ -187,8 +195,13 @@ impl World {
         match (read.state, self.luck.roll(12)) {
             (ActionState::NeedsApproval | ActionState::InProgress, 0..=2) => {
                 if let Some(run) = read.live_run {
-                    self.apply(run, OccurrenceCommand::Cancel { why: "a person cancelled it".into() })
-                        .unwrap();
+                    self.apply(
+                        run,
+                        OccurrenceCommand::Cancel {
+                            reason: Reason::new(ReasonCode::Cancelled, "a person cancelled it"),
+                        },
+                    )
+                    .unwrap();
                 }
                 self.write(&read, Command::Cancel).unwrap();
             }

@@ -1,7 +1,8 @@
 //! What a person asks of an action, and what follows from it for the action's occurrences.
 
 use domain::actions::{
-    Action, ActionPatch, Command, Occurrence, OccurrenceCommand, OccurrenceState, ValidPatch, transition,
+    Action, ActionPatch, Command, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode,
+    ValidPatch, transition,
 };
 use domain::chats::ChatMessage;
 use domain::chats::conversation::MAX_MESSAGE;
@@ -188,7 +189,11 @@ fn cancel_writes(
         _ => "the action was changed, which withdrew its approval",
     };
     let cancel = |occurrence: &Versioned<Occurrence>| {
-        let cancelled = changed(&occurrence.value, OccurrenceCommand::Cancel { why: why.to_owned() }, now)?;
+        let cancelled = changed(
+            &occurrence.value,
+            OccurrenceCommand::Cancel { reason: Reason::new(ReasonCode::Cancelled, why) },
+            now,
+        )?;
         Ok(Store::replace_occurrence(owner, &cancelled, occurrence.version)?)
     };
     occurrences.iter().map(cancel).collect()
