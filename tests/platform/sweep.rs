@@ -78,9 +78,9 @@ async fn what_is_due_is_dispatched_once_in_a_lease() {
     assert_eq!(actions::read(cx, owner, *id).await.unwrap().action.version, 2);
 
     // Nothing came of them: when the lease is over they are dispatched again, and their lag is told from then on.
-    clock.set(after(10));
+    clock.set(after(3));
     assert_eq!(sweep_all(cx).await, Swept::default());
-    clock.set(after(13));
+    clock.set(after(6));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::from_secs(120)));
 }
 

@@ -1,9 +1,10 @@
 //! The sweep: what is due, of all owners, is sent to the executors.
 //!
-//! An entry of the `due` index is leased before its event is published: its due time moves on by ten minutes, so that a
-//! sweep that overlaps passes it over, and an event that is lost on its way costs ten minutes and no run. An executor's
+//! An entry of the `due` index is leased before its event is published: its due time moves on by three minutes, so that a
+//! sweep that overlaps passes it over, and an event that is lost on its way costs three minutes and no run. An executor's
 //! first write puts the true time back. Dispatching twice does no harm: what to do is decided from the stored state.
 
+use domain::actions::plan::ON_TIME;
 use domain::ids::{ActionId, Owner};
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
@@ -15,8 +16,10 @@ use crate::problem::{Error, Result};
 use crate::store::keys::{self, SHARDS};
 use crate::store::{DueEntry, StoreError};
 
-/// For how long a dispatched action is left alone.
-const LEASE: SignedDuration = SignedDuration::from_mins(10);
+/// For how long a dispatched action is left alone. What was lost is found again, by the next sweep after that, while it is
+/// still on time: otherwise a schedule that catches nothing up would miss it.
+const LEASE: SignedDuration = SignedDuration::from_mins(3);
+const _: () = assert!(LEASE.as_secs() + 60 < ON_TIME.as_secs());
 
 /// No new round begins this long before the deadline.
 const RESERVE: SignedDuration = SignedDuration::from_secs(10);
@@ -57,8 +60,8 @@ struct Leased {
 pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
     let mut swept = Swept::default();
     while cx.clock.now() + RESERVE < deadline {
-        let (due, unread) = due(cx).await;
-        let leased = lease(cx, due).await;
+        let Due { entries, more, unread } = due(cx).await;
+        let leased = lease(cx, entries).await;
         let now = cx.clock.now();
         swept.leased += leased.len();
         let lag = leased.iter().map(|leased| now.duration_since(leased.was_due).as_millis()).max();
@@ -71,27 +74,40 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
         if let Some(error) = unread {
             return Err(error.into());
         }
-        // What was given back is for the next sweep: the bus is not asked again at once.
-        if round == 0 || failed > 0 {
+        // What was given back is for the next sweep: the bus is not asked again at once. Where nothing was leased, another
+        // sweep is at it.
+        if !more || round == 0 || failed > 0 {
             break;
         }
     }
     Ok(swept)
 }
 
-/// What is due in all shards, and the first failure to read one.
-async fn due(cx: &Cx) -> (Vec<DueEntry>, Option<StoreError>) {
+/// What a look at all shards has found.
+#[derive(Default)]
+struct Due {
+    entries: Vec<DueEntry>,
+    /// Whether a shard may hold more than a round takes.
+    more: bool,
+    /// The first failure to read a shard.
+    unread: Option<StoreError>,
+}
+
+async fn due(cx: &Cx) -> Due {
     let now = cx.clock.now();
     let mut shards =
         stream::iter((0..SHARDS).map(|shard| cx.store.due(shard, now, PER_SHARD))).buffer_unordered(CALLS);
-    let (mut entries, mut unread) = (Vec::new(), None);
+    let mut due = Due::default();
     while let Some(read) = shards.next().await {
         match read {
-            Ok(found) => entries.extend(found),
-            Err(error) => unread = unread.or(Some(error)),
+            Ok(found) => {
+                due.more |= found.len() == PER_SHARD;
+                due.entries.extend(found);
+            }
+            Err(error) => due.unread = due.unread.or(Some(error)),
         }
     }
-    (entries, unread)
+    due
 }
 
 async fn lease(cx: &Cx, due: Vec<DueEntry>) -> Vec<Leased> {
