@@ -6,11 +6,29 @@
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::{Builder, tls};
 
 use crate::config::AwsConfig;
+
+/// How often a call is made before it has failed, and the first pause, which doubles. Short pauses: throttling by DynamoDB
+/// passes in milliseconds, and a person waits.
+const TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+
+/// Answers that stay the same until somebody changes the deployment.
+const MISCONFIGURED: [&str; 8] = [
+    "AccessDenied",
+    "AccessDeniedException",
+    "InvalidAccessKeyId",
+    "InvalidSignatureException",
+    "NoSuchBucket",
+    "ResourceNotFoundException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
 
 /// The SDK clients of one process.
 #[derive(Clone, Debug)]
@@ -40,6 +58,7 @@ impl Clients {
         let https = Builder::new()
             .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
             .build_https();
+        let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
         // The three config builders share their setters' names but no trait: a macro says it once.
         macro_rules! client {
             ($sdk:ident, $endpoint:expr $(, $setter:ident($value:expr))*) => {{
@@ -51,6 +70,7 @@ impl Clients {
                     .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
                     .timeout_config(timeouts.clone())
                     .http_client(http_client(endpoint.as_deref(), &https))
+                    .retry_config(retries.clone())
                     $(.$setter($value))*;
                 builder.set_endpoint_url(endpoint.clone());
                 $sdk::Client::from_conf(builder.build())
@@ -71,6 +91,12 @@ fn http_client(endpoint: Option<&str>, https: &SharedHttpClient) -> SharedHttpCl
     } else {
         https.clone()
     }
+}
+
+/// Whether a call failed by how this was deployed, and will fail again: what it names is not there, or it may not.
+pub(crate) fn is_misconfigured<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
+    code.is_some_and(|code| MISCONFIGURED.contains(&code))
 }
 
 /// Why a call of the SDK failed, for the log: the kind, the service's code and the status. Never the answer itself, which

@@ -18,6 +18,10 @@ use uuid::Uuid;
 pub enum BlobError {
     #[error("S3 did not answer: {cause}")]
     Unavailable { cause: String },
+    #[error(
+        "the bucket can't be used as this is deployed (see LAMPLIGHTER_BUCKET and the function's role): {cause}"
+    )]
+    Misconfigured { cause: String },
     #[error("the object {key} is missing although it is referred to")]
     Missing { key: String },
     #[error("the object {key} is not text")]
@@ -225,5 +229,8 @@ impl Blobs {
 }
 
 fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> BlobError {
+    if aws::is_misconfigured(error) {
+        return BlobError::Misconfigured { cause: aws::cause(error) };
+    }
     BlobError::Unavailable { cause: aws::cause(error) }
 }

@@ -147,6 +147,9 @@ impl Error {
                 retry_after_seconds: Some(1),
                 ..row(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", true)
             },
+            Self::Store(StoreError::Misconfigured { .. }) | Self::Blob(BlobError::Misconfigured { .. }) => {
+                row(StatusCode::INTERNAL_SERVER_ERROR, "misconfigured", false)
+            }
             Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge)
             | Self::Blob(_)
             | Self::Internal(_) => row(StatusCode::INTERNAL_SERVER_ERROR, "internal", false),
@@ -169,7 +172,11 @@ impl Error {
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
-            Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge) | Self::Internal(_) => {
+            Self::Store(
+                StoreError::Corrupt { .. } | StoreError::TooLarge | StoreError::Misconfigured { .. },
+            )
+            | Self::Blob(BlobError::Misconfigured { .. })
+            | Self::Internal(_) => {
                 "something went wrong here; it has been logged under the request_id".to_owned()
             }
             Self::Store(_) | Self::Blob(_) | Self::Bus(_) | Self::Outside { .. } => {

@@ -39,6 +39,10 @@ pub enum StoreError {
     Contended,
     #[error("DynamoDB did not answer: {cause}")]
     Unavailable { cause: String },
+    #[error(
+        "the table can't be used as this is deployed (see LAMPLIGHTER_TABLE and the function's role): {cause}"
+    )]
+    Misconfigured { cause: String },
     #[error("the item {key} can't be read: {cause}")]
     Corrupt { key: String, cause: String },
     #[error("the record is larger than an item may be")]
@@ -223,6 +227,9 @@ where
     }
     if metadata.and_then(|meta| meta.code()) == Some("TransactionConflictException") {
         return StoreError::Contended;
+    }
+    if aws::is_misconfigured(error) {
+        return StoreError::Misconfigured { cause: aws::cause(error) };
     }
     StoreError::Unavailable { cause: aws::cause(error) }
 }
