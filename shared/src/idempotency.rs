@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::ids::RunId;
+use domain::ids::{Owner, RunId};
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
@@ -72,8 +72,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     };
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
-        let outcome = Outcome::Run { run_id: *run_id };
-        cx.store.complete_idempotency(owner, key, claimed_at, &fingerprint, outcome, cx.clock.now()).await?;
+        complete(cx, owner, key, claimed_at, &fingerprint, Outcome::Run { run_id: *run_id }).await;
         return Ok(response);
     }
     if response.status().is_server_error() || response.status() == StatusCode::TOO_MANY_REQUESTS {
@@ -94,13 +93,20 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
                 headers: kept_headers(&parts.headers),
                 body: text.to_owned(),
             };
-            cx.store
-                .complete_idempotency(owner, key, claimed_at, &fingerprint, outcome, cx.clock.now())
-                .await?;
+            complete(cx, owner, key, claimed_at, &fingerprint, outcome).await;
         }
         None => tracing::warn!(bytes = body.len(), "an answer is too large to be kept for a replay"),
     }
     Ok(Response::from_parts(parts, Body::from(body)))
+}
+
+/// Keeps the answer. Where that fails, the caller is answered all the same: it was done, and must not be done again.
+async fn complete(cx: &Cx, owner: &Owner, key: &str, claimed_at: u64, fingerprint: &str, outcome: Outcome) {
+    let now = cx.clock.now();
+    if let Err(error) = cx.store.complete_idempotency(owner, key, claimed_at, fingerprint, outcome, now).await
+    {
+        tracing::warn!(cause = %Error::from(error).causes(), "an answer could not be kept for a replay");
+    }
 }
 
 async fn replay(cx: &Cx, caller: &Caller, record: IdempotencyRecord, accept: Accept) -> Result<Response> {
