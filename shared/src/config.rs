@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use crate::models::Limits;
+use crate::models::{Endpoint, InvalidEndpoint, Limits};
 
 /// Why the environment can't be used. Phrased to follow "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -235,13 +235,36 @@ impl ModelsConfig {
                 return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_TOOLS", problem });
             }
         };
+        // The value is not shown: an address may hold a password, and a key is one.
+        let usable = |variable: &'static str, endpoint: Result<Endpoint, InvalidEndpoint>| match endpoint {
+            Ok(_) => Ok(()),
+            Err(InvalidEndpoint::Address) => {
+                let problem = "must begin with http:// or https:// and have a host".to_owned();
+                Err(ConfigError { variable, problem })
+            }
+            Err(InvalidEndpoint::Key) => {
+                let problem = "holds a character that no HTTP header takes".to_owned();
+                Err(ConfigError { variable, problem })
+            }
+        };
+        let url = |variable| {
+            let url = present(variable);
+            url.as_deref().map_or(Ok(()), |url| usable(variable, Endpoint::bearer(url, None)))?;
+            Ok(url)
+        };
+        let key = |variable| {
+            let key = present(variable);
+            let endpoint = Endpoint::bearer("http://localhost", key.as_deref());
+            usable(variable, endpoint)?;
+            Ok(key)
+        };
         Ok(Self {
-            url: present("LAMPLIGHTER_MODEL_URL"),
-            url_key: present("LAMPLIGHTER_MODEL_KEY"),
+            url: url("LAMPLIGHTER_MODEL_URL")?,
+            url_key: key("LAMPLIGHTER_MODEL_KEY")?,
             url_has_no_tools,
             model: present("LAMPLIGHTER_MODEL"),
-            anthropic_key: present("ANTHROPIC_API_KEY"),
-            openai_key: present("OPENAI_API_KEY"),
+            anthropic_key: key("ANTHROPIC_API_KEY")?,
+            openai_key: key("OPENAI_API_KEY")?,
             demo_url: None,
             limits: Limits::default(),
         })
@@ -342,6 +365,14 @@ mod tests {
             (
                 &[("LAMPLIGHTER_JWT_ISSUER", "http://issuer.example"), ("LAMPLIGHTER_JWT_AUDIENCE", "x")],
                 "LAMPLIGHTER_JWKS_URL must begin with https://",
+            ),
+            (
+                &[("LAMPLIGHTER_MODEL_URL", "localhost:11434/v1")],
+                "LAMPLIGHTER_MODEL_URL must begin with http:// or https:// and have a host",
+            ),
+            (
+                &[("OPENAI_API_KEY", "sk-1\nsk-2")],
+                "OPENAI_API_KEY holds a character that no HTTP header takes",
             ),
             (
                 &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],
