@@ -63,6 +63,7 @@ fn config() -> Result<PlatformConfig, String> {
         automatic: true,
         executors: 4,
         demo: DemoSettings::default(),
+        faults: None,
     })
 }
 

@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::demo::{DemoModel, DemoSettings};
+use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::{
     ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY,
@@ -54,6 +55,8 @@ pub struct PlatformConfig {
     pub executors: usize,
     /// How the demo model behaves, which answers where no other model is configured.
     pub demo: DemoSettings,
+    /// Puts what goes wrong on AWS between the functions and the table and bucket.
+    pub faults: Option<FaultConfig>,
 }
 
 impl PlatformConfig {
@@ -71,6 +74,7 @@ impl PlatformConfig {
             automatic: true,
             executors: 4,
             demo: DemoSettings::default(),
+            faults: None,
         }
     }
 }
@@ -129,6 +133,7 @@ impl Platform {
             automatic,
             executors,
             demo,
+            faults,
         } = config;
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
@@ -138,7 +143,9 @@ impl Platform {
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
 
-        let engines = Engines::start(engines_config(data)).await?;
+        // The table's items expire by the machine's clock: under another one they would at the wrong time.
+        let expiry = matches!(clock, Clock::System);
+        let engines = Engines::start(EnginesConfig { expiry, faults, ..engines_config(data) }).await?;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         if models.url.is_none() && models.anthropic_key.is_none() && models.openai_key.is_none() {
@@ -156,7 +163,8 @@ impl Platform {
         let cx = Cx::new(config, clock)?;
 
         let functions = shared::http::app(cx.clone(), catalog::router(), Some(authenticate));
-        let app = Router::new().route("/", get(home::page)).merge(functions);
+        let page = home::page(&format!("http://{address}"));
+        let app = Router::new().route("/", get(move || async move { page })).merge(functions);
         let mut stop_serving = stopped.clone();
         tasks.spawn(async move {
             let serve = axum::serve(listener, app)
@@ -236,7 +244,16 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
             });
         }
     }
-    EnginesConfig { data, table: name.clone(), bucket: name.clone(), bus: name, queues, rules, faults: None }
+    EnginesConfig {
+        data,
+        table: name.clone(),
+        bucket: name.clone(),
+        bus: name,
+        queues,
+        rules,
+        expiry: true,
+        faults: None,
+    }
 }
 
 fn aws_config(engines: &Engines) -> AwsConfig {

@@ -41,8 +41,9 @@ pub struct Dynamo {
 }
 
 impl Dynamo {
-    /// Opens the file (`None`: memory), creates the table if it is absent, and serves it.
-    pub fn start(file: Option<&Path>, table: &str) -> Result<Self, DynamoError> {
+    /// Opens the file (`None`: memory), creates the table if it is absent, and serves it; with `expiry` it deletes what has
+    /// expired.
+    pub fn start(file: Option<&Path>, table: &str, expiry: bool) -> Result<Self, DynamoError> {
         let db = match file {
             Some(file) => Database::new(&file.to_string_lossy()),
             None => Database::memory(),
@@ -61,7 +62,7 @@ impl Dynamo {
         let (stop, stopped) = oneshot::channel();
         let served = db.clone();
         let thread = thread::Builder::new().name("dynamo".into()).spawn(move || {
-            runtime.block_on(serve(listener, served, stopped));
+            runtime.block_on(serve(listener, served, expiry, stopped));
             // Cuts the connections that are left, and with them the last handles of the database.
             runtime.shutdown_timeout(STOP_GRACE);
         })?;
@@ -103,12 +104,12 @@ impl Drop for Dynamo {
     }
 }
 
-async fn serve(listener: std::net::TcpListener, db: Database, stopped: oneshot::Receiver<()>) {
+async fn serve(listener: std::net::TcpListener, db: Database, expiry: bool, stopped: oneshot::Receiver<()>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "failed to serve the table"),
     };
-    let sweeper = tokio::spawn(sweep_regularly(db.clone()));
+    let sweeper = expiry.then(|| tokio::spawn(sweep_regularly(db.clone())));
     let (drain, draining) = oneshot::channel::<()>();
     let server = server::serve_with_shutdown(listener, db, async {
         let _ = draining.await;
@@ -124,7 +125,9 @@ async fn serve(listener: std::net::TcpListener, db: Database, stopped: oneshot::
     if let Some(Err(error)) = ended {
         tracing::error!(%error, "the table engine stopped serving");
     }
-    sweeper.abort();
+    if let Some(sweeper) = sweeper {
+        sweeper.abort();
+    }
 }
 
 async fn sweep_regularly(db: Database) {

@@ -61,6 +61,8 @@ pub struct EnginesConfig {
     pub bus: String,
     pub queues: Vec<QueueConfig>,
     pub rules: Vec<RuleConfig>,
+    /// Whether items are deleted when their `ttl` has passed, by the machine's clock. A simulation has its own.
+    pub expiry: bool,
     /// Puts what goes wrong on AWS between the platform and the table and bucket.
     pub faults: Option<FaultConfig>,
 }
@@ -140,7 +142,7 @@ impl Engines {
         let kept = matches!(place, Place::Kept(_));
 
         let table_file = place.path().join("table.sqlite");
-        let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
+        let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table, config.expiry)?;
 
         let bucket = s3::Bucket::open(&place.path().join("bucket"), &config.bucket, kept)
             .map_err(|source| EngineError::Bucket { bucket: config.bucket.clone(), source })?;

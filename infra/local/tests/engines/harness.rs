@@ -31,6 +31,7 @@ pub fn config(data: DataLocation) -> EnginesConfig {
             detail_types: vec!["occurrence.due".into()],
             queue: QUEUE.into(),
         }],
+        expiry: true,
         faults: None,
     }
 }
