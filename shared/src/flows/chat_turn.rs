@@ -81,9 +81,13 @@ pub async fn serve(
     let run_id = turn.recorder.run().run_id;
     // A task of its own: it ends the run whether or not anybody is still there to follow it.
     tokio::spawn(run(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
-    let mut response = match stream::respond(cx, owner, run_id, 0, accept).await {
-        Ok(response) => response,
-        Err(error) => error.into_response(),
+    let mut response = match accept {
+        // It has just begun: there is nothing to look up before its first event.
+        Accept::Events => stream::event_stream(stream::follow(cx.clone(), owner.clone(), run_id, 0)),
+        Accept::Json => match stream::respond(cx, owner, run_id, 0, accept).await {
+            Ok(response) => response,
+            Err(error) => error.into_response(),
+        },
     };
     if let Ok(location) = format!("/runs/{run_id}").try_into() {
         response.headers_mut().insert(axum::http::header::LOCATION, location);
@@ -96,18 +100,28 @@ async fn begin(cx: &Cx, owner: &Owner, agent: Option<AgentId>, input: TurnInput)
     let mut errors = FieldErrors::default();
     errors.length("message", &input.message, 1, MAX_MESSAGE);
     errors.into_result(())?;
-    let agent = match agent {
-        None => None,
-        Some(id) => Some(agents::load(cx, owner, id).await?.value),
-    };
+    let (agent, found) = tokio::join!(
+        async {
+            match agent {
+                None => Ok(None),
+                Some(id) => agents::load(cx, owner, id).await.map(|agent| Some(agent.value)),
+            }
+        },
+        async {
+            match input.chat_id {
+                None => Ok(None),
+                Some(id) => chats::load(cx, owner, id).await.map(|chat| Some(chat.value)),
+            }
+        },
+    );
+    let agent = agent?;
     if let Some(agent) = agent.as_ref().filter(|agent| agent.status == AgentStatus::Archived) {
         return Err(Error::conflict_with("agent_archived", "an archived agent takes no turns", agent));
     }
     let agent_id = agent.as_ref().map(|agent| agent.agent_id);
     let now = cx.clock.now();
-    let (chat, mut writes) = match input.chat_id {
-        Some(id) => {
-            let chat = chats::load(cx, owner, id).await?.value;
+    let (chat, mut writes) = match found? {
+        Some(chat) => {
             if chat.agent_id != agent_id {
                 return Err(Error::NotFound("chat"));
             }
@@ -201,12 +215,13 @@ impl Turn {
                 .unwrap_or(self.cx.config.budget.run_micros),
             deadline: None,
         };
-        let history = chats::history(&self.cx, &self.owner, &self.chat, MAX_HISTORY).await?;
+        let history = chats::history(&self.cx, &self.owner, &self.chat, MAX_HISTORY);
+        let (history, view) = tokio::try_join!(history, self.in_view())?;
         let mut messages = window(&history, MAX_HISTORY_BYTES);
         if let Some(last) = messages.last_mut() {
             // Before the newest words, and not kept: the history stays the same from turn to turn, and so cached.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
-            if let Some(view) = self.in_view().await? {
+            if let Some(view) = view {
                 last.content.insert(at, Block::text(view));
             }
         }
