@@ -1,11 +1,12 @@
 //! Executors that a test sends out by hand: they take what lies in the queue, twice where it comes twice, and some of them
 //! are killed at their work.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::queue::{Message, Queue, QueueFaults};
 use lamplighter_local::platform::Platform;
 use rand::rngs::StdRng;
@@ -38,10 +39,23 @@ struct Kills {
 }
 
 /// What was done until the queue was empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worked {
     pub deliveries: usize,
+    /// Deliveries of messages that had been delivered before.
+    pub duplicates: usize,
     pub killed: usize,
+    /// When each message was sent, by the system's clock.
+    pub sent: Vec<Timestamp>,
+}
+
+impl Worked {
+    pub fn add(&mut self, more: Self) {
+        self.deliveries += more.deliveries;
+        self.duplicates += more.duplicates;
+        self.killed += more.killed;
+        self.sent.extend(more.sent);
+    }
 }
 
 impl Executors {
@@ -70,7 +84,7 @@ impl Executors {
     /// # Panics
     /// When an executor fails: none may, whatever it meets.
     pub async fn work(&self) -> Worked {
-        let (deliveries, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let worked = Mutex::new((Worked::default(), HashSet::new()));
         let busy = AtomicUsize::new(0);
         let worker = async || {
             loop {
@@ -78,8 +92,16 @@ impl Executors {
                 let message = self.queue.receive(1, Duration::ZERO).await.pop();
                 let idle = message.is_none();
                 if let Some(message) = message {
-                    deliveries.fetch_add(1, Ordering::Relaxed);
-                    killed.fetch_add(usize::from(self.deliver(message).await), Ordering::Relaxed);
+                    let (id, sent_at) = (message.id, message.sent_at);
+                    let died = self.deliver(message).await;
+                    let (worked, seen) = &mut *worked.lock().expect("nothing panics while it is held");
+                    worked.deliveries += 1;
+                    worked.killed += usize::from(died);
+                    if seen.insert(id) {
+                        worked.sent.push(sent_at);
+                    } else {
+                        worked.duplicates += 1;
+                    }
                 }
                 // Who is at work may send something more.
                 if busy.fetch_sub(1, Ordering::SeqCst) == 1 && idle {
@@ -91,7 +113,7 @@ impl Executors {
             }
         };
         futures::future::join_all((0..self.count).map(|_| worker())).await;
-        Worked { deliveries: deliveries.into_inner(), killed: killed.into_inner() }
+        worked.into_inner().expect("nothing panicked while it was held").0
     }
 
     /// Gives one message to an executor. `true`: it was killed.

@@ -1,7 +1,10 @@
 //! A platform of its own for each test, and a client that says what it got.
 
+pub mod appointments;
 pub mod executors;
 pub mod model;
+pub mod season;
+pub mod seasons;
 
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};

@@ -1,0 +1,233 @@
+//! Ten thousand actions that are due in the same minute, on the whole local platform with its data in a folder.
+//!
+//! ```text
+//! cargo run --release -p tests --example minute            # or another number: … -- 1000
+//! ```
+//!
+//! Two sweeps overlap, eight executors work, every tenth message comes twice, and executors are killed. Prints how long it
+//! took until all were dispatched, how late they were dispatched and begun, and what became of them. Ends with 1 where
+//! one was lost or ran twice.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use domain::actions::{Occurrence, OccurrenceState};
+use domain::ids::{ActionId, AssetId, Owner, RunId};
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::engines::DataLocation;
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::{Value, json};
+use shared::Cx;
+use shared::clock::{Clock, ManualClock};
+use shared::flows::sweep::sweep;
+use shared::flows::{actions, agents};
+use shared::store::table::Order;
+use tests::Harness;
+use tests::executors::{Executors, LEASE, Worked};
+use tests::model::{Says, ScriptedModel};
+
+const EXECUTORS: usize = 8;
+const DUPLICATES: f64 = 0.1;
+const KILLED: f64 = 0.05;
+
+/// How many actions an owner has.
+const EACH: usize = 100;
+
+/// How many actions are made at once.
+const AT_ONCE: usize = 32;
+
+/// A clock that stands still until it is let go; then it runs as the system's, and can be set forward.
+struct Minute {
+    clock: ManualClock,
+    due: Timestamp,
+    ahead: Arc<AtomicI64>,
+}
+
+impl Minute {
+    /// Lets the minute begin. The clock runs until the runtime ends.
+    fn begin(&self) -> Instant {
+        let began = Instant::now();
+        let (clock, due, ahead) = (self.clock.clone(), self.due, self.ahead.clone());
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(Duration::from_millis(1));
+            loop {
+                ticks.tick().await;
+                let millis = began.elapsed().as_millis() as i64 + ahead.load(Ordering::Relaxed);
+                clock.set(due + SignedDuration::from_millis(millis));
+            }
+        });
+        began
+    }
+
+    fn forward(&self, by: SignedDuration) {
+        self.ahead.fetch_add(by.as_millis() as i64, Ordering::Relaxed);
+        self.clock.set(self.clock.now() + by);
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let count = std::env::args().nth(1).map_or(10_000, |text| text.parse().expect("a number of actions"));
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let noon: Timestamp = "2026-11-21T12:00:00Z".parse().expect("an instant");
+    let minute = Minute {
+        clock: ManualClock::at(noon - SignedDuration::from_hours(1)),
+        due: noon,
+        ahead: Arc::default(),
+    };
+    let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
+    let h = Harness::with(PlatformConfig {
+        data: DataLocation::Folder(data.path().join("data")),
+        clock: Clock::Manual(minute.clock.clone()),
+        automatic: false,
+        models: model.config("scripted"),
+        ..PlatformConfig::in_memory()
+    })
+    .await;
+    let cx = &h.platform.cx;
+
+    let began = Instant::now();
+    let due = approve(cx, count, noon).await;
+    println!(
+        "{count} actions of {} owners approved in {:.1} s",
+        count.div_ceil(EACH),
+        began.elapsed().as_secs_f64()
+    );
+
+    let executors = Executors::of(&h.platform, EXECUTORS);
+    executors.trouble(DUPLICATES, KILLED, Duration::from_millis(100));
+    let real_due = Timestamp::now();
+    let began = minute.begin();
+    let sweeps = tokio::spawn({
+        let cx = cx.clone();
+        async move {
+            let (one, other) = tokio::join!(sweep(&cx, Timestamp::MAX), sweep(&cx, Timestamp::MAX));
+            (one.map(|swept| swept.published), other.map(|swept| swept.published), began.elapsed())
+        }
+    });
+    let mut worked = Worked::default();
+    while !sweeps.is_finished() {
+        worked.add(executors.work().await);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (one, other, dispatched_in) = sweeps.await.expect("a sweep does not panic");
+    let dispatched = one.expect("the table answers") + other.expect("the table answers");
+    worked.add(executors.work().await);
+    let worked_in = began.elapsed();
+    let mut wrong = usize::from(dispatched != count);
+    println!("{dispatched} dispatched in {:.1} s", dispatched_in.as_secs_f64());
+    let sent = worked.sent.iter().map(|sent| sent.duration_since(real_due).as_secs_f64());
+    println!("  from due to sent   {}", percentiles(sent.collect()));
+
+    // What killed executors have left is taken up when its lease is over; of a killed executor's message nothing is left.
+    let first_wave = minute.clock.now();
+    for _ in 0..10 {
+        minute.forward(LEASE);
+        let again = sweep(cx, Timestamp::MAX).await.expect("the table answers");
+        if again.leased == 0 {
+            break;
+        }
+        worked.add(executors.work().await);
+    }
+
+    let ends = ends(cx, &due).await;
+    let begun = ends.iter().filter_map(|occurrence| occurrence.started_at).filter(|at| *at <= first_wave);
+    println!(
+        "  from due to begun  {}, with {EXECUTORS} executors in {:.1} s",
+        percentiles(begun.map(|at| at.duration_since(noon).as_secs_f64()).collect()),
+        worked_in.as_secs_f64()
+    );
+    println!(
+        "{} deliveries, {} of them duplicates; {} executors killed",
+        worked.deliveries, worked.duplicates, worked.killed
+    );
+    let is = |state| ends.iter().filter(|occurrence| occurrence.state == state).count();
+    let (succeeded, failed) = (is(OccurrenceState::Succeeded), is(OccurrenceState::Failed));
+    // Each claim counts the fence up, and so does the end of one that is out of tries.
+    let claims: u64 = ends.iter().map(|occurrence| occurrence.fence).sum::<u64>() - failed as u64;
+    let again = claims as usize - count.min(claims as usize);
+    println!("{succeeded} succeeded, {failed} out of tries; {again} claimed again after a kill");
+    wrong += usize::from(succeeded + failed != count) + usize::from(again > worked.killed);
+    let broken = broken(cx, &due, &ends).await;
+    println!("{} lost or doubled", broken.len());
+    for what in &broken {
+        println!("  {what}");
+    }
+    h.platform.stop().await;
+    if wrong + broken.len() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Actions of many owners, all due at this instant.
+async fn approve(cx: &Cx, count: usize, due: Timestamp) -> Vec<(Owner, ActionId)> {
+    let mut agents_of = Vec::new();
+    for n in 0..count.div_ceil(EACH) {
+        let owner = Owner::new(format!("owner-{n}")).expect("it is a name");
+        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
+        let agent = agents::create(cx, &owner, agent).await.expect("it is made").agent.agent_id;
+        agents_of.push((owner, agent));
+    }
+    let one = async |n: usize| {
+        let (owner, agent) = &agents_of[n / EACH];
+        let input = serde_json::from_value(json!({
+            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+            "schedule": {"at": due},
+        }));
+        let action =
+            actions::define(cx, owner, *agent, input.expect("an action")).await.expect("it is defined");
+        let id = action.action.id;
+        actions::approve(cx, owner, id, &action.approval_hash).await.expect("it is approved");
+        (owner.clone(), id)
+    };
+    futures::stream::iter((0..count).map(one)).buffer_unordered(AT_ONCE).collect().await
+}
+
+/// The occurrences of all actions.
+async fn ends(cx: &Cx, due: &[(Owner, ActionId)]) -> Vec<Occurrence> {
+    let one = async |(owner, id): &(Owner, ActionId)| {
+        let found =
+            cx.store.occurrences(owner, *id, None, 10, Order::Oldest).await.expect("the table answers");
+        found.items.into_iter().map(|(_, occurrence)| occurrence.value).collect::<Vec<_>>()
+    };
+    futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await
+}
+
+/// What should not be: an action without its one occurrence, one that has not ended, an output that is not its own.
+async fn broken(cx: &Cx, due: &[(Owner, ActionId)], ends: &[Occurrence]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let noon = ends.first().map(|occurrence| occurrence.due_at).unwrap_or_default();
+    let mut expected: BTreeSet<RunId> = due.iter().map(|(_, id)| RunId::for_occurrence(*id, noon)).collect();
+    for occurrence in ends {
+        if !expected.remove(&occurrence.run_id) {
+            broken.push(format!("it was not due, or is there twice: {occurrence:?}"));
+        }
+        if !occurrence.state.is_final() {
+            broken.push(format!("it has not ended: {occurrence:?}"));
+        }
+    }
+    broken.extend(expected.iter().map(|run| format!("{run} is lost")));
+    let possible: BTreeSet<AssetId> = ends.iter().map(|end| AssetId::for_output(end.run_id, 0)).collect();
+    let mut assets = BTreeSet::new();
+    for owner in due.iter().map(|(owner, _)| owner).collect::<BTreeSet<_>>() {
+        let found = cx.store.assets(owner, None, 2 * EACH).await.expect("the table answers");
+        assets.extend(found.items.into_iter().map(|(_, asset)| asset.value.asset_id));
+    }
+    broken.extend(assets.difference(&possible).map(|id| format!("{id} was saved twice, or by nobody")));
+    let succeeded = ends.iter().filter(|end| end.state == OccurrenceState::Succeeded);
+    let unsaved = succeeded.filter(|end| !assets.contains(&AssetId::for_output(end.run_id, 0)));
+    broken.extend(unsaved.map(|end| format!("it has no output: {end:?}")));
+    broken
+}
+
+/// In seconds.
+fn percentiles(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let index = (values.len() as f64 * share) as usize;
+        values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
+    };
+    format!("p50 {:.2} s, p99 {:.2} s, longest {:.2} s", at(0.5), at(0.99), at(1.0))
+}

@@ -1,0 +1,48 @@
+//! Ninety days three times over, on the real store: both clock changes, crashes, duplicates, an outage of three days.
+//!
+//! ```text
+//! cargo run --release -p tests --example ninety_days
+//! ```
+//!
+//! Prints what became of the due times of each season, and everything that should not be; then it ends with 1.
+
+use std::process::ExitCode;
+
+use tests::seasons::seasons;
+
+/// The share of the messages that come twice, and of the executors and sweeps that are killed.
+const DUPLICATES: f64 = 0.1;
+const KILLED: f64 = 0.05;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut wrong = 0;
+    for season in seasons(DUPLICATES, KILLED) {
+        let outcome = season.play().await;
+        println!(
+            "{} days from {}: {} appointments, {} due times, in {:.1} s",
+            season.days,
+            season.start,
+            season.appointments.len(),
+            outcome.due,
+            outcome.took.as_secs_f64()
+        );
+        println!(
+            "  {} executors and {} sweeps killed, {} duplicate deliveries, nothing from {} to {}",
+            outcome.executors_killed,
+            outcome.sweeps_killed,
+            outcome.duplicates,
+            season.outage.0,
+            season.outage.1
+        );
+        for (end, count) in &outcome.ends {
+            println!("  {count:6} {end}");
+        }
+        for what in &outcome.wrong {
+            println!("  WRONG: {what}");
+        }
+        wrong += outcome.wrong.len();
+    }
+    println!("{wrong} wrong");
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

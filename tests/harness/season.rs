@@ -1,0 +1,309 @@
+//! Months of appointments on the real store in a minute: sweeps and executors that crash, duplicates, an outage.
+//!
+//! The clock jumps from one instant at which something is to be done to the next. What became of each due time is then
+//! compared with [`Appointment`]'s own account of when it was due, and with what its schedule says about a due time that
+//! was found when this one was.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+use domain::actions::plan::ON_TIME;
+use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
+use domain::ids::{ActionId, AssetId, Owner, RunId};
+use domain::schedule::{CatchUp, Overlap};
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::platform::PlatformConfig;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
+use shared::flows::sweep::sweep;
+use shared::flows::{actions, agents};
+use shared::store::Store;
+use shared::store::table::Order;
+
+use crate::Harness;
+use crate::appointments::Appointment;
+use crate::executors::{Executors, LEASE};
+use crate::model::{Says, ScriptedModel};
+
+/// After so long the sweep looks again at what nobody has seen to.
+const AGAIN: SignedDuration = SignedDuration::from_mins(3);
+
+/// How late anything may be found outside an outage: a few executors in a row may be killed before they have decided.
+const PATIENCE: SignedDuration = SignedDuration::from_hours(2);
+
+/// How often an occurrence is tried.
+const ATTEMPTS: u32 = 3;
+
+/// What is played.
+pub struct Season {
+    pub start: Timestamp,
+    pub days: i64,
+    /// Nothing runs from the first of these instants to the second.
+    pub outage: (Timestamp, Timestamp),
+    pub appointments: Vec<Appointment>,
+    /// Which share of the messages comes twice.
+    pub duplicates: f64,
+    /// Which share of the executors and of the sweeps is killed.
+    pub killed: f64,
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Due times by state and reason.
+    pub ends: BTreeMap<String, usize>,
+    /// Due times that came.
+    pub due: usize,
+    pub executors_killed: usize,
+    pub sweeps_killed: usize,
+    pub duplicates: usize,
+    /// What should not be. Empty, or the platform is broken.
+    pub wrong: Vec<String>,
+    pub took: Duration,
+}
+
+impl Season {
+    fn end(&self) -> Timestamp {
+        self.start + SignedDuration::from_hours(24 * self.days)
+    }
+
+    /// Plays it on a platform of its own.
+    ///
+    /// # Panics
+    /// When the platform does not start, or answers with an error: nothing that happens here may be one.
+    pub async fn play(&self) -> Outcome {
+        let began = Instant::now();
+        let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
+        let clock = ManualClock::at(self.start);
+        let config = PlatformConfig {
+            clock: Clock::Manual(clock.clone()),
+            automatic: false,
+            models: model.config("scripted"),
+            ..PlatformConfig::in_memory()
+        };
+        let h = Harness::with(config).await;
+        let mut stage = Stage {
+            season: self,
+            owner: Owner::new("local").expect("it is a name"),
+            executors: Executors::of(&h.platform, 8),
+            h,
+            clock,
+            decided: BTreeMap::new(),
+            rng: StdRng::seed_from_u64(self.seed),
+            outcome: Outcome::default(),
+        };
+        let ids = stage.approve().await;
+        stage.live().await;
+        for (id, appointment) in ids.into_iter().zip(&self.appointments) {
+            stage.check(id, appointment).await;
+        }
+        let Stage { h, mut outcome, .. } = stage;
+        h.platform.stop().await;
+        outcome.took = began.elapsed();
+        outcome
+    }
+}
+
+struct Stage<'a> {
+    season: &'a Season,
+    h: Harness,
+    owner: Owner,
+    clock: ManualClock,
+    executors: Executors,
+    /// When each due time was found.
+    decided: BTreeMap<RunId, Timestamp>,
+    rng: StdRng,
+    outcome: Outcome,
+}
+
+impl Stage<'_> {
+    fn store(&self) -> &Store {
+        &self.h.platform.cx.store
+    }
+
+    async fn approve(&self) -> Vec<ActionId> {
+        let cx = &self.h.platform.cx;
+        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
+        let agent = agents::create(cx, &self.owner, agent).await.expect("it is made").agent.agent_id;
+        let one = async |appointment: &Appointment| {
+            let input = serde_json::from_value(json!({
+                "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+                "schedule": appointment.schedule(self.season.end()),
+            }));
+            let input = input.expect("an action");
+            let action = actions::define(cx, &self.owner, agent, input).await.expect("it is defined");
+            let id = action.action.id;
+            actions::approve(cx, &self.owner, id, &action.approval_hash).await.expect("it is approved");
+            id
+        };
+        join_all(self.season.appointments.iter().map(one)).await
+    }
+
+    async fn actions(&self) -> BTreeMap<ActionId, Action> {
+        let found = self.store().actions(&self.owner, None, 200).await.expect("the table answers");
+        assert!(found.last.is_none(), "a season has at most 200 appointments");
+        found.items.into_iter().map(|(_, action)| (action.value.id, action.value)).collect()
+    }
+
+    /// Lets the time pass, until nothing will happen any more.
+    async fn live(&mut self) {
+        let Season { duplicates, killed, outage, .. } = *self.season;
+        self.executors.trouble(duplicates, killed, Duration::from_millis(10));
+        let mut actions = self.actions().await;
+        while let Some(mut next) = next_instant(&actions, self.clock.now()) {
+            if next > outage.0 && next < outage.1 {
+                next = outage.1;
+            }
+            self.clock.set(next);
+            let dies_after = if self.rng.random_bool(killed) {
+                Duration::from_millis(10).mul_f64(self.rng.random())
+            } else {
+                Duration::MAX
+            };
+            match tokio::time::timeout(dies_after, sweep(&self.h.platform.cx, Timestamp::MAX)).await {
+                Ok(swept) => assert_eq!(swept.expect("the table answers").failed, 0),
+                Err(_) => self.outcome.sweeps_killed += 1,
+            }
+            let worked = self.executors.work().await;
+            self.outcome.executors_killed += worked.killed;
+            self.outcome.duplicates += worked.duplicates;
+            let after = self.actions().await;
+            for (id, before) in &actions {
+                self.note(before, &after[id], next);
+            }
+            actions = after;
+        }
+    }
+
+    /// Notes which due times have been found: the action has moved on past them.
+    fn note(&mut self, before: &Action, after: &Action, now: Timestamp) {
+        let (Some(schedule), Some(anchor)) = (&before.schedule, before.anchor) else { return };
+        let mut due = before.next_due;
+        while let Some(at) = due.filter(|at| after.next_due.is_none_or(|next| *at < next)) {
+            self.decided.insert(RunId::for_occurrence(before.id, at), now);
+            due = schedule.next_after(anchor, at);
+        }
+    }
+
+    async fn check(&mut self, id: ActionId, appointment: &Appointment) {
+        let (mut occurrences, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let found = self.store().occurrences(&self.owner, id, after.as_deref(), 500, Order::Oldest).await;
+            let found = found.expect("the table answers");
+            occurrences.extend(found.items.into_iter().map(|(_, occurrence)| occurrence.value));
+            after = found.last;
+            if after.is_none() {
+                break;
+            }
+        }
+        let Season { start, .. } = *self.season;
+        let expected = appointment.due(start, self.season.end());
+        self.outcome.due += expected.len();
+        let due: Vec<Timestamp> = occurrences.iter().map(|occurrence| occurrence.due_at).collect();
+        if due != expected {
+            let lost: Vec<_> = expected.iter().filter(|at| !due.contains(at)).collect();
+            let more: Vec<_> = due.iter().filter(|at| !expected.contains(at)).collect();
+            let what = appointment.schedule(self.season.end());
+            self.outcome.wrong.push(format!("{what}: lost {lost:?}, not due {more:?}"));
+            return;
+        }
+        let action = actions::load(&self.h.platform.cx, &self.owner, id).await.expect("it is there").value;
+        for occurrence in &occurrences {
+            let code = occurrence.reason_code.map(|code| format!(" {code:?}")).unwrap_or_default();
+            *self.outcome.ends.entry(format!("{}{code}", occurrence.state.as_str())).or_default() += 1;
+            let ends = self.check_end(&action, appointment, &occurrences, occurrence);
+            let saved = self.saved(occurrence).await;
+            if let Err(why) = ends.and(saved) {
+                self.outcome.wrong.push(format!("{why}: {occurrence:?}"));
+            }
+        }
+    }
+
+    /// Whether an occurrence has ended as its schedule says.
+    fn check_end(
+        &self,
+        action: &Action,
+        appointment: &Appointment,
+        all: &[Occurrence],
+        occurrence: &Occurrence,
+    ) -> Result<(), String> {
+        let schedule = action.schedule.as_ref().ok_or("the action has lost its schedule")?;
+        let wake = |occurrence: &Occurrence| schedule.wake_at(action.id, occurrence.due_at);
+        let found = |occurrence: &Occurrence| self.decided.get(&occurrence.run_id).copied();
+        let at = found(occurrence).ok_or("it was never found")?;
+        let (from, back) = self.season.outage;
+        let possible = if (from..back).contains(&wake(occurrence)) { back } else { wake(occurrence) };
+        if at < possible || at > possible + PATIENCE {
+            return Err(format!("it was found at {at}, and could have been at {possible}"));
+        }
+        let late = at.duration_since(wake(occurrence)) >= ON_TIME;
+        let newest = !all.iter().any(|other| other.due_at > occurrence.due_at && wake(other) <= at);
+        let missed = match appointment.catch_up {
+            _ if !late => None,
+            CatchUp::None => Some(ReasonCode::CatchUpOff),
+            CatchUp::Latest if !newest => Some(ReasonCode::Superseded),
+            _ if at.duration_since(occurrence.due_at) > appointment.oldest() => Some(ReasonCode::TooOld),
+            _ => None,
+        };
+        let waits = appointment.overlap == Overlap::Queue || late && appointment.catch_up == CatchUp::All;
+        let earlier_run_is_live = || {
+            all.iter().any(|other| {
+                let runs = !matches!(other.state, OccurrenceState::Missed | OccurrenceState::Skipped);
+                runs && other.due_at < occurrence.due_at
+                    && found(other).is_some_and(|found| found <= at)
+                    && other.finished_at.is_some_and(|ended| ended >= at)
+            })
+        };
+        let replaced_at = |ended: Timestamp| {
+            all.iter().any(|other| other.due_at > occurrence.due_at && found(other) == Some(ended))
+        };
+        let replaces = appointment.overlap == Overlap::Replace;
+        let ok = match (occurrence.state, occurrence.reason_code, missed) {
+            (OccurrenceState::Missed, code, Some(_)) => code == missed,
+            (_, _, Some(_)) => false,
+            (OccurrenceState::Succeeded, None, None) => true,
+            (OccurrenceState::Failed, Some(ReasonCode::Killed), None) => occurrence.attempts == ATTEMPTS,
+            (OccurrenceState::Skipped, Some(ReasonCode::Overlap), None) => {
+                !waits && !replaces && earlier_run_is_live()
+            }
+            (OccurrenceState::Skipped, Some(ReasonCode::Replaced), None) => !waits && replaces && !newest,
+            (OccurrenceState::Cancelled, Some(ReasonCode::Replaced), None) => {
+                replaces && occurrence.finished_at.is_some_and(replaced_at)
+            }
+            _ => false,
+        };
+        if ok { Ok(()) } else { Err(format!("found at {at}, late: {late}, newest: {newest}")) }
+    }
+
+    /// Whether what has succeeded has its one output, and the run's record its end.
+    async fn saved(&self, occurrence: &Occurrence) -> Result<(), String> {
+        let succeeded = occurrence.state == OccurrenceState::Succeeded;
+        let store = self.store();
+        let outputs = store.run_outputs(&self.owner, occurrence.run_id).await.expect("the table answers");
+        let ids: HashSet<AssetId> = outputs.iter().map(|output| output.asset_id).collect();
+        let only = HashSet::from([AssetId::for_output(occurrence.run_id, 0)]);
+        if succeeded && ids != only || !ids.is_subset(&only) {
+            return Err(format!("it has the outputs {ids:?}"));
+        }
+        let run = store.run(&self.owner, occurrence.run_id).await.expect("the table answers");
+        match run {
+            Some(run) if !run.value.state.is_final() => Err(format!("its run is {:?}", run.value.state)),
+            None if succeeded => Err("its run has no record".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The next instant at which there is something to do. `None`: never again.
+fn next_instant(actions: &BTreeMap<ActionId, Action>, now: Timestamp) -> Option<Timestamp> {
+    let next = |action: &Action| match action.wake_at(None) {
+        Some(wake) if wake <= now => Some(now + AGAIN),
+        // It is due again before its live run is given up, or not.
+        wake => wake.into_iter().chain(action.live_run.map(|_| now + LEASE)).min(),
+    };
+    actions.values().filter_map(next).min()
+}
