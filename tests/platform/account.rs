@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::json;
+use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, JwtConfig, JwtKeys};
 use tests::{Answer, Harness, send};
 
@@ -13,11 +15,11 @@ use crate::made;
 /// Signed with the secret below for `someone`; it expires in 2100.
 const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIiwiYXVkIjoibGFtcGxpZ2h0ZXIiLCJzdWIiOiJzb21lb25lIiwiZXhwIjo0MTAyNDQ0ODAwfQ.nsaUUZp8YPqOJM9ydTCTkiuY0dt_sIkmDXoGg7ele4Q";
 
-async fn guarded() -> Harness {
+async fn guarded(clock: Clock) -> Harness {
     let keys = JwtKeys::Hs256 { secret: b"a secret that only tests know".to_vec() };
     let (issuer, audience) = ("https://issuer.example".to_owned(), "lamplighter".to_owned());
     let auth = AuthConfig::On(Some(Arc::new(JwtConfig { issuer, audience, keys })));
-    Harness::with(PlatformConfig { auth, ..PlatformConfig::in_memory() }).await
+    Harness::with(PlatformConfig { auth, clock, ..PlatformConfig::in_memory() }).await
 }
 
 async fn call(h: &Harness, method: Method, path: &str, token: &str) -> Answer {
@@ -87,7 +89,7 @@ async fn usage_begins_at_nothing_below_its_ceiling() {
 
 #[tokio::test]
 async fn only_credentials_open_the_door() {
-    let h = guarded().await;
+    let h = guarded(Clock::System).await;
     for path in ["/health", "/openapi.json"] {
         assert_eq!(h.get(path).await.status, 200, "{path}");
     }
@@ -117,4 +119,22 @@ async fn only_credentials_open_the_door() {
     let revoke = format!("/account/api-keys/{}", key["key_id"].as_str().unwrap());
     assert_eq!(call(&h, Method::DELETE, &revoke, token).await.status, 204);
     call(&h, Method::GET, "/agents", token).await.refused(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn a_key_that_has_expired_opens_nothing() {
+    let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
+    let h = guarded(Clock::Manual(clock.clone())).await;
+    let key = json!({"name": "visit", "expires_in_days": 1});
+    let key =
+        send(h.request(Method::POST, "/account/api-keys").bearer_auth(JWT).json(&key)).await.expect(201);
+    let token = key["api_key"].as_str().unwrap();
+    let day = SignedDuration::from_hours(24);
+    clock.set(clock.now() + day - SignedDuration::from_secs(1));
+    call(&h, Method::GET, "/agents", token).await.expect(200);
+    clock.set(clock.now() + SignedDuration::from_secs(1));
+    let problem = call(&h, Method::GET, "/agents", token).await.refused(401, "unauthenticated");
+    assert!(problem["detail"].as_str().unwrap().contains("expired"), "{problem:#}");
+    let list = call(&h, Method::GET, "/account/api-keys", JWT).await.expect(200);
+    assert_eq!(list["data"], json!([]));
 }

@@ -1,7 +1,11 @@
 //! Saved chats and proposals: every row, every refusal, and appends that meet.
 
+use domain::chats::proposal::LIFETIME;
 use futures::future::join_all;
+use jiff::SignedDuration;
+use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
 use tests::Harness;
 
 use crate::made;
@@ -173,6 +177,56 @@ async fn a_repeated_append_appends_once() {
     let first = h.post_once(&messages, "k", body.clone()).await.expect(201);
     assert_eq!(h.post_once(&messages, "k", body).await.expect(201), first);
     assert_eq!(contents(&h.get(&path).await.expect(200)), ["once"]);
+}
+
+#[tokio::test]
+async fn a_repeated_creation_makes_one_chat_and_a_repeated_reset_resets_once() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let chats = format!("/agents/{agent}/chats");
+    let body = json!({"title": "Prices", "messages": [said("user", "first")]});
+    let made = h.post_once(&chats, "make", body.clone()).await;
+    let location = made.headers["location"].clone();
+    let made = made.expect(201);
+    let again = h.post_once(&chats, "make", body).await;
+    assert_eq!(
+        (&again.headers["idempotent-replayed"], &again.headers["location"]),
+        (&"true".parse().unwrap(), &location)
+    );
+    assert_eq!(again.expect(201), made);
+    assert_eq!(h.get(&chats).await.expect(200)["data"].as_array().unwrap().len(), 1);
+    h.post_once(&chats, "make", json!({"title": "Else"})).await.refused(422, "idempotency_mismatch");
+
+    let path = location.to_str().unwrap();
+    let reset = h.post_once(path, "reset", json!({})).await.expect(200);
+    assert_eq!(contents(&reset), [""; 0]);
+    h.post(&format!("{path}/messages"), json!({"messages": [said("user", "second")]})).await.expect(201);
+    let again = h.post_once(path, "reset", json!({})).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.expect(200), reset);
+    // What was said after the reset is there, though it was asked for again.
+    assert_eq!(contents(&h.get(path).await.expect(200)), ["second"]);
+}
+
+#[tokio::test]
+async fn a_proposal_that_has_expired_is_gone() {
+    let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
+    let config = PlatformConfig { clock: Clock::Manual(clock.clone()), ..PlatformConfig::in_memory() };
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let proposal = made::asset_proposal(&h, &agent, None, "content").await;
+    let path = format!("/proposals/{proposal}");
+    let list = format!("/agents/{agent}/proposals");
+    clock.set(clock.now() + LIFETIME - SignedDuration::from_secs(1));
+    assert_eq!(h.get(&path).await.expect(200)["content"], "content");
+    assert_eq!(h.get(&list).await.expect(200)["data"].as_array().unwrap().len(), 1);
+    clock.set(clock.now() + SignedDuration::from_secs(1));
+    h.get(&path).await.refused(404, "not_found");
+    assert_eq!(h.get(&list).await.expect(200)["data"], json!([]));
+    let take = json!({"proposal_id": proposal});
+    h.post(&format!("/agents/{agent}/assets"), take).await.refused(404, "not_found");
+    h.delete(&path).await.refused(404, "not_found");
+    assert_eq!(h.get("/assets").await.expect(200)["data"], json!([]));
 }
 
 #[tokio::test]

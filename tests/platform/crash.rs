@@ -1,15 +1,17 @@
 //! The server as people start it: what it refuses to start with, and what it keeps when it is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::server::{Server, command};
 
 /// How often the server is killed.
 const KILLS: usize = 20;
@@ -22,47 +24,6 @@ const BURST: Duration = Duration::from_millis(200);
 
 /// How long a server may take to start, or to refuse to: a machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The server on this folder; the caller's environment must not choose a model or a port.
-fn command(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_server"));
-    command.env_clear().env("LAMPLIGHTER_DATA", data).env("LAMPLIGHTER_PORT", "0");
-    command
-}
-
-/// A server that answers; killed when it is dropped.
-struct Server {
-    child: Child,
-    url: String,
-    /// It writes to this until it ends.
-    _stdout: BufReader<ChildStdout>,
-}
-
-impl Server {
-    fn start(data: &Path) -> Self {
-        let mut child = command(data).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        let url = line.trim_end().strip_prefix("Lamplighter runs at ").unwrap_or_else(|| {
-            drop(child.kill());
-            panic!("the server did not start: {line:?}")
-        });
-        Self { url: url.to_owned(), child, _stdout: stdout }
-    }
-
-    fn port(&self) -> &str {
-        self.url.rsplit(':').next().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // SIGKILL: it gets no chance to put anything in order.
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
 
 /// Writes that were answered with success.
 #[derive(Default)]
@@ -154,7 +115,7 @@ async fn a_server_that_is_killed_twenty_times_keeps_every_acknowledged_write() {
     let (mut agent, mut chat) = (String::new(), String::new());
     let mut before = [0; 3];
     for round in 0..KILLS {
-        let server = Server::start(data.path());
+        let server = Server::start(&mut command(data.path()));
         if round == 0 {
             let body = json!({"name": "Watch", "goal": "Watch"});
             let made = post(&client, &server.url, "/agents", &body).await.unwrap();
@@ -187,7 +148,7 @@ async fn a_server_that_is_killed_twenty_times_keeps_every_acknowledged_write() {
         }
     }
 
-    let server = Server::start(data.path());
+    let server = Server::start(&mut command(data.path()));
     let acknowledged = std::mem::take(&mut *acknowledged.lock().unwrap());
     for (path, name) in &acknowledged.agents {
         assert_eq!(get(&client, &server.url, path).await["name"], **name, "{path}");
@@ -239,11 +200,11 @@ fn refuses(data: &Path, variables: &[(&str, &str)], why: &str) {
 fn what_is_in_the_way_is_said_in_one_line() {
     let parent = TempDir::new().unwrap();
     let held = parent.path().join("held");
-    let server = Server::start(&held);
+    let server = Server::start(&mut command(&held));
     let holder = format!(
         "use the data folder {}: process {} holds it; stop that process, or choose another folder",
         held.display(),
-        server.child.id()
+        server.id()
     );
     refuses(&held, &[], &holder);
 
@@ -268,6 +229,16 @@ fn what_is_in_the_way_is_said_in_one_line() {
     }
     let port = "read LAMPLIGHTER_PORT: `many` is not a port (0 to 65535)";
     refuses(&free, &[("LAMPLIGHTER_PORT", "many")], port);
+    for (variable, value, problem) in [
+        (
+            "LAMPLIGHTER_MODEL_URL",
+            "localhost:11434/v1",
+            "must begin with http:// or https:// and have a host",
+        ),
+        ("LAMPLIGHTER_MODEL_KEY", "a\nkey", "holds a character that no HTTP header takes"),
+    ] {
+        refuses(&free, &[(variable, value)], &format!("read the environment: {variable} {problem}"));
+    }
     let host = "read LAMPLIGHTER_HOST: `here` is not an IP address";
     refuses(&free, &[("LAMPLIGHTER_HOST", "here")], host);
     // A start that is refused touches no data.
@@ -284,7 +255,9 @@ fn a_folder_that_may_not_be_read_is_refused() {
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&closed).is_ok() {
-        // Nothing is closed to root.
+        // Nothing is closed to root: what may be read is used.
+        let server = Server::start(&mut command(&closed));
+        assert!(server.url.starts_with("http://127.0.0.1:"), "{}", server.url);
         return;
     }
     let why = format!(

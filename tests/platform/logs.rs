@@ -1,0 +1,136 @@
+//! What the server writes to its log while somebody walks through everything: nothing of what they said, saved or signed in
+//! with, also where the log is to tell as much as it can.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::send;
+
+use crate::server::{Server, command};
+
+/// In everything that is private, and in nothing else.
+const MARK: &str = "quicksilver";
+
+fn logging(data: &Path, log: &Path) -> Command {
+    let mut command = command(data);
+    let log = File::options().create(true).append(true).open(log).unwrap();
+    command.env("RUST_LOG", "debug").stderr(log);
+    command
+}
+
+struct Caller<'a> {
+    client: Client,
+    server: &'a Server,
+    token: Option<&'a str>,
+}
+
+impl Caller<'_> {
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.server.url));
+        let request = request.header("accept", "application/json");
+        match self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let key = format!("{MARK}-{path}");
+        let answer = send(self.request(Method::POST, path).header("idempotency-key", key).json(&body)).await;
+        assert!((200..300).contains(&answer.status), "{path}: {answer:?}");
+        answer.body
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        send(self.request(Method::GET, path)).await.expect(200)
+    }
+}
+
+fn id<'a>(body: &'a Value, name: &str) -> &'a str {
+    body[name].as_str().unwrap_or_else(|| panic!("{name} of {body:#}"))
+}
+
+/// Sets an agent up, talks to it, saves what it proposes, and has it work unattended. The API key that was made.
+async fn walk_through(server: &Server) -> String {
+    let caller = Caller { client: tests::client(), server, token: None };
+    let private = |text: &str| format!("{text} {MARK}");
+    caller.post("/setup/chat", json!({"message": private("I want to follow")})).await;
+    let agent = json!({"name": private("Watch"), "goal": private("A research agent that reports on")});
+    let agent = caller.post("/agents", agent).await;
+    let agent = format!("/agents/{}", id(&agent, "agent_id"));
+    let turn =
+        caller.post(&format!("{agent}/chat"), json!({"message": private("Write a brief about")})).await;
+    let taken = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
+    let asset = caller.post(&format!("{agent}/assets"), taken).await;
+    caller.get(&format!("/assets/{}/content", id(&asset, "asset_id"))).await;
+    // One that lies in the bucket.
+    let long = private(&"oil ".repeat(20_000));
+    let again = json!({"title": private("Long"), "content": long});
+    let answer = send(caller.request(Method::POST, &format!("{agent}/assets")).json(&again)).await;
+    let long = answer.expect(201);
+    caller.get(&format!("/assets/{}/content?q={MARK}", id(&long, "asset_id"))).await;
+
+    let action = json!({
+        "title": private("Report"), "description": private("About"),
+        "task_config": {"instructions": private("Write about"), "expected_output": private("A report about")},
+    });
+    let action = caller.post(&format!("{agent}/actions"), action).await;
+    let path = format!("/actions/{}", id(&action, "action_id"));
+    let hash = json!({"approval_hash": action["approval_hash"]});
+    caller.post(&format!("{path}/approve"), hash).await;
+    caller.post(&format!("{path}/messages"), json!({"content": private("Mind")})).await;
+    let started = caller.post(&format!("{path}/run"), json!({})).await;
+    let run = format!("/runs/{}", id(&started, "run_id"));
+    for _ in 0..1_200 {
+        if caller.get(&run).await["state"] == "completed" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(caller.get(&run).await["state"], "completed");
+    caller.get(&format!("{run}/events")).await;
+
+    // What is refused is not told either.
+    let broken = caller.request(Method::POST, "/agents").header("content-type", "application/json");
+    send(broken.body(format!("{{\"name\": {MARK}"))).await.refused(400, "malformed_json");
+    send(caller.request(Method::POST, "/agents").json(&json!({"name": MARK.repeat(50), "goal": ""})))
+        .await
+        .refused(400, "invalid_input");
+    send(caller.request(Method::GET, &format!("/{MARK}"))).await.refused(404, "not_found");
+    let key = caller.post("/account/api-keys", json!({"name": private("laptop")})).await;
+    id(&key, "api_key").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_walk_through_leaves_nothing_private_in_the_log() {
+    let folder = TempDir::new().unwrap();
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let server = Server::start(&mut logging(&data, &log));
+    let key = walk_through(&server).await;
+    drop(server);
+
+    // With credentials, and a model that can't be reached.
+    let mut guarded = logging(&data, &log);
+    guarded.env("LAMPLIGHTER_AUTH", "on");
+    guarded.env("LAMPLIGHTER_MODEL_URL", "http://127.0.0.1:9/v1").env("LAMPLIGHTER_MODEL_KEY", MARK);
+    let server = Server::start(&mut guarded);
+    let caller = Caller { client: tests::client(), server: &server, token: Some(&key) };
+    let agents = caller.get("/agents").await;
+    let path = format!("/agents/{}/chat", id(&agents["data"][0], "agent_id"));
+    let turn = caller.request(Method::POST, &path).json(&json!({"message": MARK}));
+    send(turn).await.refused(503, "run_failed");
+    let stranger = Caller { token: Some(MARK), ..caller };
+    send(stranger.request(Method::GET, "/agents")).await.refused(401, "unauthenticated");
+    drop(server);
+
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.matches("answered").count() > 20, "the log tells of requests: {log}");
+    let secret = key.rsplit_once('.').unwrap().1;
+    let leaks: Vec<&str> = log.lines().filter(|line| line.contains(MARK) || line.contains(secret)).collect();
+    assert!(leaks.is_empty(), "{} of {} lines:\n{}", leaks.len(), log.lines().count(), leaks[0]);
+}
