@@ -10,7 +10,7 @@ use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
-use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -29,6 +29,9 @@ const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
 const MAX_INLINE_TOTAL: usize = 3_000_000;
+
+/// How many contents are on their way to or from S3 at once: a hundred would each wait for all the others.
+const AT_ONCE: usize = 16;
 
 /// Most ids of one kind that one call may say a chat has led to.
 const MAX_GENERATED: usize = 40;
@@ -274,7 +277,7 @@ pub async fn message_writes(
     messages: Vec<ChatMessage>,
 ) -> Result<Vec<Write>> {
     let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
-    try_join_all(messages.into_iter().map(async |mut message| {
+    let write = async |mut message: ChatMessage| {
         let content = serde_json::to_vec(&message.content).map_err(|e| Error::internal(e.to_string()))?;
         let overflow = content.len() > max_inline;
         if overflow {
@@ -283,8 +286,8 @@ pub async fn message_writes(
             message.content.clear();
         }
         Ok(Store::message_write(owner, chat, &StoredMessage { message, overflow })?)
-    }))
-    .await
+    };
+    stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await
 }
 
 /// The newest messages of a chat since its last reset, at most `max`, oldest first.
@@ -329,7 +332,9 @@ async fn whole(cx: &Cx, owner: &Owner, chat: ChatId, stored: Vec<StoredMessage>)
             .map_err(|error| Error::internal(format!("a stored message can't be read: {error}")))?;
         Ok::<_, Error>(Some(message))
     };
-    Ok(try_join_all(stored.into_iter().map(read)).await?.into_iter().flatten().collect())
+    let read: Vec<Option<ChatMessage>> =
+        stream::iter(stored.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 /// Begins the conversation anew: what was said is no longer shown, nor sent to a model, and is deleted. What it has
