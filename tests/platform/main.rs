@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod assets;
 mod chats;
+mod clients;
 mod context;
 mod crash;
 mod faults;

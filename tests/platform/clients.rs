@@ -1,0 +1,95 @@
+//! The official clients of the Model Context Protocol, and its conformance suite, against this server. They are programs for
+//! Node and Python: where their packages are missing a test says so and is skipped. `.ci/run` installs them.
+
+use std::path::{Path, PathBuf};
+
+use tests::Harness;
+use tokio::process::Command;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("mcp")
+}
+
+/// The program of a package, where it is installed.
+fn installed(path: PathBuf) -> Option<PathBuf> {
+    if !path.exists() {
+        println!("skipped: {} is not there; `.ci/run` installs it", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// Runs a program to its end and gives what it printed.
+async fn output(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Option<String> {
+    let ran = Command::new(program).args(arguments).current_dir(folder()).kill_on_drop(true).output().await;
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            println!("skipped: {error}");
+            return None;
+        }
+    };
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{arguments:?}: {printed}");
+    Some(printed)
+}
+
+fn made_its_calls(printed: &str) {
+    let last = printed.trim_end().lines().last().unwrap_or_default();
+    let calls: usize = last.split(' ').next().and_then(|calls| calls.parse().ok()).unwrap_or_default();
+    assert!(calls >= 60 && last.ends_with("calls, 0 differences"), "{printed}");
+}
+
+#[tokio::test]
+async fn the_typescript_client_is_served() {
+    let Some(_) = installed(folder().join("node_modules/@modelcontextprotocol/sdk")) else { return };
+    let h = Harness::start().await;
+    let url = format!("{}/mcp?workflow=typescript", h.platform.url());
+    if let Some(printed) = output("node", &["client.mjs", &url, "typescript"]).await {
+        made_its_calls(&printed);
+    }
+}
+
+/// Once with the newest version of the protocol, once with those that begin with a handshake.
+#[tokio::test]
+async fn the_python_client_is_served() {
+    let python = folder().join("../../target/ci/mcp/bin/python");
+    let Some(python) = installed(python) else { return };
+    let h = Harness::start().await;
+    for mode in ["auto", "legacy"] {
+        let url = format!("{}/mcp?workflow={mode}", h.platform.url());
+        if let Some(printed) = output(&python, &["client.py", &url, mode, mode]).await {
+            made_its_calls(&printed);
+        }
+    }
+}
+
+/// Those of the suite's scenarios for servers that need no more than a server. The others call tools, resources and prompts that
+/// only the suite's own example server has, or want logging, subscriptions, sampling and elicitation, which a server
+/// without sessions does not offer.
+#[tokio::test]
+async fn the_conformance_suite_passes() {
+    const SCENARIOS: &[&str] = &[
+        "server-initialize",
+        "ping",
+        "completion-complete",
+        "tools-list",
+        "resources-list",
+        "prompts-list",
+        "dns-rebinding-protection",
+    ];
+    let suite = folder().join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let Some(suite) = installed(suite) else { return };
+    let suite = suite.to_str().unwrap();
+    let h = Harness::start().await;
+    let url = format!("{}/mcp", h.platform.url());
+    for scenario in SCENARIOS {
+        let arguments = [suite, "server", "--url", &url, "--scenario", scenario];
+        if let Some(printed) = output("node", &arguments).await {
+            assert!(
+                printed.contains(" 0 failed") && !printed.contains("Passed: 0/"),
+                "{scenario}: {printed}"
+            );
+        }
+    }
+}
