@@ -38,9 +38,9 @@ BODIES = {
     },
     "action-define": {"s3:DeleteObject": {"runs"}},
     "mcp": {
-        "s3:GetObject": {"assets"},
-        "s3:PutObject": {"proposals"},
-        "s3:DeleteObject": {"proposals"},
+        "s3:GetObject": {"assets", "logs"},
+        "s3:PutObject": {"logs", "proposals"},
+        "s3:DeleteObject": {"logs", "proposals"},
     },
     "theme-lookup": {"s3:DeleteObject": {"projects"}},
     "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},

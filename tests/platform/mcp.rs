@@ -397,6 +397,55 @@ async fn work_is_listed_read_and_proposed() {
 }
 
 #[tokio::test]
+async fn agents_logs_are_written_and_read() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let nothing = c.gives("read_agent_log", json!({"agent_id": "arch-001"})).await;
+    assert_eq!(nothing, json!({"entries": []}));
+    let asked = json!({
+        "agent_id": "arch-001", "session": "dev-1", "event": "agent_start", "agent_type": "the-architect",
+        "description": "Design auth", "instruction": "Design it",
+    });
+    let first = c.gives("append_agent_log", asked).await;
+    assert_eq!((&first["agent_id"], &first["instruction"]), (&json!("arch-001"), &json!("Design it")));
+    let answered = json!({"agent_id": "arch-001", "event": "agent_complete", "output_summary": "Designed"});
+    let second = c.gives("append_agent_log", answered).await;
+    assert_eq!(second["session_id"], "dev-1", "the latest session that has the agent");
+    let read = c.gives("read_agent_log", json!({"agent_id": "ARCH-001", "include_metadata": true})).await;
+    assert_eq!(read["entries"], json!([first, second]));
+    assert_eq!(read["metadata"]["total_entries"], 2);
+    let last = c.gives("read_agent_log", json!({"agent_id": "arch-001", "lines": 1, "format": "text"})).await;
+    assert!(
+        text(&last["text"]).starts_with("Agent: arch-001 | Session: dev-1 | Entries: 2\n---\n"),
+        "{last}"
+    );
+    for (tool, arguments, expected) in [
+        (
+            "read_agent_log",
+            json!({"agent_id": "arch-001", "lines": 1_001}),
+            "lines: must be 1 to 1000, is 1001",
+        ),
+        ("read_agent_log", json!({}), "Missing required parameter: agent_id"),
+        (
+            "append_agent_log",
+            json!({"agent_id": "new-agent", "event": "agent_start"}),
+            "session_id: is needed: no session has a log of this agent",
+        ),
+    ] {
+        assert_eq!(c.fails(tool, arguments).await, expected, "{tool}");
+    }
+    for (field, arguments) in [
+        ("agent_id: ", json!({"agent_id": "../x", "session": "dev-1", "event": "agent_start"})),
+        ("session: ", json!({"agent_id": "arch-001", "session": "../x", "event": "agent_start"})),
+        ("event: ", json!({"agent_id": "arch-001", "session": "dev-1", "event": "agent_danced"})),
+        ("output_summary: ", json!({"agent_id": "arch-001", "event": "agent_start", "output_summary": "x"})),
+    ] {
+        let failure = c.fails("append_agent_log", arguments).await;
+        assert!(failure.starts_with(field), "{failure}");
+    }
+}
+
+#[tokio::test]
 async fn only_post_speaks_and_pages_of_others_may_not() {
     let h = Harness::start().await;
     for method in [Method::GET, Method::DELETE] {

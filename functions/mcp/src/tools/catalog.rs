@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::output::{document, object, page, section, with};
-use super::{Callable, Effect, context, tool, work};
+use super::{Callable, Effect, context, logs, tool, work};
 
 static ALL: LazyLock<Vec<Callable>> =
-    LazyLock::new(|| [context_tools(), work_tools()].into_iter().flatten().collect());
+    LazyLock::new(|| [context_tools(), log_tools(), work_tools()].into_iter().flatten().collect());
 
 pub fn all() -> impl Iterator<Item = &'static Callable> {
     ALL.iter()
@@ -94,6 +94,41 @@ fn mode_answer() -> Value {
     let answer = with(answer, "contextDocument", document(), false);
     let answer = with(answer, "recommended_act_agent", agent, false);
     with(answer, "autoConfig", object(&[("maxIterations", "integer")]), false)
+}
+
+const ENTRY: &[(&str, &str)] = &[
+    ("event", "string"),
+    ("agent_type", "string"),
+    ("agent_id", "string"),
+    ("description", "string"),
+    ("instruction", "string?"),
+    ("output_summary", "string?"),
+    ("session_id", "string"),
+    ("timestamp", "string"),
+];
+
+fn log_tools() -> Vec<Callable> {
+    let entries = json!({ "type": "array", "items": object(ENTRY) });
+    let tail = with(object(&[("text", "string?"), ("metadata", "object?")]), "entries", entries, false);
+    vec![
+        tool(
+            "read_agent_log",
+            "Read agent log",
+            "The last entries of a sub-agent's context log, oldest first: what it was asked and what it answered. The log of \
+             an agent that is not known is empty.",
+            Effect::Reads,
+            tail,
+            logs::read_agent_log,
+        ),
+        tool(
+            "append_agent_log",
+            "Append to agent log",
+            "Adds one entry to a sub-agent's context log. Entries of writers that meet are all kept.",
+            Effect::Adds,
+            object(ENTRY),
+            logs::append_agent_log,
+        ),
+    ]
 }
 
 const AGENT: &[(&str, &str)] = &[
@@ -222,8 +257,6 @@ fn work_tools() -> Vec<Callable> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod catalog;
 mod context;
+mod logs;
 mod output;
 mod work;
 
