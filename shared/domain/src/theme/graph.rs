@@ -48,6 +48,8 @@ pub struct Graph {
     starts: Vec<u32>,
     /// Edges by the file they lead to.
     incoming: Vec<Vec<u32>>,
+    /// By file, what it renders or loads and what renders or loads it, each once.
+    near: Vec<Vec<u32>>,
 }
 
 impl Graph {
@@ -79,10 +81,18 @@ impl Graph {
         }
         graph.starts.push(graph.edges.len() as u32);
         graph.incoming = vec![Vec::new(); files.len()];
+        graph.near = vec![Vec::new(); files.len()];
         for (index, edge) in graph.edges.iter().enumerate() {
-            if let Some(to) = edge.to {
-                graph.incoming[to as usize].push(index as u32);
+            let Some(to) = edge.to else { continue };
+            graph.incoming[to as usize].push(index as u32);
+            if edge.kind.is_near() {
+                graph.near[edge.from as usize].push(to);
+                graph.near[to as usize].push(edge.from);
             }
+        }
+        for near in &mut graph.near {
+            near.sort_unstable();
+            near.dedup();
         }
         graph
     }
@@ -93,8 +103,13 @@ impl Graph {
     }
 
     /// What needs the file.
-    pub fn incoming(&self, file: u32) -> impl Iterator<Item = &RawEdge> {
+    pub fn incoming(&self, file: u32) -> impl ExactSizeIterator<Item = &RawEdge> {
         self.incoming[file as usize].iter().map(|&index| &self.edges[index as usize])
+    }
+
+    /// What the file renders or loads and what renders or loads it, each once.
+    pub fn near(&self, file: u32) -> &[u32] {
+        &self.near[file as usize]
     }
 }
 

@@ -4,10 +4,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::fields::Field;
 use super::graph::{self, Edge, Graph, RawEdge};
 use super::path::{PathError, check_path};
-use super::postings::{FilePosting, Postings};
+use super::postings::Postings;
 use super::record::{FileRecord, NameId, RecordReader, Tables, Texts};
 use super::scan::DegradedReason;
 use super::words::TermId;
@@ -134,16 +133,16 @@ impl ThemeIndex {
 
     /// How rare a term is in paths; 0 where no path has it.
     pub(super) fn path_idf(&self, term: TermId) -> f32 {
-        let is_in_path = |posting: &&FilePosting| posting.counts[Field::Path as usize] > 0;
-        let paths = self.postings.files(term).iter().filter(is_in_path).count() as f32;
+        let paths = self.postings.path_counts[term as usize] as f32;
         if paths == 0.0 { 0.0 } else { (1.0 + self.postings.targets as f32 / (paths + 0.5)).ln() }
     }
 
-    /// How rare a term is among the files that can be targets.
+    /// How rare a term is among the files that can be targets. A word that one file happens to have tells little more
+    /// than one that two or three have.
     pub(super) fn idf(&self, term: TermId) -> f32 {
         let files = self.postings.files(term).len() as f32;
         let all = self.postings.targets as f32;
-        (1.0 + (all - files + 0.5).max(0.0) / (files + 0.5)).ln()
+        (1.0 + (all - files + 0.5).max(0.0) / (files + 2.0)).ln()
     }
 
     /// Adds a file or replaces its content.

@@ -74,6 +74,8 @@ pub struct Postings {
     pub lengths: Vec<[f32; FIELDS]>,
     /// Files that can be targets.
     pub targets: u32,
+    /// By term, how many files have it in their paths.
+    pub path_counts: Vec<u32>,
     /// The first unit of each file, and one more.
     pub unit_starts: Vec<u32>,
     /// The chunk of each unit, counted over the theme, and the file of each chunk.
@@ -100,6 +102,10 @@ impl Postings {
         let pairs = starts().zip(ends.iter().copied()).enumerate().flat_map(of_file);
         let file_lists = Lists::build(tables.terms.len(), pairs);
         let (lengths, targets) = lengths(files, &merged, &ends);
+        let mut path_counts = vec![0; tables.terms.len()];
+        for entry in merged.iter().filter(|entry| entry.counts[Field::Path as usize] > 0) {
+            path_counts[entry.term as usize] += 1;
+        }
 
         let mut unit_starts = Vec::with_capacity(files.len() + 1);
         let (mut unit_chunks, mut chunk_files) = (Vec::new(), Vec::new());
@@ -121,7 +127,16 @@ impl Postings {
             })
         });
         let unit_lists = Lists::build(tables.terms.len(), unit_pairs);
-        Self { files: file_lists, units: unit_lists, lengths, targets, unit_starts, unit_chunks, chunk_files }
+        Self {
+            files: file_lists,
+            units: unit_lists,
+            lengths,
+            targets,
+            path_counts,
+            unit_starts,
+            unit_chunks,
+            chunk_files,
+        }
     }
 
     pub fn files(&self, term: TermId) -> &[FilePosting] {

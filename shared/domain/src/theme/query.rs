@@ -235,6 +235,8 @@ pub struct Cues {
     pub script: bool,
     pub setting: bool,
     pub markup: bool,
+    /// What the theme is called and which version it is stands in one place.
+    pub release: bool,
 }
 
 const STYLE_CUES: &[&str] = &[
@@ -415,6 +417,7 @@ const MARKUP_CUES: &[&str] = &[
     "url",
     "href",
 ];
+const RELEASE_CUES: &[&str] = &["release", "bump", "changelog"];
 
 /// One thing that a request says, with everything that may mean it.
 #[derive(Debug)]
@@ -502,6 +505,8 @@ fn cues(words: &[String]) -> Cues {
         script: has(SCRIPT_CUES),
         setting: has(SETTING_CUES),
         markup: has(MARKUP_CUES),
+        // Of a longer request `version` says little: the mobile version of the menu.
+        release: has(RELEASE_CUES) || has(&["version"]) && (has(&["theme"]) || words.len() <= 3),
     }
 }
 
@@ -703,7 +708,7 @@ fn is_one_edit_away(a: &str, b: &str) -> bool {
 }
 
 /// How a kind of file goes with what a request speaks of.
-pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 4] {
+pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 5] {
     let on = |cue: bool, fits: bool| if cue && fits { 1.0 } else { 0.0 };
     let is_template = matches!(
         kind,
@@ -714,5 +719,6 @@ pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 4] {
         on(cues.script, kind == FileKind::Script),
         on(cues.setting, matches!(kind, FileKind::Section | FileKind::Block | FileKind::SettingsSchema)),
         on(cues.markup, is_template),
+        on(cues.release, kind == FileKind::SettingsSchema),
     ]
 }

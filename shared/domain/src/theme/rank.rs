@@ -9,7 +9,6 @@ use super::fields::{FIELDS, Field};
 use super::index::ThemeIndex;
 use super::query::{self, Query, QueryWeights};
 use super::ranges::RangeWeights;
-use super::scan::EdgeKind;
 use super::words::TermId;
 
 /// What a file's score is made of.
@@ -40,6 +39,7 @@ pub enum Feature {
     ScriptCue,
     SettingCue,
     MarkupCue,
+    ReleaseCue,
     /// How many files need it, on a logarithmic scale.
     Hub,
     /// How long it is, on a logarithmic scale.
@@ -47,6 +47,12 @@ pub enum Feature {
 }
 
 pub const FEATURES: usize = Feature::Size as usize + 1;
+
+/// The features up to this one are what the request's words say; the others only go with it.
+const LAST_OF_WORDS: Feature = Feature::NearPath;
+
+/// What the words of a usual request could score together, [`Ranking::mass`].
+const USUAL_MASS: f32 = 8.0;
 
 /// A file's features, by [`Feature`].
 pub type Features = [f32; FEATURES];
@@ -61,6 +67,8 @@ pub struct Weights {
     pub chunk_saturation: f32,
     pub query: QueryWeights,
     pub features: Features,
+    /// How much more the words of a request that says much count: 0 for not at all, 1 for in proportion.
+    pub trust: f32,
     /// For the file that is open, and for files that the request names.
     pub active: f32,
     pub mentioned: f32,
@@ -75,9 +83,10 @@ impl Weights {
         chunk_saturation: 1.5,
         query: QueryWeights { weak: 0.3, synonym: 0.6, pair: 0.5 },
         features: [
-            1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.15, 0.15, 0.35, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
-            0.25, 0.6,
+            1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.1, 0.1, 0.5, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
+            1.0, 0.4, 0.9,
         ],
+        trust: 0.75,
         active: 0.4,
         mentioned: 3.0,
         ranges: RangeWeights { neighbour: 0.15, saturation: 1.0, budget: 5.4, density: 0.9 },
@@ -251,6 +260,9 @@ impl Ranker<'_> {
                 features[Feature::Name as usize] = name;
             }
         }
+        // Two rare words say more than two that stand everywhere: of a request that says little, what kind of file
+        // it speaks of and what is edited most decide more.
+        let trust = (mass / USUAL_MASS).powf(self.weights.trust);
         let mut ranked = Vec::new();
         for (file, record) in (0_u32..).zip(&self.index.files) {
             let is_mentioned = query.mentioned.contains(&file);
@@ -262,17 +274,26 @@ impl Ranker<'_> {
             let mut features = all[file as usize];
             self.neighbours(file, &all, &mut features);
             self.priors(file, query, &mut features);
-            let mut score: f32 = features.iter().zip(self.weights.features).map(|(f, w)| f * w).sum();
+            let mut score = self.score(&features, trust);
             if is_active {
                 score += self.weights.active;
             }
             if is_mentioned {
-                score += self.weights.mentioned;
+                score += self.weights.mentioned * trust.max(1.0);
             }
             ranked.push(Ranked { file, score, features });
         }
         ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         ranked
+    }
+
+    fn score(&self, features: &Features, trust: f32) -> f32 {
+        let weighted = features.iter().zip(&self.weights.features).map(|(feature, weight)| feature * weight);
+        let (mut words, mut others) = (0.0, 0.0);
+        for (at, value) in weighted.enumerate() {
+            if at <= LAST_OF_WORDS as usize { words += value } else { others += value }
+        }
+        trust * words + others
     }
 
     /// The share of the file's name that the request says.
@@ -286,14 +307,7 @@ impl Ranker<'_> {
     }
 
     fn neighbours(&self, file: u32, all: &[Features], features: &mut Features) {
-        let counts = |kind: EdgeKind| {
-            matches!(kind, EdgeKind::Render | EdgeKind::Include | EdgeKind::Asset | EdgeKind::CustomElement)
-        };
-        let graph = &self.index.graph;
-        let outgoing =
-            graph.outgoing(file).iter().filter(|edge| counts(edge.kind)).filter_map(|edge| edge.to);
-        let incoming = graph.incoming(file).filter(|edge| counts(edge.kind)).map(|edge| edge.from);
-        for other in outgoing.chain(incoming) {
+        for &other in self.index.graph.near(file) {
             for (near, own) in [(Feature::Near, Feature::Fields), (Feature::NearPath, Feature::Path)] {
                 let near = &mut features[near as usize];
                 *near = near.max(all[other as usize][own as usize]);
@@ -303,12 +317,18 @@ impl Ranker<'_> {
 
     fn priors(&self, file: u32, query: &Query, features: &mut Features) {
         let record = &self.index.files[file as usize];
-        let cues = [Feature::StyleCue, Feature::ScriptCue, Feature::SettingCue, Feature::MarkupCue];
+        let cues = [
+            Feature::StyleCue,
+            Feature::ScriptCue,
+            Feature::SettingCue,
+            Feature::MarkupCue,
+            Feature::ReleaseCue,
+        ];
         for (cue, fit) in cues.into_iter().zip(query::affinity(query.cues, record.kind)) {
             features[cue as usize] = fit;
         }
         let logarithmic = |value: f32, most: f32| value.min(most).ln_1p() / most.ln_1p();
-        features[Feature::Hub as usize] = logarithmic(self.index.graph.incoming(file).count() as f32, 32.0);
+        features[Feature::Hub as usize] = logarithmic(self.index.graph.incoming(file).len() as f32, 32.0);
         features[Feature::Size as usize] = logarithmic(record.lines as f32, 2_000.0);
     }
 }

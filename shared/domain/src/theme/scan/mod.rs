@@ -88,6 +88,11 @@ impl EdgeKind {
         Self::Translation,
         Self::Setting,
     ];
+
+    /// Whether what it joins is mostly about the same thing: a file and what it renders or loads.
+    pub fn is_near(self) -> bool {
+        matches!(self, Self::Render | Self::Include | Self::Asset | Self::CustomElement)
+    }
 }
 
 /// How sure an edge is.
