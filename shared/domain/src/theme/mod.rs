@@ -11,11 +11,13 @@
 
 pub mod blob;
 mod chunks;
+mod cues;
 mod fields;
 pub mod graph;
 pub mod index;
 pub mod lookup;
 pub mod path;
+mod plain_words;
 mod postings;
 mod query;
 mod ranges;

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cues;
 use super::fields::{FIELDS, Field};
 use super::index::ThemeIndex;
 use super::query::{self, Query, QueryWeights};
@@ -317,14 +318,14 @@ impl Ranker<'_> {
 
     fn priors(&self, file: u32, query: &Query, features: &mut Features) {
         let record = &self.index.files[file as usize];
-        let cues = [
+        let places = [
             Feature::StyleCue,
             Feature::ScriptCue,
             Feature::SettingCue,
             Feature::MarkupCue,
             Feature::ReleaseCue,
         ];
-        for (cue, fit) in cues.into_iter().zip(query::affinity(query.cues, record.kind)) {
+        for (cue, fit) in places.into_iter().zip(cues::affinity(query.cues, record.kind)) {
             features[cue as usize] = fit;
         }
         let logarithmic = |value: f32, most: f32| value.min(most).ln_1p() / most.ln_1p();

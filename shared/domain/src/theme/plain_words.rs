@@ -1,0 +1,38 @@
+//! Words that requests are full of, and that say little of where.
+
+/// Words that say nothing of where.
+#[rustfmt::skip]
+const STOP_WORDS: &[&str] = &[
+    "the", "an", "to", "in", "on", "of", "for", "and", "or", "is", "are", "was", "be", "been", "it", "its",
+    "this", "that", "these", "those", "there", "with", "from", "at", "by", "as", "we", "my", "our", "your",
+    "you", "me", "us", "they", "them", "their", "he", "she", "i", "so", "if", "but", "not", "no", "do",
+    "does", "did", "doesn", "don", "isn", "aren", "won", "can", "could", "would", "should", "will",
+    "please", "want", "need", "like", "have", "has", "had", "get", "got", "when", "while", "where", "which",
+    "what", "who", "how", "why", "than", "then", "too", "very", "just", "also", "some", "any", "all",
+    "each", "every", "more", "most", "into", "onto", "about", "after", "before", "up", "out", "off", "over",
+    "under", "let", "lets", "because", "only", "still", "even", "same", "other", "via", "per", "am", "were",
+    "being", "hi", "hello", "thanks", "thank", "something", "thing", "way", "ve", "ll", "re", "now",
+    "instead",
+];
+
+/// Words of every request: they count, but little.
+#[rustfmt::skip]
+const WEAK_WORDS: &[&str] = &[
+    "fix", "fixes", "fixed", "add", "adds", "added", "adding", "remove", "removed", "removes", "update",
+    "updated", "updates", "change", "changed", "changes", "make", "makes", "made", "use", "used", "using",
+    "improve", "improved", "improvements", "issue", "issues", "bug", "bugs", "problem", "wrong", "broken",
+    "new", "allow", "allows", "prevent", "ensure", "support", "set", "adjust", "adjusted", "minor", "small",
+    "better", "work", "works", "working", "show", "shows", "shown", "display", "displayed", "see", "look",
+    "looks", "feat", "feature", "refactor", "cleanup", "clean", "replace", "replaced", "move", "moved",
+    "missing", "correct", "properly", "proper", "currently", "help", "put", "give", "turn", "page",
+    "section", "theme", "store", "shop", "site", "website", "instances", "implement", "create", "apply",
+    "enable", "appear", "appears", "happens", "cause", "causing",
+];
+
+pub fn is_stop(word: &str) -> bool {
+    STOP_WORDS.contains(&word)
+}
+
+pub fn is_weak(word: &str) -> bool {
+    WEAK_WORDS.contains(&word)
+}
