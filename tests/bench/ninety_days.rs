@@ -1,7 +1,7 @@
 //! Ninety days three times over, on the real store: both clock changes, crashes, duplicates, an outage of three days.
 //!
 //! ```text
-//! cargo run --release -p tests --example ninety_days
+//! cargo run --release -p tests --example ninety_days           # or a few days around the outage: … -- 10
 //! ```
 //!
 //! Prints what became of the due times of each season, and everything that should not be; then it ends with 1.
@@ -16,8 +16,13 @@ const KILLED: f64 = 0.05;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    let days: Option<i64> = std::env::args().nth(1).map(|text| text.parse().expect("a number of days"));
     let mut wrong = 0;
     for season in seasons(DUPLICATES, KILLED) {
+        let season = match days {
+            Some(days) => season.shortened(days),
+            None => season,
+        };
         let outcome = season.play().await;
         println!(
             "{} days from {}: {} appointments, {} due times, in {:.1} s",

@@ -71,6 +71,18 @@ impl Season {
         self.start + SignedDuration::from_hours(24 * self.days)
     }
 
+    /// The same with fewer days before and after the outage, without what is not due in them.
+    #[must_use]
+    pub fn shortened(mut self, days: i64) -> Self {
+        let (from, back) = self.outage;
+        let whole_hours = (back.duration_since(from).as_hours() - 24 * days) / 2;
+        self.start = from + SignedDuration::from_hours(whole_hours);
+        self.days = days;
+        let (start, end) = (self.start, self.end());
+        self.appointments.retain(|appointment| !appointment.due(start, end).is_empty());
+        self
+    }
+
     /// Plays it on a platform of its own.
     ///
     /// # Panics

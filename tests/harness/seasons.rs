@@ -80,7 +80,8 @@ pub fn seasons(duplicates: f64, killed: f64) -> [Season; 3] {
 /// What is due in every season; some of it only around the outage, in a zone whose clocks change in it.
 fn appointments(zone: &'static str, outage: (Timestamp, Timestamp)) -> Vec<Appointment> {
     let day = SignedDuration::from_hours(24);
-    let around = (outage.0 - day, outage.1 + day);
+    let around = |days: i32| (outage.0 - day * days, outage.1 + day * days);
+    let (near, wide) = (around(1), around(20));
     vec![
         Appointment::new(LATE, "America/Nuuk", Skip, All),
         Appointment::new(LATE, "Africa/Cairo", Skip, Latest),
@@ -89,19 +90,19 @@ fn appointments(zone: &'static str, outage: (Timestamp, Timestamp)) -> Vec<Appoi
         Appointment::new(AT_NIGHT, "Africa/Casablanca", Skip, Latest),
         Appointment::new(AT_NIGHT, "Australia/Lord_Howe", Replace, Latest).max_age_hours(1),
         Appointment::new(TWICE, "Europe/Berlin", Queue, All).max_age_hours(48),
-        Appointment::new(FOUR, "America/New_York", Skip, Latest),
+        Appointment::new(FOUR, "America/New_York", Skip, Latest).between(wide.0, near.1),
         Appointment::new(MIDNIGHT, "Asia/Beirut", Skip, All),
         Appointment::new(WORKDAYS, "Asia/Kathmandu", Queue, Latest).jitter_minutes(20),
         Appointment::new(MONTHLY, "Pacific/Auckland", Skip, All),
-        Appointment::new(HOURLY, zone, Skip, All).between(around.0, around.1),
-        Appointment::new(HOURLY, zone, Queue, Never).between(around.0, around.1),
-        Appointment::new(HOURLY, "Australia/Lord_Howe", Replace, Latest).between(around.0, around.1),
-        Appointment::new(Every(6), "UTC", Skip, Never),
-        Appointment::new(Every(12), "UTC", Queue, All).max_age_hours(36),
-        Appointment::new(Every(24), "UTC", Replace, Latest).jitter_minutes(10),
+        Appointment::new(HOURLY, zone, Skip, All).between(near.0, near.1),
+        Appointment::new(HOURLY, zone, Queue, Never).between(near.0, near.1),
+        Appointment::new(HOURLY, "Australia/Lord_Howe", Replace, Latest).between(near.0, near.1),
+        Appointment::new(Every(12), "UTC", Skip, Never),
+        Appointment::new(Every(24), "UTC", Queue, All).max_age_hours(36),
+        Appointment::new(Every(48), "UTC", Replace, Latest).jitter_minutes(10),
         // A run whose executor was killed is live for longer than from one of these to the next.
-        Appointment::new(QUARTERS, "UTC", Skip, Latest),
-        Appointment::new(QUARTERS, "UTC", Queue, All),
-        Appointment::new(QUARTERS, "UTC", Replace, Latest),
+        Appointment::new(QUARTERS, "UTC", Skip, Latest).between(wide.0, near.1),
+        Appointment::new(QUARTERS, "UTC", Queue, All).between(wide.0, near.1),
+        Appointment::new(QUARTERS, "UTC", Replace, Latest).between(wide.0, near.1),
     ]
 }
