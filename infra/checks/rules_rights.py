@@ -37,6 +37,7 @@ BODIES = {
         "s3:DeleteObject": {"assets", "proposals"},
     },
     "action-define": {"s3:DeleteObject": {"runs"}},
+    "context": {"s3:GetObject": {"logs"}, "s3:PutObject": {"logs"}, "s3:DeleteObject": {"logs"}},
     "mcp": {
         "s3:GetObject": {"assets", "logs"},
         "s3:PutObject": {"logs", "proposals"},

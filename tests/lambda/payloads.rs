@@ -79,6 +79,15 @@ async fn every_payload_is_answered() {
     assert_eq!(walk.json("context.replace", 201).await["task"], "Implement user authentication");
     let markdown = walk.send("context.read").await.http().await;
     assert!(markdown.text().contains("- Use JWT for session management"), "{}", markdown.text());
+    // An agent that was waited for stops before its answer is reported: that says nothing new.
+    for hook in ["context.hook-asked", "context.hook-stopped", "context.hook-answered"] {
+        let taken = walk.send(hook).await.http().await;
+        assert_eq!((taken.status, taken.text()), (200, ""), "{hook}");
+    }
+    let log = walk.json("context.read-log", 200).await;
+    assert_eq!(log["metadata"]["total_entries"], 2, "{log}");
+    let answer = "Sessions are items of the table, each with an expiry.";
+    assert_eq!(log["entries"][1]["output_summary"], answer);
     assert_eq!(walk.json("mcp.initialize", 200).await["result"]["serverInfo"]["name"], "lamplighter");
     let updated = walk.json("mcp.update-context", 200).await;
     assert_eq!(updated["result"]["structuredContent"]["contextVersion"], 2, "{updated}");

@@ -9,6 +9,8 @@ mod assets;
 mod chats;
 mod clients;
 mod context;
+mod context_log_files;
+mod context_logs;
 mod crash;
 mod faults;
 mod isolation;

@@ -1,10 +1,15 @@
 //! What a coding assistant should still know when its own memory of the conversation is gone: the context document of a
-//! project's workflow, as JSON and as Markdown, with its versions.
+//! project's workflow, as JSON and as Markdown, with its versions; and the logs of the assistant's agents, which its hooks
+//! report.
+//!
+//! It streams: an export is as large as what was logged, and an import takes longer than API Gateway waits else.
 
 mod documents;
+mod hooks;
+mod logs;
 mod routes;
 
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =
-    Function { name: "context", trigger: Trigger::Http { routes: routes::router, streaming: false } };
+    Function { name: "context", trigger: Trigger::Http { routes: routes::router, streaming: true } };

@@ -4,5 +4,8 @@ use shared::Cx;
 use utoipa_axum::router::OpenApiRouter;
 
 pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().merge(crate::documents::router())
+    OpenApiRouter::default()
+        .merge(crate::documents::router())
+        .merge(crate::hooks::router())
+        .merge(crate::logs::router())
 }

@@ -97,7 +97,7 @@ async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, body: &[u8]) -> Result<
         }
     };
     let Some(project) = wanted(cx, owner, query, &task).await? else { return Ok(()) };
-    let agent_id = instance(cx, owner, &task).await?;
+    let agent_id = instance(cx, owner, &task, event).await?;
     let once = task.call.as_deref().map(|call| once(event, call));
     let (instruction, output_summary) = match event {
         LogEvent::AgentStart => (Some(text), None),
@@ -142,11 +142,11 @@ async fn wanted(
 
 /// Whose log a task goes to: the one that the assistant names, that of the question to which this is the answer, the one
 /// that the prompt names, the assistant's own, or one that is named now.
-async fn instance(cx: &Cx, owner: &Owner, task: &Task) -> Result<InstanceId> {
+async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent) -> Result<InstanceId> {
     if let Some(instance) = &task.instance {
         return Ok(instance.clone());
     }
-    if let Some(call) = &task.call {
+    if let (LogEvent::AgentComplete, Some(call)) = (event, &task.call) {
         let question = once(LogEvent::AgentStart, call);
         if let Some(logged) = cx.store.logged_once(owner, &task.session, &question).await? {
             return Ok(logged.agent_id);
@@ -189,7 +189,7 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task) -> Result<InstanceId> {
 /// An agent works in the background: its answer will come under the assistant's own id.
 async fn launched(cx: &Cx, owner: &Owner, task: &Task, background: &str) -> Result<()> {
     let launch = Launch {
-        agent_id: instance(cx, owner, task).await?,
+        agent_id: instance(cx, owner, task, LogEvent::AgentComplete).await?,
         agent_type: task.agent_type.clone(),
         description: task.description.clone(),
         call: task.call.clone(),

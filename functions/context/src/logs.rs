@@ -1,0 +1,218 @@
+//! The routes of context logs.
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::ids::ProjectId;
+use domain::log::view::{self, Metadata};
+use domain::log::{Entry, InstanceId, SessionId};
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use shared::extract::{Caller, Id, Json, Query};
+use shared::flows::logs::export::{self, Selection};
+use shared::flows::logs::import::{self, ImportReport};
+use shared::flows::logs::read::{self, SessionView, Tail};
+use shared::flows::logs::{self, NewEntry};
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Entries that are read where nothing else is said.
+const DEFAULT_LINES: u64 = 50;
+
+/// Most entries of one answer.
+const MAX_LINES: u64 = 1_000;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(read_tail, append))
+        .routes(routes!(export_all))
+        .routes(routes!(import_archive))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct OfProject {
+    /// Only sessions of this project.
+    project: Option<ProjectId>,
+}
+
+/// List sessions with their agents' logs, those that began last first
+#[utoipa::path(
+    get, path = "/context/logs", tag = "context", operation_id = "list_logs",
+    params(OfProject, PageQuery),
+    responses((status = 200, body = Page<SessionView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(of): Query<OfProject>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<SessionView>>> {
+    read::sessions(&cx, &caller.owner, of.project, &page).await.map(axum::Json)
+}
+
+/// How a log is shown.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    #[default]
+    Json,
+    Text,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ReadQuery {
+    /// The session. Without it, the latest that has the agent.
+    session: Option<SessionId>,
+    /// Without a session, the latest of this project.
+    project: Option<ProjectId>,
+    /// How many entries, 1 to 1,000. Default 50.
+    #[param(minimum = 1, maximum = 1000)]
+    lines: Option<u64>,
+    /// `json` (the default) or `text`: a line for each entry.
+    #[serde(default)]
+    #[param(value_type = Option<Format>)]
+    format: Format,
+    /// Whether to tell about the log as a whole.
+    #[serde(default)]
+    #[param(value_type = Option<bool>)]
+    include_metadata: bool,
+}
+
+impl ReadQuery {
+    fn lines(&self) -> Result<u64, FieldErrors> {
+        match self.lines {
+            None => Ok(DEFAULT_LINES),
+            Some(lines) if (1..=MAX_LINES).contains(&lines) => Ok(lines),
+            Some(lines) => Err(FieldErrors::one("lines", format!("must be 1 to {MAX_LINES}, is {lines}"))),
+        }
+    }
+}
+
+/// The end of a log.
+#[derive(Serialize, ToSchema)]
+struct LogAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Metadata>,
+    /// Oldest first.
+    entries: Vec<Entry>,
+}
+
+fn agent(text: &str) -> Result<InstanceId, FieldErrors> {
+    text.parse().map_err(|error| FieldErrors::one("agent_id", format!("{error}")))
+}
+
+/// Read the last entries of an agent's log
+///
+/// The log of an agent that is not known is empty. `main` is the assistant's own.
+#[utoipa::path(
+    get, path = "/context/logs/{agent_id}", tag = "context", operation_id = "read_log",
+    params(("agent_id" = InstanceId, Path), ReadQuery),
+    responses(
+        (status = 200, description = "The entries, oldest first", content(
+            (LogAnswer = "application/json"), (String = "text/plain"),
+        )),
+        Problems,
+    ),
+)]
+async fn read_tail(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent_id): Id<String>,
+    Query(query): Query<ReadQuery>,
+) -> Result<Response> {
+    let (agent, lines) = (agent(&agent_id)?, query.lines()?);
+    let ReadQuery { session, project, format, include_metadata, .. } = query;
+    let Tail { metadata, entries } = read::tail(&cx, &caller.owner, project, session, &agent, lines).await?;
+    Ok(match format {
+        Format::Text => view::text(&metadata, &entries).into_response(),
+        Format::Json => {
+            let metadata = include_metadata.then_some(metadata);
+            axum::Json(LogAnswer { metadata, entries }).into_response()
+        }
+    })
+}
+
+/// Append an entry to an agent's log
+#[utoipa::path(
+    post, path = "/context/logs/{agent_id}", tag = "context", operation_id = "append_to_log",
+    params(
+        ("agent_id" = InstanceId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = NewEntry,
+    responses((status = 201, body = Entry), Problems),
+)]
+async fn append(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(agent_id): Id<String>,
+    Json(input): Json<NewEntry>,
+) -> Result<(StatusCode, axum::Json<Entry>)> {
+    let entry = logs::append(&cx, &caller.owner, &agent(&agent_id)?, input).await?;
+    Ok((StatusCode::CREATED, axum::Json(entry)))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ExportQuery {
+    /// Only sessions of this project.
+    project: Option<ProjectId>,
+    /// Only this session.
+    session: Option<SessionId>,
+}
+
+/// Export logs as a zip of files
+///
+/// `{session}/{agent}.jsonl` for each log, `{session}/main.jsonl` for the assistant's own, and the same lines again in
+/// `{session}/agent-instructions.jsonl` and `all-agent-instructions.jsonl`.
+#[utoipa::path(
+    get, path = "/context/export", tag = "context", operation_id = "export_logs",
+    params(ExportQuery),
+    responses(
+        (status = 200, description = "The archive", body = Vec<u8>, content_type = "application/zip"),
+        Problems,
+    ),
+)]
+async fn export_all(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(ExportQuery { project, session }): Query<ExportQuery>,
+) -> Response {
+    let archive = export::archive(cx, caller.owner, Selection { project, session });
+    let headers = [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"context-logs.zip\""),
+    ];
+    (headers, Body::from_stream(archive)).into_response()
+}
+
+/// Import a zip of log files
+///
+/// Takes what `/context/export` gives, also as a folder in the archive. Lines that are no entries are skipped and counted.
+/// A log that is there already is left as it is, so that an import can be repeated.
+#[utoipa::path(
+    post, path = "/context/import", tag = "context", operation_id = "import_logs",
+    params(
+        ("project" = Option<ProjectId>, Query, description = "The project of sessions that are new"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body(content = Vec<u8>, content_type = "application/zip"),
+    responses((status = 200, body = ImportReport), Problems),
+)]
+async fn import_archive(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(of): Query<OfProject>,
+    archive: Bytes,
+) -> Result<axum::Json<ImportReport>> {
+    let project = of.project.unwrap_or(ProjectId::DEFAULT);
+    import::archive(&cx, &caller.owner, project, archive).await.map(axum::Json)
+}

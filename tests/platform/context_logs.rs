@@ -1,0 +1,503 @@
+//! Context logs: what hooks report, and how it is read.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use jiff::SignedDuration;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
+use tests::{Answer, Harness, send};
+
+const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";
+
+/// A hook of the tool `Task`, with a call's id that is its own.
+fn hook(event: &str, kind: &str, prompt: &str, call: &str) -> Value {
+    json!({
+        "session_id": SESSION, "transcript_path": "/home/me/x.jsonl", "cwd": "/home/me/shop",
+        "hook_event_name": event, "tool_name": "Task", "tool_use_id": call,
+        "tool_input": {"subagent_type": kind, "description": format!("Do {call}"), "prompt": prompt},
+    })
+}
+
+fn asked(prompt: &str, call: &str) -> Value {
+    hook("PreToolUse", "the-architect", prompt, call)
+}
+
+/// Reports a hook: whatever it is, the answer is 200 and empty.
+async fn report(h: &Harness, query: &str, payload: &Value) {
+    let answer = h.post(&format!("/context/hooks{query}"), payload.clone()).await;
+    assert_eq!((answer.status, answer.body), (200, json!("")), "{payload}");
+}
+
+async fn entries(h: &Harness, path: &str) -> Vec<Value> {
+    let answer = h.get(&format!("/context/logs/{path}")).await.expect(200);
+    answer["entries"].as_array().unwrap().clone()
+}
+
+/// The name of the one agent whose name begins so.
+async fn agent_like(h: &Harness, prefix: &str) -> String {
+    let sessions = h.get("/context/logs").await.expect(200);
+    let agents = sessions["data"][0]["agents"].as_array().unwrap().clone();
+    let names: Vec<&str> = agents.iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
+    let like: Vec<&&str> = names.iter().filter(|name| name.starts_with(prefix)).collect();
+    assert_eq!(like.len(), 1, "{names:?}");
+    (*like[0]).to_owned()
+}
+
+fn clocked(at: &str) -> (PlatformConfig, ManualClock) {
+    let manual = ManualClock::at(at.parse().unwrap());
+    let mut config = PlatformConfig::in_memory();
+    config.clock = Clock::Manual(manual.clone());
+    (config, manual)
+}
+
+#[tokio::test]
+async fn a_question_and_its_answer_are_read_as_they_came() {
+    let (config, clock) = clocked("2025-08-12T14:00:00Z");
+    let h = Harness::with(config).await;
+    report(&h, "", &asked("AgentId: arch-001\nDesign it", "call-1")).await;
+    clock.set("2025-08-12T14:05:00.250Z".parse().unwrap());
+    let mut answer = hook("PostToolUse", "the-architect", "AgentId: arch-001\nDesign it", "call-1");
+    answer["tool_response"] = json!({"content": [{"type": "text", "text": "It is designed."}]});
+    report(&h, "", &answer).await;
+
+    let read = h.get("/context/logs/arch-001?include_metadata=true").await.expect(200);
+    let expected = json!([
+        {
+            "event": "agent_start", "agent_type": "the-architect", "agent_id": "arch-001",
+            "description": "Do call-1", "instruction": "AgentId: arch-001\nDesign it",
+            "session_id": SESSION, "timestamp": "2025-08-12T14:00:00.000Z"
+        },
+        {
+            "event": "agent_complete", "agent_type": "the-architect", "agent_id": "arch-001",
+            "description": "Do call-1", "output_summary": "It is designed.",
+            "session_id": SESSION, "timestamp": "2025-08-12T14:05:00.250Z"
+        },
+    ]);
+    assert_eq!(read["entries"], expected);
+    let bytes: usize = expected.as_array().unwrap().iter().map(|entry| entry.to_string().len() + 1).sum();
+    let metadata = json!({
+        "agent_id": "arch-001", "session_id": SESSION, "total_entries": 2, "file_size_bytes": bytes,
+        "last_modified": "2025-08-12T14:05:00.250Z", "context_file": format!("{SESSION}/arch-001.jsonl"),
+    });
+    assert_eq!(read["metadata"], metadata);
+    // The name may be given in any case; without being asked for, nothing is told about the log.
+    let read = h.get("/context/logs/ARCH-001?lines=1").await.expect(200);
+    assert_eq!(read, json!({"entries": [expected[1]]}));
+    let text = h.get("/context/logs/arch-001?format=text").await;
+    assert!(text.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
+    assert_eq!(
+        text.expect(200),
+        json!(format!(
+            "Agent: arch-001 | Session: {SESSION} | Entries: 2\n---\n\
+             2025-08-12T14:00:00.000Z [agent_start] Do call-1\n\
+             2025-08-12T14:05:00.250Z [agent_complete] Do call-1\n"
+        ))
+    );
+    let listed = h.get("/context/logs").await.expect(200);
+    let log = json!({
+        "agent_id": "arch-001", "agent_type": "the-architect", "total_entries": 2, "file_size_bytes": bytes,
+        "last_modified": "2025-08-12T14:05:00.250Z",
+    });
+    let session = json!({
+        "session_id": SESSION, "project_id": "prj_00000000000000000000000000000000",
+        "started_at": "2025-08-12T14:00:00.000Z", "agents": [log], "more_agents": false,
+    });
+    assert_eq!(listed, json!({"data": [session], "has_more": false}));
+}
+
+#[tokio::test]
+async fn a_log_that_is_not_there_is_empty() {
+    let h = Harness::start().await;
+    assert_eq!(h.get("/context/logs/nobody").await.expect(200), json!({"entries": []}));
+    let with = h.get("/context/logs/nobody?include_metadata=true&session=s1").await.expect(200);
+    let metadata = json!({
+        "agent_id": "nobody", "session_id": "s1", "total_entries": 0, "file_size_bytes": 0,
+        "last_modified": null, "context_file": null
+    });
+    assert_eq!(with, json!({"metadata": metadata, "entries": []}));
+    let text = h.get("/context/logs/nobody?format=text").await.expect(200);
+    assert_eq!(text, json!("Agent: nobody | Session: - | Entries: 0\n---\n"));
+    assert_eq!(h.get("/context/logs").await.expect(200), json!({"data": [], "has_more": false}));
+}
+
+#[tokio::test]
+async fn a_bad_question_is_refused_by_name() {
+    let h = Harness::start().await;
+    for (path, field) in [
+        ("a", "agent_id"),
+        ("a%20b", "agent_id"),
+        ("arch-001?lines=0", "lines"),
+        ("arch-001?lines=1001", "lines"),
+        ("arch-001?lines=many", "lines"),
+        ("arch-001?format=xml", "format"),
+        ("arch-001?session=..%2Fx", "session"),
+        ("arch-001?project=x", "project"),
+        ("arch-001?include_metadata=maybe", "include_metadata"),
+    ] {
+        let problem = h.get(&format!("/context/logs/{path}")).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field, "{path}");
+    }
+    for (path, body, field) in [
+        ("a", json!({"event": "agent_start"}), "agent_id"),
+        ("global", json!({"event": "agent_start", "session_id": "s1"}), "agent_id"),
+        ("arch-001", json!({"session_id": "s1"}), ""),
+        ("arch-001", json!({"event": "stop", "session_id": "s1"}), "event"),
+        ("arch-001", json!({"event": "agent_start"}), "session_id"),
+        ("arch-001", json!({"event": "agent_start", "session_id": "a/b"}), "session_id"),
+        (
+            "arch-001",
+            json!({"event": "agent_start", "session_id": "s1", "output_summary": "o"}),
+            "output_summary",
+        ),
+        (
+            "arch-001",
+            json!({"event": "agent_complete", "session_id": "s1", "instruction": "i"}),
+            "instruction",
+        ),
+        (
+            "arch-001",
+            json!({"event": "agent_start", "session_id": "s1", "description": "d".repeat(501)}),
+            "description",
+        ),
+        (
+            "arch-001",
+            json!({"event": "agent_complete", "session_id": "s1", "output_summary": "o".repeat(1001)}),
+            "output_summary",
+        ),
+    ] {
+        let problem =
+            h.post(&format!("/context/logs/{path}"), body.clone()).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field, "{body}");
+    }
+    let foreign = json!({
+        "event": "agent_start", "session_id": "s1", "project_id": "prj_00000000000000000000000000000009"
+    });
+    h.post("/context/logs/arch-001", foreign).await.refused(404, "not_found");
+    h.get("/context/hooks/rejected?limit=0").await.refused(400, "invalid_input");
+    h.get("/context/logs?cursor=x").await.refused(400, "invalid_input");
+}
+
+#[tokio::test]
+async fn an_entry_is_appended_by_hand() {
+    let h = Harness::start().await;
+    report(&h, "", &asked("AgentId: arch-001\nDesign it", "call-1")).await;
+    let body = json!({
+        "event": "agent_complete", "agent_type": "the-architect", "description": "d", "output_summary": "o",
+    });
+    let first = h.post_once("/context/logs/arch-001", "k1", body.clone()).await;
+    let again = h.post_once("/context/logs/arch-001", "k1", body.clone()).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    let made = first.expect(201);
+    assert_eq!(made, again.expect(201));
+    assert_eq!(made["session_id"], SESSION, "the latest session that has the agent");
+    let read = entries(&h, "arch-001").await;
+    assert_eq!((read.len(), &read[1]), (2, &made));
+    h.post_once("/context/logs/arch-001", "k1", json!({"event": "agent_start"}))
+        .await
+        .refused(422, "idempotency_mismatch");
+    // The assistant has a log of its own.
+    let own = json!({"event": "agent_start", "session_id": SESSION, "instruction": "i"});
+    h.post("/context/logs/main", own).await.expect(201);
+    assert_eq!(entries(&h, "main").await[0]["agent_type"], "");
+}
+
+#[tokio::test]
+async fn a_hook_that_is_sent_again_is_logged_once() {
+    let h = Harness::start().await;
+    let mut answer = hook("PostToolUse", "the-architect", "AgentId: arch-001\nDesign it", "call-1");
+    answer["tool_response"] = json!("done");
+    for _ in 0..3 {
+        report(&h, "", &asked("AgentId: arch-001\nDesign it", "call-1")).await;
+        report(&h, "", &answer).await;
+    }
+    assert_eq!(entries(&h, "arch-001").await.len(), 2);
+    // Eight at once: still one of each.
+    let burst = (0..8).map(async |_| report(&h, "", &asked("AgentId: arch-001\nMore", "call-2")).await);
+    join_all(burst).await;
+    assert_eq!(entries(&h, "arch-001").await.len(), 3);
+    // Without a call's id nothing tells a repetition from a second question.
+    let mut nameless = asked("AgentId: arch-001\nMore", "");
+    nameless.as_object_mut().unwrap().remove("tool_use_id");
+    for _ in 0..2 {
+        report(&h, "", &nameless).await;
+    }
+    assert_eq!(entries(&h, "arch-001").await.len(), 5);
+}
+
+#[tokio::test]
+async fn a_prompt_that_names_nobody_is_given_a_name_for_ever() {
+    let (config, clock) = clocked("2025-08-12T14:30:22Z");
+    let h = Harness::with(config).await;
+    let beginning = "x".repeat(100);
+    report(&h, "", &asked(&format!("{beginning} one"), "call-1")).await;
+    let name = agent_like(&h, "the-architect-20250812-143022-").await;
+    // Its answer comes later; so does the same question.
+    clock.set("2025-08-12T14:59:00Z".parse().unwrap());
+    let mut answer = hook("PostToolUse", "the-architect", &format!("{beginning} one"), "call-1");
+    answer["tool_response"] = json!("done");
+    report(&h, "", &answer).await;
+    report(&h, "", &asked(&format!("{beginning} one"), "call-2")).await;
+    assert_eq!(entries(&h, &name).await.len(), 3);
+    // Others that begin alike are told apart by a number, one after the other and at once.
+    let others = ["two", "three", "four"];
+    let at_once = others
+        .map(|other| report_owned(&h, asked(&format!("{beginning} {other}"), &format!("call-{other}"))));
+    join_all(at_once).await;
+    let sessions = h.get("/context/logs").await.expect(200);
+    let agents = sessions["data"][0]["agents"].as_array().unwrap();
+    let names: BTreeSet<&str> = agents.iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
+    let expected: Vec<String> =
+        ["", "-2", "-3", "-4"].iter().map(|suffix| format!("{name}{suffix}")).collect();
+    assert_eq!(names, expected.iter().map(String::as_str).collect());
+    // A name that an agent has chosen itself is not given.
+    report(&h, "", &asked(&format!("AgentId: {name}-5"), "call-chosen")).await;
+    report(&h, "", &asked(&format!("{beginning} five"), "call-five")).await;
+    assert_eq!(entries(&h, &format!("{name}-6")).await[0]["description"], "Do call-five");
+}
+
+async fn report_owned(h: &Harness, payload: Value) {
+    report(h, "", &payload).await;
+}
+
+#[tokio::test]
+async fn what_the_assistant_names_wins_and_the_filter_decides() {
+    let h = Harness::start().await;
+    let mut named = asked("AgentId: arch-001", "call-1");
+    named["agent_id"] = json!("Sub-7");
+    named["agent_type"] = json!("the-helper");
+    report(&h, "", &named).await;
+    assert_eq!(entries(&h, "sub-7").await[0]["agent_type"], "the-helper");
+    assert_eq!(entries(&h, "arch-001").await, Vec::<Value>::new());
+    // Its answer carries no name, and follows the question.
+    let mut answer = hook("PostToolUse", "the-architect", "AgentId: arch-001", "call-1");
+    answer["output"] = json!("done");
+    report(&h, "", &answer).await;
+    assert_eq!(entries(&h, "sub-7").await[1]["output_summary"], "done");
+
+    let general = hook("PreToolUse", "general-purpose", "AgentId: gen-01", "call-2");
+    let mut own = hook("PreToolUse", "", "Look around", "call-3");
+    own["tool_input"].as_object_mut().unwrap().remove("subagent_type");
+    for payload in [&general, &own] {
+        report(&h, "", payload).await;
+    }
+    assert_eq!(entries(&h, "gen-01").await.len(), 0);
+    let all = h.post("/projects", json!({"name": "all", "hook_filter": "all"})).await.expect(201);
+    let id = all["project_id"].as_str().unwrap();
+    for payload in [&general, &own] {
+        report(&h, &format!("?project={id}&session=other"), payload).await;
+    }
+    assert_eq!(entries(&h, "gen-01").await[0]["session_id"], "other");
+    assert_eq!(entries(&h, "main").await[0]["instruction"], "Look around");
+    let of = |path: String| async move { h.get(&path).await.expect(200)["data"].clone() };
+    let sessions = of(format!("/context/logs?project={id}")).await;
+    assert_eq!((sessions.as_array().unwrap().len(), &sessions[0]["session_id"]), (1, &json!("other")));
+}
+
+#[tokio::test]
+async fn what_runs_in_the_background_is_answered_when_it_stops() {
+    let h = Harness::start().await;
+    report(&h, "", &asked("AgentId: arch-001\nDesign", "call-1")).await;
+    let mut launched = hook("PostToolUse", "the-architect", "AgentId: arch-001\nDesign", "call-1");
+    launched["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a5f3c1"});
+    report(&h, "", &launched).await;
+    assert_eq!(entries(&h, "arch-001").await.len(), 1, "it has not answered");
+    let stop = |agent: &str| {
+        json!({
+            "session_id": SESSION, "hook_event_name": "SubagentStop", "agent_id": agent,
+            "agent_type": "the-architect", "last_assistant_message": "It is designed.",
+        })
+    };
+    for _ in 0..2 {
+        report(&h, "", &stop("a5f3c1")).await;
+    }
+    let read = entries(&h, "arch-001").await;
+    assert_eq!(read.len(), 2);
+    assert_eq!(
+        (&read[1]["event"], &read[1]["output_summary"], &read[1]["description"]),
+        (&json!("agent_complete"), &json!("It is designed."), &json!("Do call-1"))
+    );
+    // An agent that the assistant names by the log's own name.
+    let mut named = asked("Look", "call-2");
+    named["agent_id"] = json!("scout-1");
+    report(&h, "", &named).await;
+    for _ in 0..2 {
+        report(&h, "", &stop("scout-1")).await;
+    }
+    assert_eq!(entries(&h, "scout-1").await.len(), 2);
+    // One that nobody launched answers by its own hook.
+    report(&h, "", &stop("a0b1c2")).await;
+    assert_eq!(entries(&h, "a0b1c2").await.len(), 0);
+    assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["count"], 0);
+}
+
+#[tokio::test]
+async fn nonsense_is_answered_like_all_else_and_can_be_looked_at() {
+    let (config, clock) = clocked("2025-08-12T14:00:00Z");
+    let h = Harness::with(config).await;
+    let raw = |body: Vec<u8>| {
+        send(h.request(Method::POST, "/context/hooks").header("content-type", "text/plain").body(body))
+    };
+    let mut bad = asked("p", "c");
+    bad["session_id"] = json!("../../etc");
+    report(&h, "", &bad).await;
+    report(&h, "?session=a%00b", &asked("p", "c")).await;
+    report(&h, "?project=prj_x", &asked("p", "c")).await;
+    report(&h, "?project=prj_00000000000000000000000000000009", &asked("p", "c")).await;
+    report(&h, "?session=a&session=b", &asked("p", "c")).await;
+    for body in [&b"nonsense"[..], b"", b"\xff\0"] {
+        assert_eq!(raw(body.to_vec()).await.status, 200);
+    }
+    assert_eq!(raw(vec![b' '; 7 << 20]).await.status, 200);
+    // Another tool's hook is none of our business, and no fault.
+    report(&h, "", &json!({"session_id": SESSION, "hook_event_name": "PreToolUse", "tool_name": "Bash"}))
+        .await;
+
+    let refused = h.get("/context/hooks/rejected?limit=4").await.expect(200);
+    assert_eq!((&refused["count"], &refused["has_more"]), (&json!(9), &json!(true)));
+    let next = refused["next_cursor"].as_str().unwrap();
+    let rest = h.get(&format!("/context/hooks/rejected?cursor={next}")).await.expect(200);
+    let all =
+        [refused["data"].as_array().unwrap().clone(), rest["data"].as_array().unwrap().clone()].concat();
+    let fields: Vec<&Value> = all.iter().rev().map(|refused| &refused["field"]).collect();
+    let (session, project, none) = (&json!("session_id"), &json!("project"), &Value::Null);
+    let (query, body) = (&json!("query"), &json!("body"));
+    assert_eq!(fields, [session, session, project, project, query, none, none, none, body]);
+    let first = all.last().unwrap();
+    assert_eq!(first["reason"], "session_id: must be 1 to 128 of the characters A-Z a-z 0-9 _ -");
+    assert!(first["excerpt"].as_str().unwrap().contains("../../etc"));
+    assert_eq!(first["bytes"], bad.to_string().len());
+
+    assert_eq!(h.get("/context/logs").await.expect(200)["data"], json!([]));
+    clock.set(clock.now() + SignedDuration::from_hours(24));
+    assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_long_line_is_returned_like_any_other() {
+    let h = Harness::start().await;
+    let long = "äöü ".repeat(200_000);
+    for (n, more) in ["short", &long, "short again"].iter().enumerate() {
+        report(&h, "", &asked(&format!("AgentId: arch-001\n{more}"), &format!("call-{n}"))).await;
+    }
+    let read = entries(&h, "arch-001?lines=2").await;
+    assert_eq!(read[0]["instruction"], format!("AgentId: arch-001\n{long}"));
+    assert_eq!(read[1]["description"], "Do call-2");
+    let metadata = h.get("/context/logs/arch-001?lines=1&include_metadata=true").await.expect(200);
+    assert!(metadata["metadata"]["file_size_bytes"].as_u64().unwrap() > long.len() as u64);
+}
+
+#[tokio::test]
+async fn the_latest_session_is_the_one_last_written() {
+    let h = Harness::start().await;
+    for (session, call) in [("first", "1"), ("second", "2"), ("first", "3")] {
+        report(&h, &format!("?session={session}"), &asked("AgentId: arch-001", call)).await;
+    }
+    let latest = entries(&h, "arch-001").await;
+    assert_eq!((latest.len(), &latest[0]["session_id"]), (2, &json!("first")));
+    assert_eq!(entries(&h, "arch-001?session=second").await.len(), 1);
+    let sessions = h.get("/context/logs?limit=1").await.expect(200);
+    assert_eq!(sessions["data"][0]["session_id"], "second", "the one that began last");
+    let next = sessions["next_cursor"].as_str().unwrap();
+    let rest = h.get(&format!("/context/logs?cursor={next}")).await.expect(200);
+    assert_eq!((&rest["data"][0]["session_id"], &rest["has_more"]), (&json!("first"), &json!(false)));
+    // Of another project it is another one.
+    let other = h.post("/projects", json!({"name": "other"})).await.expect(201);
+    let other = other["project_id"].as_str().unwrap();
+    report(&h, &format!("?session=third&project={other}"), &asked("AgentId: arch-001", "4")).await;
+    assert_eq!(entries(&h, "arch-001").await[0]["session_id"], "third");
+    assert_eq!(entries(&h, "arch-001?project=default").await[0]["session_id"], "first");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_that_write_at_once_lose_nothing_and_keep_their_order() {
+    const AGENTS: usize = 4;
+    const EACH: usize = 20;
+    let h = Harness::start().await;
+    let writers = (0..AGENTS * EACH).map(async |n| {
+        let prompt = format!("AgentId: agent-{}\nTask {n}", n % AGENTS);
+        report(&h, "", &asked(&prompt, &format!("call-{n}"))).await;
+    });
+    join_all(writers).await;
+    // One after the other: in the order of their arrival.
+    for n in 0..5 {
+        report(&h, "", &asked("AgentId: agent-0\nMore", &format!("later-{n}"))).await;
+    }
+    for agent in 0..AGENTS {
+        let read = entries(&h, &format!("agent-{agent}?lines=1000")).await;
+        let told: BTreeSet<&str> =
+            read.iter().take(EACH).map(|entry| entry["description"].as_str().unwrap()).collect();
+        let expected: BTreeSet<String> =
+            (0..EACH).map(|n| format!("Do call-{}", n * AGENTS + agent)).collect();
+        assert_eq!(told, expected.iter().map(String::as_str).collect());
+        let later: Vec<&Value> = read.iter().skip(EACH).map(|entry| &entry["description"]).collect();
+        let expected: Vec<Value> =
+            (0..if agent == 0 { 5 } else { 0 }).map(|n| json!(format!("Do later-{n}"))).collect();
+        assert_eq!(later, expected.iter().collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn writers_of_other_processes_wait_their_turn_at_the_table() {
+    use shared::store::logs::{Appended, LogAppend};
+    let h = Harness::start().await;
+    report(&h, "", &asked("AgentId: arch-001", "call-1")).await;
+    let cx = &h.platform.cx;
+    let (owner, session, agent) =
+        (domain::ids::Owner::new("local").unwrap(), SESSION.parse().unwrap(), "arch-001".parse().unwrap());
+    // Two that have read the same head: the second is told, and its line is nowhere.
+    let head = cx.store.log_head(&owner, &session, &agent).await.unwrap().unwrap();
+    let moved = shared::store::logs::LogHead { entries: 2, ..head.value.clone() };
+    let (lines, _) = cx
+        .store
+        .log_lines(&owner, &session, &agent, None, 10, shared::store::table::Order::Oldest)
+        .await
+        .unwrap();
+    let append =
+        LogAppend { head: &moved, read_at: Some(head.version), line: &lines[0].1, session: None, once: None };
+    assert_eq!(cx.store.append_log(&owner, &append).await.unwrap(), Appended::Yes);
+    assert_eq!(cx.store.append_log(&owner, &append).await.unwrap(), Appended::Raced);
+    let named = LogAppend { once: Some("agent_start call-1"), ..append };
+    assert_eq!(cx.store.append_log(&owner, &named).await.unwrap(), Appended::Before);
+    assert_eq!(entries(&h, "arch-001").await.len(), 2);
+}
+
+#[tokio::test]
+async fn nobody_reads_anothers_logs() {
+    let mut config = PlatformConfig::in_memory();
+    config.auth = shared::config::AuthConfig::On(None);
+    let h = Harness::with(config).await;
+    let key = async |owner: &str| {
+        let owner = domain::ids::Owner::new(owner).unwrap();
+        let input = serde_json::from_value(json!({"name": "test"})).unwrap();
+        shared::flows::api_keys::create(&h.platform.cx, &owner, input).await.unwrap().api_key
+    };
+    let (mine, theirs) = (key("me").await, key("you").await);
+    let call = |key: &str, method: Method, path: &str, body: &Value| {
+        let request = h.request(method.clone(), path).bearer_auth(key).header("accept", "application/json");
+        send(if method == Method::POST { request.json(body) } else { request })
+    };
+    let payload = asked("AgentId: arch-001\nSecret", "call-1");
+    let answer: Answer = call(&mine, Method::POST, "/context/hooks", &payload).await;
+    assert_eq!(answer.status, 200);
+    call(&mine, Method::POST, "/context/hooks", &json!("nonsense")).await.expect(200);
+    let read = |key: &str, path: &str| {
+        let called = call(key, Method::GET, path, &Value::Null);
+        async move { called.await.expect(200) }
+    };
+    assert_eq!(read(&mine, "/context/logs/arch-001").await["entries"].as_array().unwrap().len(), 1);
+    let named = format!("/context/logs/arch-001?session={SESSION}");
+    for path in ["/context/logs/arch-001", &named] {
+        assert_eq!(read(&theirs, path).await, json!({"entries": []}), "{path}");
+    }
+    assert_eq!(read(&theirs, "/context/logs").await["data"], json!([]));
+    assert_eq!(read(&theirs, "/context/hooks/rejected").await["count"], 0);
+    assert_eq!(read(&mine, "/context/hooks/rejected").await["count"], 1);
+    // The same call of another owner is another one.
+    call(&theirs, Method::POST, "/context/hooks", &payload).await.expect(200);
+    assert_eq!(read(&theirs, "/context/logs/arch-001").await["entries"].as_array().unwrap().len(), 1);
+    let nobody = send(h.request(Method::POST, "/context/hooks").json(&payload)).await;
+    nobody.refused(401, "unauthenticated");
+}
