@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod assets;
 mod chats;
+mod cli;
 mod clients;
 mod context;
 mod context_log_files;
