@@ -1,6 +1,10 @@
 //! The Model Context Protocol over HTTP, message by message: every tool, every refusal, and what meets.
 
+use std::time::Duration;
+
 use futures::future::join_all;
+use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
+use lamplighter_local::platform::PlatformConfig;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{Answer, Harness, send};
@@ -513,4 +517,39 @@ async fn of_twenty_parallel_updates_all_survive() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_hundred_parallel_updates_all_survive() {
     parallel_updates(200).await;
+}
+
+#[tokio::test]
+async fn updates_survive_what_goes_wrong_below() {
+    let rates = FaultRates {
+        conflict: 0.2,
+        throttled: 0.1,
+        dropped: 0.05,
+        answer_lost: 0.05,
+        ..FaultRates::default()
+    };
+    let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
+    let h = Harness::with(PlatformConfig { faults: Some(faults), ..PlatformConfig::in_memory() }).await;
+    client(&h).gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let faults = h.platform.engines().faults().unwrap();
+    faults.set_rates(rates);
+    let updates = (0..20).map(|i| {
+        let h = &h;
+        async move {
+            let arguments = json!({"mode": "ACT", "progress": [format!("step {i}")]});
+            for _ in 0..20 {
+                if client(h).call("update_context", arguments.clone()).await["isError"] == json!(false) {
+                    return;
+                }
+            }
+            panic!("step {i} was never written");
+        }
+    });
+    join_all(updates).await;
+    faults.set_rates(FaultRates::default());
+    let read = client(&h).gives("read_context", json!({})).await;
+    let kept: Vec<String> =
+        serde_json::from_value(read["contextDocument"]["sections"][1]["progress"].clone()).unwrap();
+    let unique: std::collections::BTreeSet<&String> = kept.iter().collect();
+    assert_eq!((kept.len(), unique.len()), (20, 20));
 }

@@ -6,8 +6,8 @@ use domain::ids::{AssetId, ProjectId};
 use rmcp::ErrorData;
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use shared::Error;
+use shared::flows::assets;
 use shared::flows::documents::{self, DocumentView, Place};
-use shared::flows::{assets, documents::list as list_documents};
 use shared::page::PageQuery;
 
 use crate::server::{Server, told};
@@ -49,7 +49,7 @@ pub async fn list(server: &Server, cursor: Option<String>) -> Result<ListResourc
     let mut resources = Vec::new();
     if cursor.is_none() {
         let page = PageQuery { limit: Some(shared::page::MAX_LIMIT), cursor: None };
-        let found = list_documents(&server.cx, &server.owner, server.place.project, &page).await;
+        let found = documents::list(&server.cx, &server.owner, server.place.project, &page).await;
         resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
     }
     let page = PageQuery { limit: None, cursor };
