@@ -152,6 +152,17 @@ impl ProjectId {
     pub const DEFAULT: Self = Self(Uuid::nil());
 }
 
+impl ImportId {
+    /// No import: the generation of files that were written one by one.
+    pub const NONE: Self = Self(Uuid::nil());
+}
+
+impl Default for ImportId {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl AssetId {
     /// The id of a run's output number `n`: the same however often the run is resumed, so that an output is made once. It
     /// sorts by the run's time.

@@ -1,6 +1,7 @@
 //! A project: a theme's files, the map of them, and what is known of the work on it.
 
 mod hook_filter;
+pub mod theme;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

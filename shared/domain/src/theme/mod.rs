@@ -7,12 +7,16 @@
 //! - [`ThemeIndex`]: built from files, changed by one file ([`index`])
 //! - [`lookup`]: files, lines, neighbours and edit order for a request; [`rank`] has every number it depends on
 //! - [`repo_map`]: an outline within a token budget
+//! - [`describe`]: the map, file by file; [`gating`]: what of a theme an agent should see
+//! - [`update`]: from the index of some files to that of others
 //! - [`blob`]: the index as bytes
 
 pub mod blob;
 mod chunks;
 mod cues;
+pub mod describe;
 mod fields;
+pub mod gating;
 pub mod graph;
 pub mod index;
 pub mod lookup;
@@ -27,6 +31,7 @@ pub mod repo_map;
 pub mod scan;
 mod synonyms;
 pub mod text;
+pub mod update;
 mod words;
 
 pub use index::ThemeIndex;

@@ -1,5 +1,8 @@
 //! The theme index from a shell: on a folder, or against a benchmark.
 //!
+//! `cargo run -p theme-lookup --example theme -- …` is the program; `cargo run --release -p domain --example theme_quick -- …`
+//! is the same one, built without the shell and the AWS SDKs.
+//!
 //! ```text
 //! theme lookup DIR "request" [--active FILE]
 //! theme map DIR [--request "…"] [--active FILE] [--tokens 4000]

@@ -1,0 +1,330 @@
+//! What is stored of a project's theme: its files, how far its map has come, and imports.
+//!
+//! The files are the truth, and the map is a function of them. Each change of a file moves the theme's `revision`; the map
+//! says of which revision it is. So whether the map is current can be told at any time, whatever died when.
+//!
+//! An import puts all files into a new *generation* and then turns the theme over to it in one step: nobody sees half
+//! of one theme and half of another.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::ImportId;
+use crate::theme::blob;
+
+/// The largest file that is taken into a theme, in bytes.
+pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
+/// The largest archive that is imported, in bytes.
+pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
+/// Changes of so much time are taken together.
+pub const DEBOUNCE: SignedDuration = SignedDuration::from_secs(5);
+/// How long whoever indexes may be silent before another may take over.
+pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
+/// How long an archive may be uploaded under the address that was given for it.
+pub const UPLOAD_WINDOW: SignedDuration = SignedDuration::from_mins(5);
+
+/// A file of a theme, without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThemeFile {
+    pub path: String,
+    /// Of the content, in hexadecimal digits.
+    pub sha256: String,
+    pub bytes: u64,
+    /// Grows with each change of the content; no version of a path ever comes again, not even after a deletion.
+    pub version: u64,
+    pub updated_at: Timestamp,
+}
+
+impl ThemeFile {
+    /// The first half of the hash, as the index has it.
+    #[must_use]
+    pub fn half_hash(&self) -> [u8; 16] {
+        let mut half = [0; 16];
+        for (at, byte) in half.iter_mut().enumerate() {
+            let digits = self.sha256.get(2 * at..2 * at + 2).unwrap_or_default();
+            *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+        }
+        half
+    }
+}
+
+/// Where a project's theme stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThemeState {
+    /// The import that the files are of; none before the first.
+    pub generation: ImportId,
+    /// Grows with each change of a file.
+    pub revision: u64,
+    pub files: u64,
+    pub bytes: u64,
+    pub map: Option<StoredMap>,
+    /// Why there is no map of a revision; it is tried again with the next.
+    pub failure: Option<MapFailure>,
+    pub lease: Option<Lease>,
+    /// That of the newest lease.
+    pub fence: u64,
+}
+
+/// The map that is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredMap {
+    pub revision: u64,
+    /// Of the blob, in hexadecimal digits: its name.
+    pub sha256: String,
+    /// The layout of the blob.
+    pub layout: u16,
+    pub files: u64,
+    /// How many places could not be made sense of.
+    pub degraded: u64,
+    pub indexed_at: Timestamp,
+    pub took_ms: u64,
+}
+
+/// Why a revision could not be indexed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapFailure {
+    pub revision: u64,
+    pub reason: String,
+}
+
+/// Who may write the map; the number tells a late writer from the one that took over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    pub fence: u64,
+    pub until: Timestamp,
+}
+
+/// How far the map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MapPhase {
+    /// There are no files.
+    Empty,
+    /// Files have changed; the map follows within seconds.
+    Pending,
+    Indexing,
+    Ready,
+    /// The files as they are can't be indexed; `reason` says why.
+    Failed,
+}
+
+impl ThemeState {
+    /// Whether the stored map is that of the files as they are.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.map.as_ref().is_some_and(|map| map.revision == self.revision && map.layout == blob::VERSION)
+    }
+
+    /// Whether there is nothing for an indexer to do.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let failed = self.failure.as_ref().is_some_and(|failure| failure.revision == self.revision);
+        self.is_current() || failed || self.revision == 0
+    }
+
+    #[must_use]
+    pub fn is_leased(&self, now: Timestamp) -> bool {
+        self.lease.is_some_and(|lease| lease.until > now)
+    }
+
+    #[must_use]
+    pub fn phase(&self, now: Timestamp) -> MapPhase {
+        if self.is_current() {
+            MapPhase::Ready
+        } else if self.is_leased(now) {
+            MapPhase::Indexing
+        } else if self.is_settled() && self.revision > 0 {
+            MapPhase::Failed
+        } else if self.revision > 0 {
+            MapPhase::Pending
+        } else {
+            MapPhase::Empty
+        }
+    }
+
+    /// Takes the lease, or holds on to it: `fence` is that of the holder.
+    #[must_use]
+    pub fn leased(mut self, fence: Option<u64>, now: Timestamp) -> (Self, u64) {
+        let fence = fence.unwrap_or(self.fence + 1);
+        self.fence = fence;
+        self.lease = Some(Lease { fence, until: now + LEASE });
+        (self, fence)
+    }
+
+    /// Whether the lease is still the holder's: nobody took over.
+    #[must_use]
+    pub fn is_held_by(&self, fence: u64) -> bool {
+        self.lease.is_some_and(|lease| lease.fence == fence)
+    }
+
+    #[must_use]
+    pub fn released(mut self) -> Self {
+        self.lease = None;
+        self
+    }
+
+    /// With a new map. The lease ends with it where no file has changed since the map was begun.
+    #[must_use]
+    pub fn mapped(mut self, map: StoredMap) -> Self {
+        if map.revision == self.revision {
+            self.lease = None;
+        }
+        self.failure = None;
+        self.map = Some(map);
+        self
+    }
+
+    /// With a reason why there is no map of `revision`.
+    #[must_use]
+    pub fn failed(mut self, revision: u64, reason: String) -> Self {
+        self.lease = None;
+        self.failure = Some(MapFailure { revision, reason });
+        self
+    }
+}
+
+/// An import of a whole theme.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Import {
+    pub import_id: ImportId,
+    pub state: ImportState,
+    /// Size of the archive.
+    pub archive_bytes: u64,
+    /// How many files it has brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// How many of its entries are not of a theme (hidden files, system folders) and were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportState {
+    /// For the upload, or for its turn.
+    Waiting,
+    Done,
+    Failed,
+    /// A newer one was done first.
+    Superseded,
+}
+
+impl ImportState {
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        self != Self::Waiting
+    }
+}
+
+/// The files among an archive's entries, each with its path in the theme: hidden files and what systems leave behind are
+/// not of a theme, and a single folder around all of it, as downloads have, is taken off.
+#[must_use]
+pub fn theme_paths<'a>(entries: &[&'a str]) -> Vec<Option<&'a str>> {
+    let is_junk = |path: &str| {
+        path.split('/').any(|part| part.starts_with('.') || matches!(part, "__MACOSX" | "Thumbs.db"))
+    };
+    let kept = || entries.iter().filter(|path| !is_junk(path));
+    let top = |path: &&'a str| path.split_once('/').map(|(top, _)| top);
+    let root = kept()
+        .next()
+        .and_then(top)
+        .filter(|root| !FOLDERS.contains(root) && kept().all(|path| top(path) == Some(*root)));
+    let within = |path: &'a str| match root {
+        Some(root) => path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')),
+        None => Some(path),
+    };
+    entries.iter().map(|path| if is_junk(path) { None } else { within(path) }).collect()
+}
+
+/// The folders of a theme.
+const FOLDERS: [&str; 8] =
+    ["assets", "blocks", "config", "layout", "locales", "sections", "snippets", "templates"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(revision: u64) -> StoredMap {
+        StoredMap {
+            revision,
+            sha256: "00".into(),
+            layout: blob::VERSION,
+            files: 1,
+            degraded: 0,
+            indexed_at: Timestamp::UNIX_EPOCH,
+            took_ms: 1,
+        }
+    }
+
+    #[test]
+    fn a_theme_is_in_one_phase() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let check = |state: ThemeState, phase: MapPhase| assert_eq!(state.phase(now), phase, "{state:?}");
+        let changed = ThemeState { revision: 2, files: 1, ..ThemeState::default() };
+        check(ThemeState::default(), MapPhase::Empty);
+        check(changed.clone(), MapPhase::Pending);
+        check(changed.clone().mapped(map(1)), MapPhase::Pending);
+        check(changed.clone().mapped(map(2)), MapPhase::Ready);
+        check(changed.clone().mapped(StoredMap { layout: 0, ..map(2) }), MapPhase::Pending);
+        check(changed.clone().leased(None, now).0, MapPhase::Indexing);
+        check(changed.clone().leased(None, now - LEASE).0, MapPhase::Pending);
+        check(changed.clone().failed(2, "too large".into()), MapPhase::Failed);
+        check(changed.failed(1, "too large".into()), MapPhase::Pending);
+    }
+
+    #[test]
+    fn a_lease_is_told_by_its_fence_and_ends_when_all_is_mapped() {
+        let now = Timestamp::UNIX_EPOCH;
+        let changed = ThemeState { revision: 2, ..ThemeState::default() };
+        let (state, first) = changed.leased(None, now);
+        let (renewed, same) = state.clone().leased(Some(first), now + DEBOUNCE);
+        assert_eq!((same, renewed.lease.unwrap().until), (first, now + DEBOUNCE + LEASE));
+        let (taken, second) = state.leased(None, now);
+        assert!(taken.is_held_by(second) && !taken.is_held_by(first));
+        assert!(taken.clone().mapped(map(1)).is_held_by(second), "a file has changed since");
+        assert!(!taken.clone().mapped(map(2)).is_held_by(second));
+        assert!(!taken.released().is_held_by(second));
+    }
+
+    #[test]
+    fn a_themes_files_are_found_in_any_archive() {
+        let check = |entries: &[&str], expected: &[Option<&str>]| assert_eq!(theme_paths(entries), expected);
+        check(&["assets/a.css", "README.md"], &[Some("assets/a.css"), Some("README.md")]);
+        check(
+            &[
+                "dawn-main/.github/x",
+                "dawn-main/assets/a.css",
+                "__MACOSX/dawn-main/._a",
+                "dawn-main/README.md",
+            ],
+            &[None, Some("assets/a.css"), None, Some("README.md")],
+        );
+        check(&["assets/a.css", "assets/b.css"], &[Some("assets/a.css"), Some("assets/b.css")]);
+        check(&["a/assets/a.css", "b/assets/a.css"], &[Some("a/assets/a.css"), Some("b/assets/a.css")]);
+        check(&[".DS_Store"], &[None]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn states_read_as_they_are_written() {
+        for state in [ImportState::Waiting, ImportState::Done, ImportState::Failed, ImportState::Superseded] {
+            let text = serde_json::to_string(&state).unwrap();
+            assert_eq!(serde_json::from_str::<ImportState>(&text).unwrap(), state);
+        }
+        let file = ThemeFile {
+            path: "a".into(),
+            sha256: "00ff10".to_owned() + &"ab".repeat(29),
+            bytes: 1,
+            version: 1,
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(file.half_hash()[..4], [0x00, 0xff, 0x10, 0xab]);
+    }
+}
