@@ -4,7 +4,7 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
-use domain::ids::{ActionId, Owner};
+use domain::ids::{ActionId, Owner, ProjectId};
 
 use crate::aws;
 
@@ -19,6 +19,8 @@ const ENTRIES: usize = 10;
 pub enum Event {
     /// An action has something to do: an occurrence is due, is to be tried again, or was left by a dead executor.
     ActionDue(ActionDue),
+    /// A theme's map is that of its files.
+    IndexCompleted(IndexCompleted),
 }
 
 /// Which action to look at. It says nothing of what to do: that is decided from the stored state, so a duplicate
@@ -29,15 +31,30 @@ pub struct ActionDue {
     pub action_id: ActionId,
 }
 
+/// Which map is ready. It may be told twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexCompleted {
+    pub owner: Owner,
+    pub project_id: ProjectId,
+    /// Of the files; it grows with each change of one.
+    pub revision: u64,
+    pub files: u64,
+    /// How many places could not be made sense of.
+    pub degraded: u64,
+    pub took_ms: u64,
+}
+
 impl Event {
     #[must_use]
     pub const fn detail_type(&self) -> &'static str {
         match self {
             Self::ActionDue(_) => Self::ACTION_DUE,
+            Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
         }
     }
 
     pub const ACTION_DUE: &'static str = "action.due";
+    pub const INDEX_COMPLETED: &'static str = "index.completed";
 }
 
 /// Why events were not published.
@@ -93,12 +110,13 @@ impl Bus {
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
         let detail = match event {
             Event::ActionDue(due) => serde_json::to_string(due),
+            Event::IndexCompleted(completed) => serde_json::to_string(completed),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)
             .source(SOURCE)
             .detail_type(event.detail_type())
-            .detail(detail.expect("a struct of strings is always JSON"))
+            .detail(detail.expect("a struct of strings and numbers is always JSON"))
             .build()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::{ContextV7, Uuid};
@@ -77,6 +77,16 @@ impl Clock {
             Self::Manual(manual) => return manual.now(),
         };
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    }
+
+    /// Waits for `time` of this clock; where it is set by hand, a moment only.
+    pub async fn sleep(&self, time: Duration) {
+        let real = match self {
+            Self::System => time,
+            Self::Scaled { factor, .. } => time / (*factor).max(1),
+            Self::Manual(_) => Duration::from_millis(1),
+        };
+        tokio::time::sleep(real).await;
     }
 
     /// A new UUIDv7 of this clock's time.

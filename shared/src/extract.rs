@@ -59,6 +59,16 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     }
 }
 
+/// A body of any type, as it is.
+pub struct Body(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = Error;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        read_body(request, state).await.map(Self)
+    }
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
@@ -80,7 +90,11 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
     })
 }
 
-fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+/// Reads a JSON body that was taken as [`Body`].
+///
+/// # Errors
+/// 400 with the field that is not what it should be.
+pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();

@@ -28,8 +28,20 @@ pub enum Trigger {
     Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
     /// A queue of EventBridge events: called once for each, with the event's detail.
     Queue { detail_type: &'static str, handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
+    /// A queue of S3 notifications: called once for each object that was put. The object's key says what it means; most
+    /// keys mean nothing.
+    Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, Result<()>> },
     /// API Gateway asks whose request it is.
     Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, Result<Value>> },
+}
+
+/// An object was put into the bucket. It may be told of twice, late and out of order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uploaded {
+    /// As it is, not as notifications encode it.
+    pub key: String,
+    /// Of two events of one key, the one with the greater text (of the same length) is newer.
+    pub sequencer: String,
 }
 
 /// What a handler may know of the call it serves.

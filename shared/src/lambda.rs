@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::context::Cx;
-use crate::function::{Function, Invocation, Trigger};
+use crate::function::{Function, Invocation, Trigger, Uploaded};
 use crate::http;
 use crate::problem::{Error, Result};
 
@@ -93,6 +93,14 @@ async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_ru
             }))
             .await
         }
+        Trigger::Upload { handler } => {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
+                let invocation = invocation(&event);
+                let call = uploads(cx.clone(), handler, invocation, event.payload).map(Ok);
+                logged(name, event.context.request_id, call)
+            }))
+            .await
+        }
     }
 }
 
@@ -133,6 +141,76 @@ async fn logged<T>(
     })
 }
 
+type UploadHandler = fn(Cx, Invocation, Uploaded) -> futures::future::BoxFuture<'static, Result<()>>;
+
+/// Handles a batch of S3 notifications at once, each for itself: what failed is named and comes again.
+pub async fn uploads(
+    cx: Cx,
+    handler: UploadHandler,
+    invocation: Invocation,
+    event: SqsEvent,
+) -> SqsBatchResponse {
+    each(event, |body| {
+        let (uploads, cx) = (uploads_of(&body), cx.clone());
+        async move {
+            for upload in uploads? {
+                handler(cx.clone(), invocation, upload).await?;
+            }
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// What S3 tells, as far as anybody here wants to know it.
+#[derive(serde::Deserialize)]
+struct Notification {
+    #[serde(rename = "Records")]
+    records: Option<Vec<NotificationRecord>>,
+    #[serde(rename = "Event")]
+    event: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct NotificationRecord {
+    s3: NotificationEntity,
+}
+
+#[derive(serde::Deserialize)]
+struct NotificationEntity {
+    object: NotificationObject,
+}
+
+#[derive(serde::Deserialize)]
+struct NotificationObject {
+    key: String,
+    #[serde(default)]
+    sequencer: String,
+}
+
+fn uploads_of(body: &str) -> Result<Vec<Uploaded>> {
+    let notification: Notification = serde_json::from_str(body)
+        .map_err(|error| Error::internal(format!("the message is not an S3 notification: {error}")))?;
+    match (notification.records, notification.event.as_deref()) {
+        (Some(records), _) => Ok(records
+            .into_iter()
+            .map(|NotificationRecord { s3: NotificationEntity { object } }| Uploaded {
+                key: decoded(&object.key),
+                sequencer: object.sequencer,
+            })
+            .collect()),
+        // S3 sends this when the notification is set up.
+        (None, Some("s3:TestEvent")) => Ok(Vec::new()),
+        (None, _) => Err(Error::internal("the message is not an S3 notification: it has no records")),
+    }
+}
+
+/// A key of a notification, which is encoded like a form's value: `+` is a blank.
+fn decoded(key: &str) -> String {
+    let value = key.replace('&', "%26").replace('=', "%3D");
+    form_urlencoded::parse(value.as_bytes()).next().map(|(key, _)| key.into_owned()).unwrap_or_default()
+}
+
 type QueueHandler = fn(Cx, Invocation, Value) -> futures::future::BoxFuture<'static, Result<()>>;
 
 /// Handles a batch of messages at once, each for itself: what failed is named and comes again, what worked does not.
@@ -143,17 +221,24 @@ pub async fn batch(
     invocation: Invocation,
     event: SqsEvent,
 ) -> SqsBatchResponse {
+    each(event, |body| {
+        let (detail, cx) = (detail_of(&body, detail_type), cx.clone());
+        async move { handler(cx, invocation, detail?).await }
+    })
+    .await
+}
+
+/// Handles each message of a batch by its body.
+async fn each<F: Future<Output = Result<()>>>(
+    event: SqsEvent,
+    handle: impl Fn(String) -> F,
+) -> SqsBatchResponse {
     let handled = event.records.into_iter().map(|record| {
         let id = record.message_id.unwrap_or_default();
-        let detail = detail_of(record.body.as_deref().unwrap_or_default(), detail_type);
-        let cx = cx.clone();
         let span = tracing::info_span!("message", message_id = %id);
+        let handled = handle(record.body.unwrap_or_default());
         async move {
-            let ended = match detail {
-                Ok(detail) => handler(cx, invocation, detail).await,
-                Err(error) => Err(error),
-            };
-            match ended {
+            match handled.await {
                 Ok(()) => None,
                 Err(error) => {
                     tracing::error!(code = error.code(), cause = %error.causes(), "message failed");
@@ -200,4 +285,27 @@ fn init_tracing() {
         .with_target(false)
         .with_env_filter(filter)
         .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_names_its_objects_decoded_once() {
+        let check = |body: &str, expected: &[&str]| {
+            let keys: Vec<String> = uploads_of(body).unwrap().into_iter().map(|upload| upload.key).collect();
+            assert_eq!(keys, expected, "{body}");
+        };
+        let record = |key: &str| format!(r#"{{"s3": {{"object": {{"key": "{key}", "sequencer": "0A"}}}}}}"#);
+        let both =
+            format!(r#"{{"Records": [{}, {}]}}"#, record("a/b.zip"), record("auth0%7Cme/x+y%2Bz%252F.zip"));
+        check(&both, &["a/b.zip", "auth0|me/x y+z%2F.zip"]);
+        check(&format!(r#"{{"Records": [{}]}}"#, record("a=b%3Dc%26d&e")), &["a=b=c&d&e"]);
+        check(r#"{"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "b"}"#, &[]);
+        check(r#"{"Records": []}"#, &[]);
+        for body in ["", "{}", "[]", r#"{"Records": [{}]}"#, r#"{"Event": "else"}"#] {
+            assert!(uploads_of(body).is_err(), "{body}");
+        }
+    }
 }

@@ -3,11 +3,13 @@
 //! Nothing of a function is different here. The same handlers run behind the same edge; a timer calls what a schedule
 //! calls in AWS; a queue hands over the same SQS events, with the same duplicates and redeliveries.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::SqsEvent;
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::Router;
 use axum::routing::get;
 use domain::ids::Owner;
@@ -15,6 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, LogsConfig, ModelsConfig};
@@ -28,7 +31,8 @@ use crate::demo::{DemoModel, DemoSettings};
 use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::{
-    ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY,
+    ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, REGION, RuleConfig,
+    SECRET_KEY, Upload, Uploads,
 };
 use crate::home;
 
@@ -38,6 +42,10 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 /// How long a message stays hidden from other consumers. Shorter than in AWS: what fails here is tried again while
 /// somebody watches; what takes longer is delivered twice, and must not mind.
 const VISIBILITY: Duration = Duration::from_secs(60);
+
+/// How often an upload is told of that its function fails at, and how long after.
+const RECEIVES: usize = 3;
+const RETRY: Duration = Duration::from_secs(1);
 
 /// How the platform is to run.
 #[derive(Clone, Debug)]
@@ -84,6 +92,8 @@ impl PlatformConfig {
 pub enum PlatformError {
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error("read which uploads were handled: {0}")]
+    Uploads(io::Error),
     #[error("start the demo model: {0}")]
     Demo(io::Error),
     #[error("read the models' configuration: {0}")]
@@ -181,6 +191,10 @@ impl Platform {
                         tasks.spawn(timer(function, every, cx.clone(), stopped.clone()));
                     }
                     Trigger::Queue { .. } => pollers.extend(consume(function, &engines, &cx, executors)),
+                    Trigger::Upload { .. } => {
+                        let uploads = engines.uploads().map_err(PlatformError::Uploads)?;
+                        tasks.spawn(notify(function, uploads, cx.clone(), stopped.clone()));
+                    }
                     Trigger::Http { .. } | Trigger::Authorizer { .. } => {}
                 }
             }
@@ -312,4 +326,88 @@ fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: u
             Ok(serde_json::to_value(response)?)
         }
     }))
+}
+
+/// Calls a function for each upload, of one key one after the other: of several that wait, the newest tells all that the
+/// others would. What is under way when the platform stops is told of again at its next start.
+async fn notify(
+    function: &'static Function,
+    mut uploads: Uploads,
+    cx: Cx,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut calls = JoinSet::new();
+    // The keys that are handled, each with the upload that waits for it.
+    let mut handled: HashMap<String, Option<Upload>> = HashMap::new();
+    let call = |upload: Upload| {
+        let (key, cx) = (upload.event.key.clone(), cx.clone());
+        async move {
+            let delivered = AssertUnwindSafe(deliver(function, upload, cx)).catch_unwind().await;
+            if delivered.is_err() {
+                tracing::error!(function = function.name, "a call panicked");
+            }
+            key
+        }
+    };
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return,
+            Some(Ok(key)) = calls.join_next() => match handled.remove(&key).flatten() {
+                Some(next) => {
+                    handled.insert(key, None);
+                    calls.spawn(call(next));
+                }
+                None => {}
+            },
+            upload = uploads.next() => match upload {
+                Some(upload) => match handled.get_mut(&upload.event.key) {
+                    Some(waiting) => {
+                        if let Some(older) = waiting.replace(upload) {
+                            acknowledge(function, older);
+                        }
+                    }
+                    None => {
+                        handled.insert(upload.event.key.clone(), None);
+                        calls.spawn(call(upload));
+                    }
+                },
+                None => return,
+            },
+        }
+    }
+}
+
+fn acknowledge(function: &Function, upload: Upload) {
+    if let Err(error) = upload.acknowledge() {
+        tracing::warn!(function = function.name, %error, "an upload will be told of again");
+    }
+}
+
+/// Delivers one notification, again where it fails, and gives up as the queue would.
+async fn deliver(function: &'static Function, upload: Upload, cx: Cx) {
+    let Trigger::Upload { handler } = function.trigger else { return };
+    let mut message = SqsMessage::default();
+    message.message_id = Some(upload.event.sequencer.clone());
+    message.body = Some(notification(&upload.event));
+    let mut event = SqsEvent::default();
+    event.records.push(message);
+    for _ in 0..RECEIVES {
+        let invocation = Invocation { deadline: deadline(&cx.clock) };
+        let response = shared::lambda::uploads(cx.clone(), handler, invocation, event.clone()).await;
+        if response.batch_item_failures.is_empty() {
+            break;
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+    acknowledge(function, upload);
+}
+
+/// What S3 sends, as far as anybody reads it.
+fn notification(event: &ObjectCreated) -> String {
+    let encoded = |part: &str| form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>();
+    let key = event.key.split('/').map(encoded).collect::<Vec<_>>().join("/");
+    let object = json!({ "key": key, "size": event.size, "eTag": event.etag, "sequencer": event.sequencer });
+    let s3 = json!({ "bucket": { "name": event.bucket }, "object": object });
+    json!({ "Records": [{ "eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": s3 }] })
+        .to_string()
 }

@@ -13,9 +13,10 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ConditionCheck, Delete, DeleteRequest, KeysAndAttributes, Put,
+    AttributeValue, ConditionCheck, Delete, DeleteRequest, KeysAndAttributes, Put, PutRequest,
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
 };
+use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use rand::Rng;
 use serde::Serialize;
@@ -28,6 +29,12 @@ type Attributes = HashMap<String, AttributeValue>;
 
 const VERSION: &str = "_v";
 const WRITE: &str = "_w";
+
+/// AWS takes at most this many writes in one batch.
+const BATCH: usize = 25;
+
+/// How many batches are on their way at once.
+const BATCHES_AT_ONCE: usize = 4;
 
 /// How often a transaction is tried again that met another one.
 const CONFLICT_TRIES: u32 = 12;
@@ -132,6 +139,20 @@ pub enum Write {
         numbers: Vec<(&'static str, i64)>,
         upsert: bool,
         expires: Option<Timestamp>,
+    },
+    /// The item must be there at this version, and is not afterwards.
+    Remove {
+        key: Key,
+        version: u64,
+    },
+    /// Adds to numbers of an item whose text `attribute` is `value`. With `or_missing` an item without that attribute, or
+    /// none at all, will do.
+    AddWhile {
+        key: Key,
+        numbers: Vec<(&'static str, i64)>,
+        attribute: &'static str,
+        value: String,
+        or_missing: bool,
     },
     /// Adds `amount` to `number` where the sum stays within `ceiling`.
     Reserve {
@@ -468,6 +489,29 @@ impl Store {
                     .set_condition_expression(condition);
                 builder.delete(delete.build().map_err(incomplete)?)
             }
+            Write::Remove { key, version } => {
+                let delete = Delete::builder()
+                    .table_name(table)
+                    .set_key(Some(key_of(&key)))
+                    .condition_expression("#v = :v")
+                    .expression_attribute_names("#v", VERSION)
+                    .expression_attribute_values(":v", number(version));
+                builder.delete(delete.build().map_err(incomplete)?)
+            }
+            Write::AddWhile { key, numbers, attribute, value, or_missing } => {
+                let mut update = self.add(&key, &numbers, true, None).map_err(incomplete)?;
+                let condition = if or_missing { "attribute_not_exists(#a) OR #a = :a" } else { "#a = :a" };
+                update.condition_expression = Some(condition.to_owned());
+                update
+                    .expression_attribute_names
+                    .get_or_insert_default()
+                    .insert("#a".to_owned(), attribute.to_owned());
+                update
+                    .expression_attribute_values
+                    .get_or_insert_default()
+                    .insert(":a".to_owned(), text(&value));
+                builder.update(update)
+            }
             Write::Add { key, numbers, upsert, expires } => {
                 builder.update(self.add(&key, &numbers, upsert, expires).map_err(incomplete)?)
             }
@@ -570,13 +614,31 @@ impl Store {
         Ok(Found { items, last: marks.last })
     }
 
+    /// Writes items whatever was there, many at once and each for itself.
+    ///
+    /// # Errors
+    /// When the table does not answer; what was written until then is, and the call can be made again.
+    pub async fn put_many(&self, items: Vec<(Key, Attributes)>) -> Result<(), StoreError> {
+        let write = new_write_id();
+        let mut requests = Vec::with_capacity(items.len());
+        for (key, item) in items {
+            let put = PutRequest::builder().set_item(Some(marked(&key, 1, &write, item))).build();
+            let put = put.map_err(|e| StoreError::Unavailable { cause: e.to_string() })?;
+            requests.push(WriteRequest::builder().put_request(put).build());
+        }
+        stream::iter(requests.chunks(BATCH).map(<[WriteRequest]>::to_vec))
+            .map(Ok)
+            .try_for_each_concurrent(BATCHES_AT_ONCE, |batch| self.write_batch(batch))
+            .await
+    }
+
     /// Deletes all of a range.
     ///
     /// # Errors
     /// When the table does not answer; what was deleted until then is gone, and the call can be made again.
     pub async fn delete_range(&self, range: &Range) -> Result<(), StoreError> {
         loop {
-            let found: Found<serde::de::IgnoredAny> = self.query(range, None, 25, Order::Oldest).await?;
+            let found: Found<serde::de::IgnoredAny> = self.query(range, None, BATCH, Order::Oldest).await?;
             if found.items.is_empty() {
                 return Ok(());
             }
@@ -587,26 +649,26 @@ impl Store {
                 let delete = delete.build().map_err(|e| StoreError::Unavailable { cause: e.to_string() })?;
                 requests.push(WriteRequest::builder().delete_request(delete).build());
             }
-            for attempt in 0.. {
-                let output = self
-                    .client
-                    .batch_write_item()
-                    .request_items(&*self.table, requests)
-                    .send()
-                    .await
-                    .map_err(|error| unavailable(&error))?;
-                match output
-                    .unprocessed_items
-                    .unwrap_or_default()
-                    .remove(&*self.table)
-                    .filter(|r| !r.is_empty())
-                {
-                    None => break,
-                    Some(_) if attempt >= CONFLICT_TRIES => return Err(StoreError::Contended),
-                    Some(rest) => requests = rest,
-                }
-                back_off(attempt).await;
-            }
+            self.write_batch(requests).await?;
         }
+    }
+
+    async fn write_batch(&self, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
+        for attempt in 0..=CONFLICT_TRIES {
+            let output = self
+                .client
+                .batch_write_item()
+                .request_items(&*self.table, requests)
+                .send()
+                .await
+                .map_err(|error| unavailable(&error))?;
+            let rest = output.unprocessed_items.unwrap_or_default().remove(&*self.table);
+            match rest.filter(|rest| !rest.is_empty()) {
+                None => return Ok(()),
+                Some(rest) => requests = rest,
+            }
+            back_off(attempt).await;
+        }
+        Err(StoreError::Contended)
     }
 }
