@@ -21,6 +21,7 @@ def faults(stack: Stack, repo: Repo) -> list[str]:
     import rules_functions  # noqa: F401
     import rules_metrics  # noqa: F401
     import rules_rights  # noqa: F401
+    import rules_themes  # noqa: F401
     import rules_time  # noqa: F401
 
     return [f"{check.__name__}: {sentence}" for check in RULES for sentence in check(stack, repo)]

@@ -8,6 +8,8 @@ from template import BUCKET, Stack, sub, target
 
 # Who asks a model.
 MODELS = {"agents", "agent-chat", "scheduled-executor"}
+# Who holds more than a request in memory, in MB.
+MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
 
 
@@ -47,7 +49,7 @@ def functions_run_their_own_artifact(stack: Stack, repo: Repo) -> Iterator[str]:
             "Runtime": "provided.al2023",
             "Handler": "bootstrap",
             "Architectures": ["arm64"],
-            "MemorySize": 512,
+            "MemorySize": MEMORY.get(name, 512),
         }.items():
             if function.get(key) != value:
                 yield f"{name}: {key} must be {value}, is {function.get(key)}"

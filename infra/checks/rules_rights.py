@@ -16,9 +16,10 @@ STORES = {
     "context",
     "mcp",
     "scheduled-executor",
+    "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor"}
+PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor", "theme-index"}
 # Who may do what with which bodies.
 BODIES = {
     "agents": {
@@ -43,7 +44,8 @@ BODIES = {
         "s3:PutObject": {"logs", "proposals"},
         "s3:DeleteObject": {"logs", "proposals"},
     },
-    "theme-lookup": {"s3:DeleteObject": {"projects"}},
+    "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
+    "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
 }
 ITEMS = {
@@ -56,13 +58,9 @@ ITEMS = {
     "dynamodb:Query",
     "dynamodb:UpdateItem",
 }
-TABLE, INDEX, BUCKET, BUS, QUEUE = (
-    "${Table.Arn}",
-    "${Table.Arn}/index/due",
-    "${Bucket.Arn}",
-    "${Bus.Arn}",
-    "${Queue.Arn}",
-)
+TABLE, INDEX, BUCKET, BUS = ("${Table.Arn}", "${Table.Arn}/index/due", "${Bucket.Arn}", "${Bus.Arn}")
+# Who reads which queue.
+QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
 
 def expected(name: str) -> set[tuple[str, str]]:
@@ -80,9 +78,9 @@ def expected(name: str) -> set[tuple[str, str]]:
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
     if name == "authorizer":
         rights.add(("dynamodb:GetItem", TABLE))
-    if name == "scheduled-executor":
+    if name in QUEUES:
         actions = ("ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
-        rights |= {(f"sqs:{action}", QUEUE) for action in actions}
+        rights |= {(f"sqs:{action}", QUEUES[name]) for action in actions}
     return rights
 
 

@@ -135,12 +135,10 @@ def the_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
 
 @rule
 def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
-    mappings = stack.of("AWS::Lambda::EventSourceMapping")
+    mappings = stack.mappings("scheduled-executor")
     if len(mappings) != 1:
         yield f"there must be one mapping, there are {sorted(mappings)}"
     for name, mapping in mappings.items():
-        if stack.name_of(target(mapping["FunctionName"])) != "scheduled-executor":
-            yield f"{name}: feeds {mapping['FunctionName']}"
         if target(mapping["EventSourceArn"]) != "Queue":
             yield f"{name}: reads {sub(mapping['EventSourceArn'])}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:

@@ -73,7 +73,8 @@ class Repo:
         """Each route's function: the folder of the handler that declares it."""
         declaration = re.compile(r'utoipa::path\(\s*(\w+),\s*path\s*=\s*"([^"]+)"')
         return {
-            Route(verb.upper(), path): source.relative_to(self.root).parts[1]
+            # `{*path}` is axum's way to say that a parameter takes the rest of the path.
+            Route(verb.upper(), path.replace("{*", "{")): source.relative_to(self.root).parts[1]
             for source in self.root.glob("functions/*/src/**/*.rs")
             for verb, path in declaration.findall(source.read_text())
         }
@@ -107,6 +108,15 @@ class Repo:
     @cached_property
     def blob_prefixes(self) -> set[str]:
         return set(re.findall(r'"\{owner\}/(\w+)/', self.text("shared/src/blobs.rs")))
+
+    @cached_property
+    def theme_keys(self) -> set[str]:
+        """The ends of the keys whose uploads mean something to the indexer."""
+        text = self.text("shared/src/blobs.rs")
+        keys = [
+            one(rf'(?s)pub fn {name}\(.*?format!\("([^"]+)"\)', text, name) for name in ("theme_archive", "theme_change")
+        ]
+        return {key.rsplit("/", 1)[1].rsplit("}", 1)[-1] for key in keys}
 
     @cached_property
     def variables(self) -> set[str]:

@@ -138,7 +138,8 @@ class Stack:
             for method, definition in item.items():
                 uri = sub(definition.get("x-amazon-apigateway-integration", {}).get("uri", ""))
                 called = re.search(r"/functions/\$\{(\w+)\.Arn\}/(response-streaming-)?invocations$", uri)
-                found[method.upper(), path] = Method(
+                # `{path+}` is the gateway's way to say that a parameter takes the rest of the path.
+                found[method.upper(), path.replace("+}", "}")] = Method(
                     function=self.name_of(called[1]) if called else None,
                     streams=bool(called and called[2]),
                     definition=definition,
@@ -159,6 +160,11 @@ class Stack:
         """The names of AWS's managed policies of a function's role."""
         role = self.properties(target(self.function(name).get("Role")) or "")
         return [sub(policy).rsplit("/", 1)[-1] for policy in role.get("ManagedPolicyArns", []) if not target(policy)]
+
+    def mappings(self, name: str) -> dict[str, Any]:
+        """The event source mappings that feed a function."""
+        mappings = self.of("AWS::Lambda::EventSourceMapping")
+        return {id: m for id, m in mappings.items() if self.name_of(target(m["FunctionName"])) == name}
 
     def queue_policies(self, queue: str) -> list[dict[str, Any]]:
         """The statements of the policies of a queue."""

@@ -21,6 +21,8 @@ SENT_TO = {
     "agent": Route("POST", "/agents"),
     "api-key": Route("POST", "/account/api-keys"),
     "asset": Route("POST", "/agents/{agent_id}/assets"),
+    "lookup": Route("POST", "/projects/{project_id}/lookup"),
+    "project": Route("POST", "/projects"),
     "schedule-preview": Route("POST", "/schedules/preview"),
     "setup": Route("POST", "/setup/chat"),
     "turn": Route("POST", "/agents/{agent_id}/chat"),

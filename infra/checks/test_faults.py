@@ -431,6 +431,33 @@ fault(
 )
 
 
+f = partial(fault, rule="uploads_wake_the_indexer")
+NOTIFICATION = "Bucket/Properties/NotificationConfiguration/QueueConfigurations"
+f("a misspelt event", plant=put(f"{NOTIFICATION}/0/Event", "s3:ObjectCreated:Put"))
+f("a key by its beginning", plant=put(f"{NOTIFICATION}/0/Filter/S3Key/Rules/0/Name", "prefix"))
+f("keys that nobody writes", plant=put(f"{NOTIFICATION}/1/Filter/S3Key/Rules/0/Value", "theme.change"))
+f("a notification elsewhere", plant=put(f"{NOTIFICATION}/0/Queue", {"Fn::GetAtt": ["Queue", "Arn"]}))
+f("a bucket before its queue", plant=put("Bucket/DependsOn", []))
+f = partial(fault, rule="s3_may_send_and_nobody_else")
+THEME_SENDER = "ThemeQueuePolicy/Properties/PolicyDocument/Statement/0"
+f("a queue of another service", plant=put(f"{THEME_SENDER}/Principal/Service", "events.amazonaws.com"))
+f = partial(fault, rule="the_theme_queue_waits_and_gives_up")
+f("an upload taken twice at once", plant=put("ThemeQueue/Properties/VisibilityTimeout", 300))
+f("an upload tried for ever", plant=put("ThemeQueue/Properties/RedrivePolicy", {}))
+f("uploads that wait", plant=put("ThemeQueue/Properties/DelaySeconds", 5))
+f = partial(fault, rule="the_indexer_reads_its_queue")
+THEME_MAPPING = "ThemeIndexFunctionUpload/Properties"
+f("an indexer of due actions", plant=put(f"{THEME_MAPPING}/EventSourceArn", {"Fn::GetAtt": ["Queue", "Arn"]}))
+f("uploads that fail together", plant=put(f"{THEME_MAPPING}/FunctionResponseTypes", []))
+f("indexers without end", plant=put(f"{THEME_MAPPING}/ScalingConfig", {}))
+f("uploads that are filtered", plant=put(f"{THEME_MAPPING}/FilterCriteria", {"Filters": []}))
+fault(
+    "archives as text",
+    "bodies_pass_as_they_are",
+    lambda s, r: s.api["Body"].pop("x-amazon-apigateway-binary-media-types", None) or s.api.pop("BinaryMediaTypes", None),
+)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_planted_fault_is_told(case: Fault, stack: Stack, repo: Repo) -> None:
     case.plant(stack, repo)

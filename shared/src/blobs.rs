@@ -1,15 +1,18 @@
 //! Bodies and files in S3, under the owner's prefix.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::aws;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::operation::head_object::HeadObjectError;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
-use domain::ids::{AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId};
+use domain::ids::{AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId};
 use domain::log::{InstanceId, SessionId};
 use uuid::Uuid;
 
@@ -93,10 +96,76 @@ impl BlobKey {
         Self(format!("{owner}/logs/{session}/{agent}/segments/{}", blob.simple()))
     }
 
+    /// The content of a theme's files with this SHA-256.
+    #[must_use]
+    pub fn theme_file(owner: &Owner, project: ProjectId, sha256: &str) -> Self {
+        Self(format!("{owner}/projects/{project}/files/{sha256}"))
+    }
+
+    /// A theme's map, by the SHA-256 of the blob.
+    #[must_use]
+    pub fn theme_map(owner: &Owner, project: ProjectId, sha256: &str) -> Self {
+        Self(format!("{owner}/projects/{project}/maps/{sha256}"))
+    }
+
+    /// All contents of a theme's files.
+    #[must_use]
+    pub fn theme_files(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/files/"))
+    }
+
+    /// All maps of a theme.
+    #[must_use]
+    pub fn theme_maps(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/maps/"))
+    }
+
+    /// An archive that is to be imported. Its upload wakes the indexer.
+    #[must_use]
+    pub fn theme_archive(owner: &Owner, project: ProjectId, import: ImportId) -> Self {
+        Self(format!("{owner}/projects/{project}/imports/{import}.zip"))
+    }
+
+    /// An empty object that is put whenever files have changed. Its upload wakes the indexer.
+    #[must_use]
+    pub fn theme_change(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/theme.changed"))
+    }
+
+    /// What the upload of a key means to the indexer; nothing for most.
+    #[must_use]
+    pub fn parse_theme_upload(key: &str) -> Option<(Owner, ProjectId, ThemeUpload)> {
+        let parts: Vec<&str> = key.split('/').collect();
+        let (owner, project, what) = match parts[..] {
+            [owner, "projects", project, "theme.changed"] => (owner, project, ThemeUpload::Changed),
+            [owner, "projects", project, "imports", archive] => {
+                (owner, project, ThemeUpload::Archive(archive.strip_suffix(".zip")?.parse().ok()?))
+            }
+            _ => return None,
+        };
+        Some((Owner::new(owner).ok()?, project.parse().ok()?, what))
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// What was uploaded of a theme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThemeUpload {
+    /// The note that files have changed.
+    Changed,
+    Archive(ImportId),
+}
+
+/// An address under which one object may be put, once made, by whoever has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PresignedPut {
+    pub url: String,
+    /// Headers that the upload must carry as they are.
+    pub headers: Vec<(String, String)>,
 }
 
 /// The bucket of this installation.
@@ -185,6 +254,110 @@ impl Blobs {
         request.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
+    /// How many bytes an object has; nothing where there is none.
+    ///
+    /// # Errors
+    /// When S3 does not answer.
+    pub async fn size(&self, key: &BlobKey) -> Result<Option<u64>, BlobError> {
+        match self.client.head_object().bucket(&self.bucket).key(&key.0).send().await {
+            Ok(head) => Ok(Some(head.content_length().and_then(|n| u64::try_from(n).ok()).unwrap_or(0))),
+            Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(None),
+            Err(error) => Err(unavailable(&error)),
+        }
+    }
+
+    /// An address for the upload of `bytes` bytes of a type. Length, type and key are signed: S3 refuses what differs.
+    ///
+    /// # Errors
+    /// When the request can't be signed.
+    pub async fn presign_put(
+        &self,
+        key: &BlobKey,
+        bytes: u64,
+        content_type: &str,
+        valid: Duration,
+    ) -> Result<PresignedPut, BlobError> {
+        let unsigned = |error: &dyn std::fmt::Display| BlobError::Unavailable { cause: error.to_string() };
+        let config = PresigningConfig::expires_in(valid).map_err(|error| unsigned(&error))?;
+        let request = self
+            .client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(&key.0)
+            .content_type(content_type)
+            .content_length(i64::try_from(bytes).unwrap_or(i64::MAX))
+            .presigned(config)
+            .await
+            .map_err(|error| unavailable(&error))?;
+        let headers = request.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(PresignedPut { url: request.uri().to_owned(), headers })
+    }
+
+    /// Deletes what lies below a prefix for longer than `age` and is not to be kept, by the rest of its key.
+    ///
+    /// # Errors
+    /// When S3 does not answer; what was deleted until then is gone, and the call can be made again.
+    pub async fn sweep(
+        &self,
+        prefix: &BlobKey,
+        age: Duration,
+        is_kept: impl Fn(&str) -> bool,
+    ) -> Result<(), BlobError> {
+        // The bucket's clock is the world's, also where ours is not.
+        let now = jiff::Timestamp::now().as_second();
+        let is_old = |at: Option<&aws_smithy_types::DateTime>| {
+            at.is_some_and(|at| now - at.secs() > i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
+        };
+        let mut after: Option<String> = None;
+        loop {
+            let page = self
+                .client
+                .list_objects_v2()
+                .bucket(&self.bucket)
+                .prefix(&prefix.0)
+                .set_start_after(after)
+                .send()
+                .await
+                .map_err(|error| unavailable(&error))?;
+            let swept = page.contents().iter().filter(|object| {
+                let rest = object.key().and_then(|key| key.strip_prefix(&prefix.0));
+                is_old(object.last_modified()) && rest.is_some_and(|rest| !is_kept(rest))
+            });
+            self.delete_objects(swept.filter_map(|object| object.key())).await?;
+            after = page.contents().last().and_then(|object| object.key()).map(str::to_owned);
+            if after.is_none() || !page.is_truncated().unwrap_or(false) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn delete_objects(&self, keys: impl Iterator<Item = &str>) -> Result<(), BlobError> {
+        let objects: Vec<ObjectIdentifier> =
+            keys.filter_map(|key| ObjectIdentifier::builder().key(key).build().ok()).collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let delete = Delete::builder()
+            .set_objects(Some(objects))
+            .quiet(true)
+            .build()
+            .map_err(|error| BlobError::Unavailable { cause: error.to_string() })?;
+        let output = self
+            .client
+            .delete_objects()
+            .bucket(&self.bucket)
+            .delete(delete)
+            .send()
+            .await
+            .map_err(|error| unavailable(&error))?;
+        match output.errors().first() {
+            Some(error) => {
+                Err(BlobError::Unavailable { cause: error.code().unwrap_or("unknown").to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Deletes everything below a prefix.
     ///
     /// # Errors
@@ -200,30 +373,10 @@ impl Blobs {
                 .send()
                 .await
                 .map_err(|error| unavailable(&error))?;
-            let objects: Vec<ObjectIdentifier> = page
-                .contents()
-                .iter()
-                .filter_map(|object| ObjectIdentifier::builder().key(object.key()?).build().ok())
-                .collect();
-            if objects.is_empty() {
+            if page.contents().is_empty() {
                 return Ok(());
             }
-            let delete = Delete::builder()
-                .set_objects(Some(objects))
-                .quiet(true)
-                .build()
-                .map_err(|error| BlobError::Unavailable { cause: error.to_string() })?;
-            let output = self
-                .client
-                .delete_objects()
-                .bucket(&self.bucket)
-                .delete(delete)
-                .send()
-                .await
-                .map_err(|error| unavailable(&error))?;
-            if let Some(error) = output.errors().first() {
-                return Err(BlobError::Unavailable { cause: error.code().unwrap_or("unknown").to_owned() });
-            }
+            self.delete_objects(page.contents().iter().filter_map(|object| object.key())).await?;
         }
     }
 }
@@ -233,4 +386,34 @@ fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> BlobError {
         return BlobError::Misconfigured { cause: aws::cause(error) };
     }
     BlobError::Unavailable { cause: aws::cause(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_of_a_theme_is_told_by_its_key() {
+        let (owner, project) = (Owner::new("auth0|me").unwrap(), ProjectId::DEFAULT);
+        let import = ImportId::from_uuid(uuid::Uuid::from_u128(7));
+        let parse = |key: &BlobKey| BlobKey::parse_theme_upload(key.as_str());
+        assert_eq!(
+            parse(&BlobKey::theme_change(&owner, project)),
+            Some((owner.clone(), project, ThemeUpload::Changed))
+        );
+        assert_eq!(
+            parse(&BlobKey::theme_archive(&owner, project, import)),
+            Some((owner.clone(), project, ThemeUpload::Archive(import)))
+        );
+        assert_eq!(parse(&BlobKey::theme_file(&owner, project, "00")), None);
+        for key in [
+            "",
+            "x",
+            "me/projects/prj_x/theme.changed",
+            "me/projects/default/imports/x.zip",
+            "a#b/projects/default/theme.changed",
+        ] {
+            assert_eq!(BlobKey::parse_theme_upload(key), None, "{key}");
+        }
+    }
 }

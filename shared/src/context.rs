@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
 use crate::stream::LiveRuns;
+use crate::themes::ThemeCache;
 use crate::turns::Turns;
 
 /// The context of a process; cheap to clone.
@@ -23,6 +24,7 @@ pub struct Cx {
     pub models: Models,
     pub live: LiveRuns,
     pub turns: Turns,
+    pub themes: ThemeCache,
 }
 
 impl Cx {
@@ -40,6 +42,7 @@ impl Cx {
             models: Models::from_config(&config.models)?,
             live: LiveRuns::default(),
             turns: Turns::default(),
+            themes: ThemeCache::default(),
             config: Arc::new(config),
             clock,
         })

@@ -27,6 +27,7 @@ pub mod problem;
 pub mod respond;
 pub mod store;
 pub mod stream;
+pub mod themes;
 pub mod turns;
 
 pub use context::Cx;

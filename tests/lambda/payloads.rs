@@ -107,6 +107,17 @@ async fn every_payload_is_answered() {
     let failed = ["2e1424d4-f796-459a-8184-9c92662be6d1", "2e1424d4-f796-459a-8184-9c92662be6d2"];
     assert_eq!(handled["batchItemFailures"], json!(failed.map(|id| json!({"itemIdentifier": id}))));
 
+    for name in ["theme-index.changed", "theme-index.archive"] {
+        assert_eq!(
+            walk.send(name).await.json().await,
+            json!({"batchItemFailures": []}),
+            "nothing there to do"
+        );
+    }
+    let handled = walk.send("theme-index.not-ours").await.json().await;
+    let failed = json!([{"itemIdentifier": "2e1424d4-f796-459a-8184-9c92662be6e3"}]);
+    assert_eq!(handled["batchItemFailures"], failed);
+
     let all: BTreeSet<String> = names().into_iter().filter(|name| is_ours(name)).collect();
     assert_eq!(walk.sent, all, "every payload is sent in this test");
 }

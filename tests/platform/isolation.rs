@@ -51,6 +51,11 @@ fn body(route: &str, ids: &BTreeMap<&str, String>) -> Value {
         "POST /actions/{action_id}/approve" => json!({"approval_hash": ids["approval_hash"]}),
         "POST /actions/{action_id}/schedule" => json!({"schedule": {"every": "1h"}}),
         "POST /actions/{action_id}/messages" => json!({"content": "hello"}),
+        "POST /projects/{project_id}/lookup"
+        | "POST /projects/{project_id}/scout"
+        | "POST /projects/{project_id}/gate" => json!({"request": "cart"}),
+        "POST /projects/{project_id}/import" => json!({"bytes": 5}),
+        "PATCH /projects/{project_id}/files/{path}" => json!({"path": "assets/stolen.css"}),
         _ => json!({}),
     }
 }
@@ -95,8 +100,13 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
                 uncovered.push(route);
                 continue;
             }
-            let filled =
-                if route.ends_with("/why") { format!("{filled}?at=2026-11-21T09:00:00Z") } else { filled };
+            let query = match route.rsplit('/').next().unwrap_or_default() {
+                "why" => "?at=2026-11-21T09:00:00Z",
+                "graph" => "?path=assets/a.css",
+                "grep" => "?q=cart",
+                _ => "",
+            };
+            let filled = format!("{filled}{query}");
             let body = body(&route, &ids);
             call(&h, &theirs, method.clone(), &filled, body.clone()).await.refused(404, "not_found");
             let nobody = send(h.request(method, &filled).json(&body)).await;
@@ -123,6 +133,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         "/proposals/{proposal_id}",
         "/runs/{run_id}",
         "/projects/{project_id}",
+        "/projects/{project_id}/files/{path}",
     ] {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         call(&h, &mine, Method::GET, &filled, Value::Null).await.expect(200);
@@ -145,7 +156,13 @@ async fn things(h: &Harness, key: &str) -> BTreeMap<&'static str, String> {
             .expect(201);
     let api_key = post("/account/api-keys".into(), json!({"name": "k"})).await.expect(201);
     let project = post("/projects".into(), json!({"name": "p"})).await.expect(201);
+    let import = post(format!("/projects/{}/import", text(&project["project_id"])), json!({"bytes": 5}));
+    let import = import.await.expect(202);
+    let file = format!("/projects/{}/files/assets/a.css", text(&project["project_id"]));
+    call(h, key, Method::PUT, &file, json!({})).await.expect(201);
     BTreeMap::from([
+        ("path", "assets/a.css".to_owned()),
+        ("import_id", text(&import["import_id"])),
         ("agent_id", agent),
         ("chat_id", text(&turn["chat_id"])),
         ("run_id", text(&turn["run_id"])),

@@ -24,5 +24,7 @@ mod runs;
 mod season;
 mod server;
 mod sweep;
+mod theme_events;
+mod themes;
 mod turns;
 mod walkthrough;

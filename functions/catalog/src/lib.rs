@@ -24,6 +24,7 @@ pub const ALL: &[&Function] = &[
     &mcp::FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
+    &theme_index::FUNCTION,
     &theme_lookup::FUNCTION,
 ];
 
@@ -40,6 +41,7 @@ pub const NAMES: &[&str] = &[
     "mcp",
     "schedule-sweep",
     "scheduled-executor",
+    "theme-index",
     "theme-lookup",
 ];
 
@@ -53,7 +55,10 @@ pub const OPENAPI_JSON: &str = include_str!("../../../infra/openapi.json");
 pub fn router() -> OpenApiRouter<Cx> {
     ALL.iter().fold(OpenApiRouter::default(), |all, function| match function.trigger {
         Trigger::Http { routes, .. } => all.merge(routes()),
-        Trigger::Timer { .. } | Trigger::Queue { .. } | Trigger::Authorizer { .. } => all,
+        Trigger::Timer { .. }
+        | Trigger::Queue { .. }
+        | Trigger::Upload { .. }
+        | Trigger::Authorizer { .. } => all,
     })
 }
 
@@ -61,6 +66,9 @@ pub fn router() -> OpenApiRouter<Cx> {
 pub fn openapi() -> OpenApi {
     use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
     let mut document = router().into_openapi();
+    // `{*path}` is axum's way to say that a parameter takes the rest of the path, slashes and all.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     "Lamplighter".clone_into(&mut document.info.title);
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     document.info.description =

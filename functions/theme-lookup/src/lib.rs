@@ -3,6 +3,9 @@
 //! Projects hold a theme each. Their files are written here or imported, and everything else asks the theme's index,
 //! which is kept warm in the process.
 
+mod answers;
+mod files;
+mod import;
 mod projects;
 mod routes;
 

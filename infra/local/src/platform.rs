@@ -352,13 +352,12 @@ async fn notify(
     loop {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
-            Some(Ok(key)) = calls.join_next() => match handled.remove(&key).flatten() {
-                Some(next) => {
+            Some(Ok(key)) = calls.join_next() => {
+                if let Some(next) = handled.remove(&key).flatten() {
                     handled.insert(key, None);
                     calls.spawn(call(next));
                 }
-                None => {}
-            },
+            }
             upload = uploads.next() => match upload {
                 Some(upload) => match handled.get_mut(&upload.event.key) {
                     Some(waiting) => {

@@ -16,5 +16,6 @@ pub mod proposals;
 pub mod run_view;
 pub mod schedules;
 pub mod sweep;
+pub mod themes;
 pub mod tools;
 pub mod wake;

@@ -119,6 +119,11 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 /// a deletion that was cut off is found to have something left, and all files below the project's prefix.
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     cx.store.delete_document_versions(owner, id).await?;
+    super::themes::delete_files(cx, owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
-    Ok(cx.store.delete_project_children(owner, id).await?)
+    cx.store.delete_project_children(owner, id).await?;
+    if id == ProjectId::DEFAULT {
+        super::themes::begin_anew(cx, owner, id).await?;
+    }
+    Ok(())
 }

@@ -28,6 +28,9 @@
 //! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
 //! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
 //! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
+//! | where its theme stands | `U#owner#PROJECT#prj_…` | `THEME` |
+//! | import of its theme | `U#owner#PROJECT#prj_…` | `IMPORT#imp_…` |
+//! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import it is of) | `FILE#path` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //!
@@ -36,7 +39,7 @@
 
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, ChatId, MessageId, Owner, ProjectId, ProposalId, RunId,
+    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
 use jiff::Timestamp;
@@ -392,6 +395,31 @@ pub fn document_versions(
     prefix: &'static str,
 ) -> Range {
     Range { pk: document_part(owner, project, workflow), prefix }
+}
+
+#[must_use]
+pub fn theme(owner: &Owner, project: ProjectId) -> Key {
+    project_child(owner, project, "THEME")
+}
+
+#[must_use]
+pub fn theme_import(owner: &Owner, project: ProjectId, id: ImportId) -> Key {
+    project_child(owner, project, format!("IMPORT#{id}"))
+}
+
+#[must_use]
+pub fn theme_imports(owner: &Owner, project: ProjectId) -> Range {
+    project_children(owner, project, "IMPORT#")
+}
+
+#[must_use]
+pub fn theme_file(owner: &Owner, project: ProjectId, generation: ImportId, path: &str) -> Key {
+    key(format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), format!("FILE#{path}"))
+}
+
+#[must_use]
+pub fn theme_files(owner: &Owner, project: ProjectId, generation: ImportId) -> Range {
+    Range { pk: format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), prefix: "FILE#" }
 }
 
 /// A client's key may hold anything; its hash is what is stored.

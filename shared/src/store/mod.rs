@@ -20,6 +20,7 @@ mod proposals;
 pub mod runs;
 pub mod spend;
 pub mod steps;
+mod themes;
 
 pub use api_keys::ApiKey;
 pub use due::DueEntry;

@@ -1,0 +1,150 @@
+//! The routes of what is asked of a theme.
+
+use axum::extract::State;
+use domain::ids::ProjectId;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::flows::themes::answers::{
+    self, Ask, FileMapView, Findings, GateAnswer, LookupAnswer, Neighbours, RepoMapAnswer, RepoMapAsk,
+    ScoutBrief,
+};
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(lookup))
+        .routes(routes!(scout))
+        .routes(routes!(gate))
+        .routes(routes!(repo_map))
+        .routes(routes!(map))
+        .routes(routes!(graph))
+        .routes(routes!(findings))
+}
+
+/// Find the files and lines that a request is about
+///
+/// Without a model, at once. `source` tells whether the stored map answered (`map`) or the files were read for it
+/// (`scout`); the answer is the same.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/lookup", tag = "themes", operation_id = "lookup",
+    params(("project_id" = ProjectId, Path)),
+    request_body = Ask,
+    responses((status = 200, body = LookupAnswer), Problems),
+)]
+async fn lookup(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Json(ask): Json<Ask>,
+) -> Result<axum::Json<LookupAnswer>> {
+    answers::lookup(&cx, &caller.owner, project, &ask).await.map(axum::Json)
+}
+
+/// Brief an agent: key files, what is in them, how they hang together
+#[utoipa::path(
+    post, path = "/projects/{project_id}/scout", tag = "themes", operation_id = "scout",
+    params(("project_id" = ProjectId, Path)),
+    request_body = Ask,
+    responses((status = 200, body = ScoutBrief), Problems),
+)]
+async fn scout(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Json(ask): Json<Ask>,
+) -> Result<axum::Json<ScoutBrief>> {
+    answers::scout(&cx, &caller.owner, project, &ask).await.map(axum::Json)
+}
+
+/// Choose the files that an agent should see
+///
+/// The targets of the lookup, the open file, and what is next to the surest targets. A file of more than 16,000
+/// characters comes with its outline, to be shown instead of the whole.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/gate", tag = "themes", operation_id = "gate",
+    params(("project_id" = ProjectId, Path)),
+    request_body = Ask,
+    responses((status = 200, body = GateAnswer), Problems),
+)]
+async fn gate(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Json(ask): Json<Ask>,
+) -> Result<axum::Json<GateAnswer>> {
+    answers::gate(&cx, &caller.owner, project, &ask).await.map(axum::Json)
+}
+
+/// Outline the theme within a token budget
+#[utoipa::path(
+    post, path = "/projects/{project_id}/repo-map", tag = "themes", operation_id = "repo_map",
+    params(("project_id" = ProjectId, Path)),
+    request_body = RepoMapAsk,
+    responses((status = 200, body = RepoMapAnswer), Problems),
+)]
+async fn repo_map(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    OptionalJson(ask): OptionalJson<RepoMapAsk>,
+) -> Result<axum::Json<RepoMapAnswer>> {
+    answers::repo_map(&cx, &caller.owner, project, &ask).await.map(axum::Json)
+}
+
+/// Read the map, file by file
+///
+/// What each file is for, what is in it and where, what it needs, and the words it is known by.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/map", tag = "themes", operation_id = "read_map",
+    params(("project_id" = ProjectId, Path), PageQuery),
+    responses((status = 200, body = Page<FileMapView>), Problems),
+)]
+async fn map(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<FileMapView>>> {
+    answers::map(&cx, &caller.owner, project, &page).await.map(axum::Json)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Which {
+    /// The file that is asked about.
+    path: String,
+}
+
+/// See what a file needs, and who needs it
+#[utoipa::path(
+    get, path = "/projects/{project_id}/graph", tag = "themes", operation_id = "read_graph",
+    params(("project_id" = ProjectId, Path), Which),
+    responses((status = 200, body = Neighbours), Problems),
+)]
+async fn graph(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(which): Query<Which>,
+) -> Result<axum::Json<Neighbours>> {
+    answers::neighbours(&cx, &caller.owner, project, &which.path).await.map(axum::Json)
+}
+
+/// See what nothing needs, and what is needed and is not there
+#[utoipa::path(
+    get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "graph_findings",
+    params(("project_id" = ProjectId, Path)),
+    responses((status = 200, body = Findings), Problems),
+)]
+async fn findings(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+) -> Result<axum::Json<Findings>> {
+    answers::findings(&cx, &caller.owner, project).await.map(axum::Json)
+}

@@ -1,0 +1,235 @@
+//! The routes of a theme's files.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::ids::ProjectId;
+use domain::validate::FieldErrors;
+use serde::Deserialize;
+use shared::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
+use shared::flows::themes::files::{self, FileContent, FileView, Rename};
+use shared::flows::themes::grep::{self, GrepAnswer, GrepQuery};
+use shared::page::{Page, PageQuery};
+use shared::respond::{Problems, Tagged};
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(search))
+        .routes(routes!(read, put, rename, delete))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Only paths that this pattern takes: `*` within a part, `**` over parts, `?`, `{a,b}`. For example
+    /// `sections/*.liquid`.
+    glob: Option<String>,
+}
+
+/// List the files of a theme, by path
+///
+/// With a `glob` a page may be short while there is more.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/files", tag = "themes", operation_id = "list_files",
+    params(("project_id" = ProjectId, Path), PageQuery, Filter),
+    responses((status = 200, body = Page<FileView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(filter): Query<Filter>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<FileView>>> {
+    let glob = filter.glob.as_deref();
+    files::list(&cx, &caller.owner, project, glob, &page).await.map(axum::Json)
+}
+
+/// Search in the files of a theme
+///
+/// A text or a regular expression, line by line. Expressions run in linear time: they have neither backreferences nor
+/// lookaround.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/grep", tag = "themes", operation_id = "grep_files",
+    params(("project_id" = ProjectId, Path), GrepQuery),
+    responses((status = 200, body = GrepAnswer), Problems),
+)]
+async fn search(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(query): Query<GrepQuery>,
+) -> Result<axum::Json<GrepAnswer>> {
+    grep::grep(&cx, &caller.owner, project, &query).await.map(axum::Json)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Part {
+    /// Only these lines, from 1: `10-25`, `10-` or `10`.
+    #[param(example = "10-25")]
+    lines: Option<String>,
+}
+
+/// Read a file
+///
+/// The content as it is. `ETag` is the version, `x-content-sha256` the content's hash.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "read_file",
+    params(("project_id" = ProjectId, Path), ("path" = String, Path), Part),
+    responses((status = 200, description = "The content", body = String, content_type = "text/plain"), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, path): Ids<ProjectId, String>,
+    Query(part): Query<Part>,
+) -> Result<Response> {
+    let content = files::read(&cx, &caller.owner, project, &path).await?;
+    Ok(match part.lines {
+        None => download(content),
+        Some(lines) => {
+            let bytes = cut(&content.bytes, &lines)?;
+            download(FileContent { bytes, ..content })
+        }
+    })
+}
+
+/// Lines `from-to` of a content, with their ends.
+fn cut(content: &Bytes, lines: &str) -> Result<Bytes, FieldErrors> {
+    let refused = || FieldErrors::one("lines", format!("must be like 10-25, 10- or 10, is {lines:?}"));
+    let number = |text: &str| text.parse::<usize>().ok().filter(|&n| n > 0).ok_or_else(refused);
+    let (from, to) = match lines.split_once('-') {
+        None => (number(lines)?, number(lines)?),
+        Some((from, "")) => (number(from)?, usize::MAX),
+        Some((from, to)) => (number(from)?, number(to)?),
+    };
+    if to < from {
+        return Err(refused());
+    }
+    let mut ends = content.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let start = if from == 1 { Some(0) } else { ends.nth(from - 2) };
+    let start = start.unwrap_or(content.len());
+    let end = ends.nth(to - from).unwrap_or(content.len());
+    Ok(content.slice(start..end))
+}
+
+/// The content as what it is, never as a page that could run.
+fn download(FileContent { file, bytes }: FileContent) -> Response {
+    let kind = match file.path.rsplit('.').next().unwrap_or_default() {
+        "json" => "application/json",
+        "css" | "scss" | "js" | "mjs" | "liquid" | "md" | "txt" | "html" | "svg" | "xml" => {
+            "text/plain; charset=utf-8"
+        }
+        _ => "application/octet-stream",
+    };
+    let mut response = bytes.into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+        (header::CACHE_CONTROL, "private, no-cache"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        (header::ETAG, format!("\"{}\"", file.version)),
+        (HeaderName::from_static("x-content-sha256"), file.sha256),
+    ] {
+        headers.extend(HeaderValue::try_from(value).ok().map(|value| (name, value)));
+    }
+    response
+}
+
+/// Write a file
+///
+/// The body is the content, whatever its type. The same content again changes nothing. The map follows within seconds;
+/// questions are answered from the files as they are at once.
+#[utoipa::path(
+    put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_file",
+    params(
+        ("project_id" = ProjectId, Path), ("path" = String, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    request_body(content = String, content_type = "text/plain"),
+    responses((status = 200, body = FileView), (status = 201, body = FileView), Problems),
+)]
+async fn put(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, path): Ids<ProjectId, String>,
+    if_match: Option<IfMatch>,
+    Body(content): Body,
+) -> Result<Response> {
+    let stored = files::put(&cx, &caller.owner, project, &path, if_match, content).await?;
+    let status = if stored.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Tagged { version: stored.file.version, body: stored.file }).into_response())
+}
+
+/// Rename a file
+#[utoipa::path(
+    patch, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "rename_file",
+    params(
+        ("project_id" = ProjectId, Path), ("path" = String, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    request_body = Rename,
+    responses((status = 200, body = FileView), Problems),
+)]
+async fn rename(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, path): Ids<ProjectId, String>,
+    if_match: Option<IfMatch>,
+    Json(to): Json<Rename>,
+) -> Result<Tagged<FileView>> {
+    let file = files::rename(&cx, &caller.owner, project, &path, if_match, &to.path).await?;
+    Ok(Tagged { version: file.version, body: file })
+}
+
+/// Delete a file
+#[utoipa::path(
+    delete, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "delete_file",
+    params(
+        ("project_id" = ProjectId, Path), ("path" = String, Path),
+        ("If-Match" = Option<String>, Header, description = "The version read"),
+    ),
+    responses((status = 204, description = "It is gone"), Problems),
+)]
+async fn delete(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, path): Ids<ProjectId, String>,
+    if_match: Option<IfMatch>,
+) -> Result<StatusCode> {
+    files::delete(&cx, &caller.owner, project, &path, if_match).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_out() {
+        let content = Bytes::from_static(b"one\ntwo\nthree");
+        let check = |lines: &str, expected: &str| {
+            assert_eq!(cut(&content, lines).unwrap(), expected.as_bytes(), "{lines}");
+        };
+        check("1", "one\n");
+        check("1-2", "one\ntwo\n");
+        check("2-", "two\nthree");
+        check("3-9", "three");
+        check("4-9", "");
+        for wrong in ["", "0", "2-1", "a", "-3", "1-2-3"] {
+            assert!(cut(&content, wrong).is_err(), "{wrong}");
+        }
+    }
+}

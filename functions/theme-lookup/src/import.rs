@@ -1,0 +1,96 @@
+//! The routes of imports and of how far the map is.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::ids::{ImportId, ProjectId};
+use domain::projects::theme::ImportState;
+use shared::extract::{Body, Caller, Id, Ids, header_text, parse_json};
+use shared::flows::themes::import::{self, ImportView, NewUpload};
+use shared::flows::themes::index::{self, MapStatus};
+use shared::respond::Problems;
+use shared::{Cx, Error, Result};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<Cx> {
+    OpenApiRouter::default().routes(routes!(begin)).routes(routes!(read)).routes(routes!(status))
+}
+
+/// Import a whole theme
+///
+/// A zip (`application/zip`, up to 6 MB) replaces all files of the project at once; the answer is 200 when it is done, or 202
+/// with the place where to look. For a larger one send JSON with its size: the answer says where to put it within five
+/// minutes, and the import begins with the upload. A folder around all of it is taken off; hidden files are left out.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/import", tag = "themes", operation_id = "import_theme",
+    params(
+        ("project_id" = ProjectId, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
+    responses(
+        (status = 200, description = "It is done", body = ImportView),
+        (status = 202, description = "It is under way, or waits for its upload", body = ImportView),
+        Problems,
+    ),
+)]
+async fn begin(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    headers: HeaderMap,
+    Body(body): Body,
+) -> Result<Response> {
+    let kind = header_text(&headers, header::CONTENT_TYPE).unwrap_or_default();
+    let import = match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "application/json" => import::upload(&cx, &caller.owner, project, parse_json(&body)?).await?,
+        "application/zip" | "application/x-zip-compressed" | "application/octet-stream" => {
+            import::inline(&cx, &caller.owner, project, body).await?
+        }
+        _ => {
+            return Err(Error::Malformed {
+                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                code: "unsupported_media_type",
+                message: "the body must be a zip (`application/zip`), or JSON with the size of one to come"
+                    .to_owned(),
+            });
+        }
+    };
+    let is_done = import.import.state == ImportState::Done;
+    let place = format!("/projects/{project}/imports/{}", import.import.import_id);
+    let status = if is_done { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let mut response = (status, axum::Json(import)).into_response();
+    response.headers_mut().extend(HeaderValue::try_from(place).ok().map(|place| (header::LOCATION, place)));
+    Ok(response)
+}
+
+/// See what has become of an import
+///
+/// For a week.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/imports/{import_id}", tag = "themes", operation_id = "read_import",
+    params(("project_id" = ProjectId, Path), ("import_id" = ImportId, Path)),
+    responses((status = 200, body = ImportView), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(project, id): Ids<ProjectId, ImportId>,
+) -> Result<axum::Json<ImportView>> {
+    import::read(&cx, &caller.owner, project, id).await.map(axum::Json)
+}
+
+/// See how far the map is
+#[utoipa::path(
+    get, path = "/projects/{project_id}/map/status", tag = "themes", operation_id = "map_status",
+    params(("project_id" = ProjectId, Path)),
+    responses((status = 200, body = MapStatus), Problems),
+)]
+async fn status(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+) -> Result<axum::Json<MapStatus>> {
+    index::status(&cx, &caller.owner, project).await.map(axum::Json)
+}

@@ -1,0 +1,74 @@
+"""The path of an upload: bucket, queue, indexer."""
+
+from collections.abc import Iterator
+
+from rules import rule
+from sources import Repo
+from template import Stack, listed, target
+
+
+@rule
+def uploads_wake_the_indexer(stack: Stack, repo: Repo) -> Iterator[str]:
+    bucket = stack.properties("Bucket")
+    told = set()
+    for notification in bucket.get("NotificationConfiguration", {}).get("QueueConfigurations", []):
+        if notification["Event"] != "s3:ObjectCreated:*":
+            yield f"the bucket tells of {notification['Event']}: archives may come in parts, and all ways make objects"
+        if target(notification["Queue"]) != "ThemeQueue":
+            yield f"the bucket tells {notification['Queue']}"
+        rules = notification.get("Filter", {}).get("S3Key", {}).get("Rules", [])
+        if [rule["Name"] for rule in rules] != ["suffix"]:
+            yield f"keys begin with the owner: a filter is by their end, not {rules}"
+        told |= {rule["Value"] for rule in rules}
+    for suffix in sorted(told ^ repo.theme_keys):
+        yield f"blobs.rs and the bucket's notification disagree about keys that end in {suffix}"
+    if "ThemeQueuePolicy" not in listed(stack.resources["Bucket"].get("DependsOn", [])):
+        yield "S3 refuses a notification to a queue that does not take it yet: the bucket depends on ThemeQueuePolicy"
+
+
+@rule
+def s3_may_send_and_nobody_else(stack: Stack, repo: Repo) -> Iterator[str]:
+    wanted = {
+        "Effect": "Allow",
+        "Principal": {"Service": "s3.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": {"Fn::GetAtt": ["ThemeQueue", "Arn"]},
+        "Condition": {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}},
+    }
+    if stack.queue_policies("ThemeQueue") != [wanted]:
+        yield f"ThemeQueue: its policy must be {wanted}"
+
+
+@rule
+def the_theme_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
+    queue, timeout = stack.properties("ThemeQueue"), stack.function("theme-index").get("Timeout", 3)
+    if queue.get("VisibilityTimeout", 30) < 6 * timeout:
+        yield f"VisibilityTimeout must be at least 6 × {timeout}, is {queue.get('VisibilityTimeout', 30)}"
+    redrive = queue.get("RedrivePolicy", {})
+    if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != 3:
+        yield f"after three tries a message goes to DeadLetters, not {redrive}"
+    if queue.get("SqsManagedSseEnabled") is not True or queue.get("FifoQueue") or queue.get("DelaySeconds"):
+        yield "it must be encrypted, plain and without delay"
+
+
+@rule
+def the_indexer_reads_its_queue(stack: Stack, repo: Repo) -> Iterator[str]:
+    mappings = stack.mappings("theme-index")
+    if len(mappings) != 1:
+        yield f"there must be one mapping, there are {sorted(mappings)}"
+    for name, mapping in mappings.items():
+        if target(mapping["EventSourceArn"]) != "ThemeQueue":
+            yield f"{name}: reads {mapping['EventSourceArn']}"
+        if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
+            yield f"{name}: without ReportBatchItemFailures the failures that the code names are deleted"
+        if "MaximumConcurrency" not in mapping.get("ScalingConfig", {}):
+            yield f"{name}: has no MaximumConcurrency"
+        if mapping.get("FilterCriteria") or mapping.get("Enabled", True) is not True:
+            yield f"{name}: must be enabled, and hand over everything"
+
+
+@rule
+def bodies_pass_as_they_are(stack: Stack, repo: Repo) -> Iterator[str]:
+    types = stack.api["Body"].get("x-amazon-apigateway-binary-media-types") or stack.api.get("BinaryMediaTypes", [])
+    if types != ["*/*"]:
+        yield f"the API must take bodies of all types as bytes, takes {types}: it would make text of archives"

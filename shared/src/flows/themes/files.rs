@@ -1,0 +1,293 @@
+//! The files of a theme: read, write, delete, rename, list.
+//!
+//! A content is stored under its hash before the record that names it. The record's write moves the theme's revision in
+//! the same transaction and is refused where an import has meanwhile turned the theme over, so that no write is lost
+//! in files that nobody reads any more.
+
+use bytes::Bytes;
+use domain::ids::{ImportId, Owner, ProjectId};
+use domain::projects::theme::{MAX_FILE_BYTES, ThemeFile, ThemeState};
+use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use domain::theme::path::{FileKind, check_path};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{announce, glob, hex_sha256, state};
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::flows::{edit, projects};
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+use crate::store::table::Write;
+use crate::store::{Store, Versioned, keys};
+
+/// A file as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FileView {
+    #[schema(example = "sections/header.liquid")]
+    pub path: String,
+    pub kind: FileKind,
+    pub bytes: u64,
+    /// Of the content, in hexadecimal digits.
+    pub sha256: String,
+    pub updated_at: Timestamp,
+    /// For `If-Match`.
+    pub version: u64,
+}
+
+impl From<ThemeFile> for FileView {
+    fn from(file: ThemeFile) -> Self {
+        Self {
+            kind: FileKind::of(&file.path),
+            path: file.path,
+            bytes: file.bytes,
+            sha256: file.sha256,
+            updated_at: file.updated_at,
+            version: file.version,
+        }
+    }
+}
+
+/// A content with what is known of it.
+#[derive(Clone, Debug)]
+pub struct FileContent {
+    pub file: FileView,
+    pub bytes: Bytes,
+}
+
+/// Where a file is to be moved.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "path": "snippets/cart-notice.liquid" }))]
+pub struct Rename {
+    /// The new path. Nothing may be there.
+    pub path: String,
+}
+
+/// What a write did.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub file: FileView,
+    pub is_new: bool,
+}
+
+/// A theme's file, and the generation it is of.
+struct Found {
+    state: ThemeState,
+    file: Option<Versioned<ThemeFile>>,
+}
+
+async fn find(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Found> {
+    let state = state(cx, owner, project).await?;
+    let file = cx.store.theme_file(owner, project, state.generation, path).await?;
+    Ok(Found { state, file })
+}
+
+fn checked(field: &str, path: &str) -> Result<(), FieldErrors> {
+    check_path(path).map_err(|error| FieldErrors::one(field, error.to_string()))
+}
+
+fn check_version(if_match: Option<IfMatch>, file: Option<&ThemeFile>) -> Result<()> {
+    let view = file.cloned().map(FileView::from);
+    edit::check(if_match, file.map_or(0, |file| file.version), &view)
+}
+
+/// Writes a file, over what is there. The same content again changes nothing.
+///
+/// # Errors
+/// 404 where the project is not there, 400 for a path or a size that breaks a limit, 409 where `If-Match` is not the
+/// version that is there.
+pub async fn put(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    path: &str,
+    if_match: Option<IfMatch>,
+    content: Bytes,
+) -> Result<Stored> {
+    checked("path", path)?;
+    if content.len() > MAX_FILE_BYTES {
+        let message = format!("must be at most {MAX_FILE_BYTES} bytes, is {}", content.len());
+        return Err(FieldErrors::one("content", message).into());
+    }
+    let (sha256, bytes) = (hex_sha256(&content), content.len() as u64);
+    let mut uploaded = false;
+    for _ in 0..edit::TRIES {
+        let Found { state, file: old } = match find(cx, owner, project, path).await {
+            Err(gone @ Error::NotFound(_)) if uploaded => {
+                cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, project)).await?;
+                return Err(gone);
+            }
+            found => found?,
+        };
+        check_version(if_match, old.as_ref().map(|old| &old.value))?;
+        if let Some(old) = old.as_ref().filter(|old| old.value.sha256 == sha256) {
+            if !state.is_settled() {
+                announce(cx, owner, project).await;
+            }
+            return Ok(Stored { file: old.value.clone().into(), is_new: false });
+        }
+        let before = old.as_ref().map_or(0, |old| old.value.bytes);
+        check_room(&state, old.is_none(), before, bytes)?;
+        if !uploaded {
+            let key = BlobKey::theme_file(owner, project, &sha256);
+            cx.blobs.put(&key, content.clone(), "application/octet-stream").await?;
+            uploaded = true;
+        }
+        let file = ThemeFile {
+            path: path.to_owned(),
+            sha256: sha256.clone(),
+            bytes,
+            version: old.as_ref().map_or(state.revision, |old| old.value.version) + 1,
+            updated_at: cx.clock.now(),
+        };
+        let record = old.as_ref().map_or(0, |old| old.version);
+        let write = Store::theme_file_write(owner, project, state.generation, &file, record)?;
+        let files = i64::from(old.is_none());
+        if change(cx, owner, project, state.generation, vec![write], files, grown(before, bytes)).await? {
+            return Ok(Stored { file: file.into(), is_new: old.is_none() });
+        }
+    }
+    Err(edit::contended())
+}
+
+fn check_room(state: &ThemeState, is_new: bool, before: u64, bytes: u64) -> Result<(), FieldErrors> {
+    if is_new && state.files >= MAX_FILES as u64 {
+        return Err(FieldErrors::one("path", format!("a theme has at most {MAX_FILES} files")));
+    }
+    if (state.bytes + bytes).saturating_sub(before) > MAX_THEME_BYTES as u64 {
+        let message =
+            format!("a theme has at most {MAX_THEME_BYTES} bytes of files, this has {}", state.bytes);
+        return Err(FieldErrors::one("content", message));
+    }
+    Ok(())
+}
+
+fn grown(before: u64, after: u64) -> i64 {
+    i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(i64::MAX)
+}
+
+/// Writes files and moves the theme's revision; false where another was faster. The change is announced.
+async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    generation: ImportId,
+    mut writes: Vec<Write>,
+    files: i64,
+    bytes: i64,
+) -> Result<bool> {
+    writes.push(Store::theme_change(owner, project, generation, files, bytes));
+    writes.extend(Store::project_exists(owner, project));
+    let done = cx.store.transact(writes).await?.done();
+    if done {
+        announce(cx, owner, project).await;
+    }
+    Ok(done)
+}
+
+/// Deletes a file.
+///
+/// # Errors
+/// 404 where there is none, 409 where `If-Match` is not the version that is there.
+pub async fn delete(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    path: &str,
+    if_match: Option<IfMatch>,
+) -> Result<()> {
+    for _ in 0..edit::TRIES {
+        let Found { state, file } = find(cx, owner, project, path).await?;
+        let file = file.ok_or(Error::NotFound("file"))?;
+        check_version(if_match, Some(&file.value))?;
+        let key = keys::theme_file(owner, project, state.generation, path);
+        let write = Write::Remove { key, version: file.version };
+        let bytes = grown(file.value.bytes, 0);
+        if change(cx, owner, project, state.generation, vec![write], -1, bytes).await? {
+            return Ok(());
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Moves a file to a path where nothing is.
+///
+/// # Errors
+/// 404 where there is none, 400 for a path that breaks a limit, 409 where `If-Match` is not the version that is there or the
+/// new path is taken.
+pub async fn rename(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    path: &str,
+    if_match: Option<IfMatch>,
+    to: &str,
+) -> Result<FileView> {
+    checked("path", to)?;
+    for _ in 0..edit::TRIES {
+        let Found { state, file } = find(cx, owner, project, path).await?;
+        let file = file.ok_or(Error::NotFound("file"))?;
+        check_version(if_match, Some(&file.value))?;
+        if let Some(there) = cx.store.theme_file(owner, project, state.generation, to).await? {
+            let there = FileView::from(there.value);
+            return Err(Error::conflict_with("path_taken", format!("there is a file at {to}"), &there));
+        }
+        let moved = ThemeFile {
+            path: to.to_owned(),
+            version: state.revision + 1,
+            updated_at: cx.clock.now(),
+            ..file.value
+        };
+        let key = keys::theme_file(owner, project, state.generation, path);
+        let writes = vec![
+            Write::Remove { key, version: file.version },
+            Store::theme_file_write(owner, project, state.generation, &moved, 0)?,
+        ];
+        if change(cx, owner, project, state.generation, writes, 0, 0).await? {
+            return Ok(moved.into());
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// 404 where there is none.
+pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<FileContent> {
+    let file = find(cx, owner, project, path).await?.file.ok_or(Error::NotFound("file"))?.value;
+    match cx.blobs.get(&BlobKey::theme_file(owner, project, &file.sha256)).await {
+        Ok(bytes) => Ok(FileContent { file: file.into(), bytes }),
+        Err(missing @ BlobError::Missing { .. }) => {
+            // Gone since the record was read, or broken.
+            projects::load(cx, owner, project).await?;
+            Err(missing.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The files of a theme by their paths, those that a pattern takes.
+///
+/// # Errors
+/// 404 where the project is not there, 400 for a pattern, limit or cursor that is none.
+pub async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    pattern: Option<&str>,
+    query: &PageQuery,
+) -> Result<Page<FileView>> {
+    let pattern = pattern.map(|pattern| glob::compile("glob", pattern)).transpose()?;
+    let generation = state(cx, owner, project).await?.generation;
+    let list = format!("files of {project}");
+    let by_path = |after: Option<String>, limit| {
+        async move { cx.store.theme_files(owner, project, generation, after.as_deref(), limit).await }.boxed()
+    };
+    let keep = |file: &ThemeFile| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&file.path));
+    Ok(page::filtered(owner, &list, query, by_path, keep).await?.map(|file| file.value.into()))
+}

@@ -1,0 +1,391 @@
+//! A whole theme from an archive.
+//!
+//! Every import goes one way: the archive is put into the bucket (by the caller's request, or by the caller under an
+//! address that was signed for it), and its upload wakes the indexer. The files are written into a generation of their
+//! own, the map is made of them, and then one write turns the theme over to both. An import that dies before that write
+//! has changed nothing and is done again from its beginning; one that comes after a newer one is left alone, so that in
+//! whatever order uploads are told of, the theme is that of the import that was asked for last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use domain::ids::{ImportId, Owner, ProjectId};
+use domain::projects::theme::{
+    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, UPLOAD_WINDOW, theme_paths,
+};
+use domain::theme::ThemeIndex;
+use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use domain::theme::path::MAX_PATH_BYTES;
+use domain::validate::FieldErrors;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{AT_ONCE, hex_sha256, index, unfit, version};
+use crate::archive::{self, Limits};
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::flows::{edit, projects};
+use crate::problem::{Error, Result};
+use crate::store::Versioned;
+use crate::store::table::Written;
+use crate::themes::{Source, Warm};
+
+/// What an archive of a theme may have. A folder around all of it makes paths longer than they will be.
+const LIMITS: Limits = Limits {
+    entries: MAX_FILES,
+    entry_bytes: MAX_FILE_BYTES as u64,
+    total_bytes: MAX_THEME_BYTES as u64,
+    path_bytes: 2 * MAX_PATH_BYTES,
+};
+
+/// How long an answer waits for an import to be done, before it says where to look.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it looks.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What it takes to be given an address for an upload.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({ "bytes": 9_437_184 }))]
+pub struct NewUpload {
+    /// Size of the archive, 1 byte to 128 MB. The upload must have exactly as many.
+    pub bytes: u64,
+}
+
+/// An import as clients see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ImportView {
+    #[serde(flatten)]
+    pub import: Import,
+    /// Where the archive is to be put, for an import that was begun without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload: Option<UploadTarget>,
+}
+
+/// Where to put an archive.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct UploadTarget {
+    #[schema(example = "PUT")]
+    pub method: &'static str,
+    pub url: String,
+    /// Headers to send as they are.
+    pub headers: BTreeMap<String, String>,
+    pub expires_at: Timestamp,
+}
+
+/// Begins the import of an archive that the request has brought, and waits a while for it to be done.
+///
+/// # Errors
+/// 404 where the project is not there, 400 for an archive that can't be a theme's.
+pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<ImportView> {
+    projects::load(cx, owner, project).await?;
+    // Looked through before anything is stored, so that what is wrong with it is told at once.
+    let looked_through = archive.clone();
+    blocking(move || prepare(&looked_through))
+        .await?
+        .map_err(|reason| FieldErrors::one("archive", reason))?;
+    let import = begin(cx, owner, project, archive.len() as u64).await?;
+    let id = import.import_id;
+    cx.blobs.put(&BlobKey::theme_archive(owner, project, id), archive, "application/zip").await?;
+    let patience = Instant::now();
+    loop {
+        let import = read(cx, owner, project, id).await?;
+        if import.import.state.is_final() || patience.elapsed() > PATIENCE {
+            return Ok(import);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// Begins an import and says where its archive is to be put.
+///
+/// # Errors
+/// 404 where the project is not there, 400 for a size that is not taken.
+pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<ImportView> {
+    projects::load(cx, owner, project).await?;
+    if !(1..=MAX_ARCHIVE_BYTES).contains(&new.bytes) {
+        let message = format!("must be 1 to {MAX_ARCHIVE_BYTES}, is {}", new.bytes);
+        return Err(FieldErrors::one("bytes", message).into());
+    }
+    let import = begin(cx, owner, project, new.bytes).await?;
+    let key = BlobKey::theme_archive(owner, project, import.import_id);
+    let valid = Duration::try_from(UPLOAD_WINDOW).unwrap_or_default();
+    let signed = cx.blobs.presign_put(&key, new.bytes, "application/zip", valid).await?;
+    let upload = UploadTarget {
+        method: "PUT",
+        url: signed.url,
+        headers: signed.headers.into_iter().collect(),
+        expires_at: import.created_at + UPLOAD_WINDOW,
+    };
+    Ok(ImportView { import, upload: Some(upload) })
+}
+
+async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -> Result<Import> {
+    let now = cx.clock.now();
+    let import = Import {
+        import_id: ImportId::from_uuid(cx.clock.uuid()),
+        state: ImportState::Waiting,
+        archive_bytes,
+        files: None,
+        left_out: None,
+        reason: None,
+        created_at: now,
+        updated_at: now,
+    };
+    match cx.store.write_import(owner, project, &import, 0, now).await? {
+        Written::Yes => Ok(import),
+        Written::Refused { .. } => Err(Error::NotFound("project")),
+    }
+}
+
+/// What has become of an import.
+///
+/// # Errors
+/// 404 where there is none.
+pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, id: ImportId) -> Result<ImportView> {
+    let import = cx.store.import(owner, project, id).await?.ok_or(Error::NotFound("import"))?;
+    Ok(ImportView { import: import.value, upload: None })
+}
+
+/// The newest import of a project.
+pub(super) async fn newest(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Option<Import>> {
+    let found = cx.store.imports(owner, project, None, 1).await?;
+    Ok(found.items.into_iter().next().map(|(_, import)| import.value))
+}
+
+/// Does what the upload of an archive asks for.
+///
+/// # Errors
+/// When the table or the bucket does not answer, or the time is up: the event is to come again.
+pub async fn uploaded(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    id: ImportId,
+    deadline: Timestamp,
+) -> Result<()> {
+    let waiting = |found: Option<Versioned<Import>>| found.filter(|import| !import.value.state.is_final());
+    let Some(import) = waiting(cx.store.import(owner, project, id).await?) else { return Ok(()) };
+    let is_behind = |state: &ThemeState| state.generation >= id;
+    let Some(fence) = index::lease(cx, owner, project, deadline, is_behind).await? else {
+        return superseded(cx, owner, project, import).await;
+    };
+    let ended =
+        index::holding(cx, owner, project, fence, take_over(cx, owner, project, &import, fence)).await;
+    match ended {
+        Ok(Ended::Done(done)) => finish(cx, owner, project, import, done).await,
+        Ok(Ended::Refused(reason)) => {
+            index::release(cx, owner, project, fence).await;
+            let failed = Import { state: ImportState::Failed, reason: Some(reason), ..import.value };
+            finish(cx, owner, project, Versioned { value: failed, version: import.version }, None).await
+        }
+        Err(error) => {
+            index::release(cx, owner, project, fence).await;
+            Err(error)
+        }
+    }
+}
+
+enum Ended {
+    /// The theme is turned over.
+    Done(Option<Counts>),
+    /// The archive can't be a theme's, for this reason.
+    Refused(String),
+}
+
+struct Counts {
+    files: u64,
+    left_out: u64,
+}
+
+/// One that lost its turn: the theme is of this import already (its end was cut off), or of a newer one.
+async fn superseded(cx: &Cx, owner: &Owner, project: ProjectId, import: Versioned<Import>) -> Result<()> {
+    let state = cx.store.theme(owner, project).await?.value;
+    let ended = if state.generation == import.value.import_id {
+        Import { state: ImportState::Done, files: Some(state.files), ..import.value }
+    } else {
+        Import { state: ImportState::Superseded, ..import.value }
+    };
+    finish(cx, owner, project, Versioned { value: ended, version: import.version }, None).await
+}
+
+/// Writes how an import ended, and lets its archive go.
+async fn finish(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    import: Versioned<Import>,
+    done: Option<Counts>,
+) -> Result<()> {
+    let (now, version) = (cx.clock.now(), import.version);
+    let mut import = Import { updated_at: now, ..import.value };
+    if let Some(Counts { files, left_out }) = done {
+        import = Import { state: ImportState::Done, files: Some(files), left_out: Some(left_out), ..import };
+    }
+    // Refused where the same event was handled twice at once, or the project is gone: either way it is written.
+    let _ = cx.store.write_import(owner, project, &import, version, now).await?;
+    Ok(cx.blobs.delete_prefix(&BlobKey::theme_archive(owner, project, import.import_id)).await?)
+}
+
+async fn take_over(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    import: &Versioned<Import>,
+    fence: u64,
+) -> Result<Ended> {
+    let started = Instant::now();
+    let (id, key) = (import.value.import_id, BlobKey::theme_archive(owner, project, import.value.import_id));
+    // What was signed is checked again: the size before anything is read.
+    match cx.blobs.size(&key).await? {
+        Some(bytes) if bytes == import.value.archive_bytes => {}
+        Some(bytes) => {
+            let expected = import.value.archive_bytes;
+            return Ok(Ended::Refused(format!("the archive has {bytes} bytes, {expected} were announced")));
+        }
+        None => return Ok(Ended::Refused("the archive is gone".to_owned())),
+    }
+    let archive = cx.blobs.get(&key).await?;
+    let Prepared { files, left_out } = match blocking(move || prepare(&archive)).await? {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(Ended::Refused(reason)),
+    };
+    let counts = Counts { files: files.len() as u64, left_out };
+    let contents = files.clone();
+    let built = blocking(move || ThemeIndex::build(contents.iter().map(|file| (&file.path, &file.bytes))));
+    let index = Arc::new(built.await?.map_err(unfit)?);
+
+    // A try before this one may have left files of another archive.
+    cx.store.delete_theme_files(owner, project, id).await?;
+    let mut uploaded = BTreeSet::new();
+    for _ in 0..edit::TRIES {
+        let found = cx.store.theme(owner, project).await?;
+        if !found.value.is_held_by(fence) {
+            return Err(Error::conflict("lease_lost", "another indexer has taken over"));
+        }
+        let old = cx.store.all_theme_files(owner, project, found.value.generation).await?;
+        put_contents(cx, owner, project, &files, &old, &mut uploaded).await?;
+        let records = records(&files, &old, &found.value, cx.clock.now());
+        cx.store.put_theme_files(owner, project, id, &records).await?;
+
+        let revision = found.value.revision + 1;
+        let turned = ThemeState {
+            generation: id,
+            revision,
+            files: counts.files,
+            bytes: records.iter().map(|file| file.bytes).sum(),
+            ..found.value.clone()
+        };
+        let version = version(owner, project, &turned);
+        let warm = Warm { version, source: Source::Map, index: index.clone() };
+        let (map, warm) = index::store(cx, owner, project, warm, started).await?;
+        let turned = turned.mapped(map.clone());
+        match cx.store.replace_theme(owner, project, &turned, found.version).await? {
+            Written::Yes => {
+                index::completed(cx, owner, project, &map, warm).await?;
+                cx.store.delete_theme_files(owner, project, found.value.generation).await?;
+                sweep(cx, owner, project, &records, &map.sha256).await?;
+                return Ok(Ended::Done(Some(counts)));
+            }
+            // A file was written meanwhile: versions are to be given anew.
+            Written::Refused { first: 0 } => {}
+            Written::Refused { .. } => return Err(Error::NotFound("project")),
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Deletes the contents and maps that nothing refers to any more. What is young is left: a content is stored before the
+/// record that names it.
+async fn sweep(cx: &Cx, owner: &Owner, project: ProjectId, files: &[ThemeFile], map: &str) -> Result<()> {
+    const YOUNG: Duration = Duration::from_secs(3_600);
+    let used: BTreeSet<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
+    cx.blobs.sweep(&BlobKey::theme_files(owner, project), YOUNG, |sha256| used.contains(sha256)).await?;
+    Ok(cx.blobs.sweep(&BlobKey::theme_maps(owner, project), YOUNG, |sha256| sha256 == map).await?)
+}
+
+/// A file of the archive that is to be one of the theme.
+#[derive(Clone)]
+struct NewFile {
+    path: String,
+    sha256: String,
+    bytes: Bytes,
+}
+
+struct Prepared {
+    files: Vec<NewFile>,
+    left_out: u64,
+}
+
+/// Reads an archive as a theme's files, or says why it can't be one.
+fn prepare(archive: &[u8]) -> Result<Prepared, String> {
+    let entries = archive::read(archive, &LIMITS).map_err(|error| error.to_string())?;
+    let names: Vec<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
+    let paths: Vec<Option<String>> =
+        theme_paths(&names).into_iter().map(|path| path.map(str::to_owned)).collect();
+    let all = entries.len();
+    let mut files = Vec::with_capacity(all);
+    for (entry, path) in entries.into_iter().zip(paths) {
+        let Some(path) = path else { continue };
+        domain::theme::path::check_path(&path).map_err(|error| format!("the entry {path:?}: {error}"))?;
+        files.push(NewFile { sha256: hex_sha256(&entry.bytes), path, bytes: entry.bytes.into() });
+    }
+    if files.is_empty() {
+        return Err("it has no files of a theme".to_owned());
+    }
+    let left_out = (all - files.len()) as u64;
+    Ok(Prepared { files, left_out })
+}
+
+/// The records of new files: unchanged content keeps its version.
+fn records(files: &[NewFile], old: &[ThemeFile], state: &ThemeState, now: Timestamp) -> Vec<ThemeFile> {
+    let record = |file: &NewFile| {
+        let old = old.binary_search_by(|old| old.path.as_str().cmp(&file.path)).ok().map(|at| &old[at]);
+        let unchanged = old.filter(|old| old.sha256 == file.sha256);
+        ThemeFile {
+            path: file.path.clone(),
+            sha256: file.sha256.clone(),
+            bytes: file.bytes.len() as u64,
+            version: unchanged
+                .map_or_else(|| old.map_or(state.revision, |old| old.version) + 1, |same| same.version),
+            updated_at: unchanged.map_or(now, |same| same.updated_at),
+        }
+    };
+    files.iter().map(record).collect()
+}
+
+/// Stores the contents that are not stored yet.
+async fn put_contents(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    files: &[NewFile],
+    old: &[ThemeFile],
+    uploaded: &mut BTreeSet<String>,
+) -> Result<()> {
+    let mut known: BTreeSet<&str> = old.iter().map(|file| file.sha256.as_str()).collect();
+    known.extend(uploaded.iter().map(String::as_str));
+    let new: Vec<(String, Bytes)> = files
+        .iter()
+        .filter(|file| known.insert(&file.sha256))
+        .map(|file| (file.sha256.clone(), file.bytes.clone()))
+        .collect();
+    drop(known);
+    uploaded.extend(new.iter().map(|(sha256, _)| sha256.clone()));
+    let puts: Vec<_> = new
+        .into_iter()
+        .map(|(sha256, bytes)| async move {
+            let key = BlobKey::theme_file(owner, project, &sha256);
+            cx.blobs.put(&key, bytes, "application/octet-stream").await
+        })
+        .collect();
+    Ok(stream::iter(puts).buffer_unordered(AT_ONCE).try_collect::<()>().await?)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))
+}

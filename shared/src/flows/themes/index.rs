@@ -1,0 +1,292 @@
+//! The map catches up with the files.
+//!
+//! Whoever is woken looks whether the map is behind, takes the lease and waits out the window, so that a burst of changes
+//! is read once, as it ended. The lease is the mark that somebody is at it: others who are woken wait until the map has
+//! what they were woken for, or the lease has ended and one of them takes over. So a note is done with only when the map
+//! has what it announced, and nothing depends on who lives that long.
+//!
+//! The wait is inside the invocation. A delayed queue would make every import wait, too, and each of a burst's notes would
+//! still come alone; five idle seconds of one small function a burst cost less than anything that keeps timers.
+//!
+//! Two never write the same map: each lease has a number, and a map is written only by whose number stands. The lease ends
+//! in the same write with which the map becomes that of all the files; a change that comes before that write moves the
+//! revision and is seen by it, one that comes after finds no lease.
+
+use std::time::{Duration, Instant};
+
+use domain::ids::{Owner, ProjectId};
+use domain::projects::theme::{DEBOUNCE, LEASE, StoredMap, ThemeState};
+use domain::theme::blob;
+use domain::theme::index::DegradedFile;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{announce, current, hex_sha256, import, read, state};
+use crate::blobs::BlobKey;
+use crate::bus::{Event, IndexCompleted};
+use crate::context::Cx;
+use crate::flows::edit;
+use crate::problem::{Error, Result};
+use crate::store::table::Written;
+use crate::themes::{Source, Warm};
+use domain::projects::theme::{Import, ImportState, MapPhase, UPLOAD_WINDOW};
+
+/// How soon who waits for another looks again, at first; and at most, after ever longer waits.
+const POLL: Duration = Duration::from_millis(500);
+const POLL_AT_MOST: Duration = Duration::from_secs(5);
+
+/// What it takes to end in good order.
+const MARGIN: SignedDuration = SignedDuration::from_secs(20);
+
+/// The most degraded places that a status names.
+const MAX_DEGRADED: usize = 200;
+
+/// How far the map is.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct MapStatus {
+    pub state: MapPhase,
+    /// How many files the theme has.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub bytes: u64,
+    /// Grows with each change of a file.
+    pub revision: u64,
+    /// Places that could not be made sense of; the files are known all the same, with the rest of what is in them.
+    pub degraded: Vec<DegradedFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed_at: Option<Timestamp>,
+    /// How long the newest map took, in milliseconds: reading what had changed, indexing, storing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
+    /// Why there is no map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The newest import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<Import>,
+}
+
+/// How far the map of a project is.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapStatus> {
+    let now = cx.clock.now();
+    let state = state(cx, owner, project).await?;
+    if !state.is_settled() && !state.is_leased(now) {
+        announce(cx, owner, project).await;
+    }
+    let import = import::newest(cx, owner, project).await?;
+    let is_coming =
+        |import: &Import| import.state == ImportState::Waiting && now < import.created_at + UPLOAD_WINDOW;
+    let degraded = match &state.map {
+        Some(map) if map.degraded > 0 && state.is_current() => {
+            let mut degraded = current(cx, owner, project).await?.index.degraded();
+            degraded.truncate(MAX_DEGRADED);
+            degraded
+        }
+        _ => Vec::new(),
+    };
+    let phase = state.phase(now);
+    Ok(MapStatus {
+        state: match phase {
+            MapPhase::Empty | MapPhase::Ready if import.as_ref().is_some_and(is_coming) => MapPhase::Pending,
+            phase => phase,
+        },
+        files: state.files,
+        bytes: state.bytes,
+        revision: state.revision,
+        degraded,
+        indexed_at: state.map.as_ref().map(|map| map.indexed_at),
+        took_ms: state.map.as_ref().map(|map| map.took_ms),
+        reason: state.failure.filter(|_| phase == MapPhase::Failed).map(|failure| failure.reason),
+        import,
+    })
+}
+
+/// Brings the map up to the files, or waits until another has.
+///
+/// # Errors
+/// When the table or the bucket does not answer, or the time is up: the note is to come again.
+pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
+    let is_settled = |state: &ThemeState| state.is_settled();
+    let Some(fence) = lease(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };
+    let ended = holding(cx, owner, project, fence, async {
+        loop {
+            cx.clock.sleep(window()).await;
+            if !index(cx, owner, project, fence).await? {
+                return Ok(());
+            }
+            if cx.clock.now() + DEBOUNCE + MARGIN > deadline {
+                release(cx, owner, project, fence).await;
+                announce(cx, owner, project).await;
+                return Ok(());
+            }
+        }
+    })
+    .await;
+    if ended.is_err() {
+        release(cx, owner, project, fence).await;
+    }
+    ended
+}
+
+fn window() -> Duration {
+    Duration::try_from(DEBOUNCE).unwrap_or_default()
+}
+
+/// Takes the lease of a theme, waiting for who has it. Nothing where nobody has to do anything any more: `is_done` holds, or
+/// the project is gone.
+pub(super) async fn lease(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    deadline: Timestamp,
+    is_done: impl Fn(&ThemeState) -> bool,
+) -> Result<Option<u64>> {
+    let mut poll = POLL;
+    loop {
+        let found = cx.store.theme(owner, project).await?;
+        let now = cx.clock.now();
+        if is_done(&found.value) {
+            return Ok(None);
+        }
+        if found.value.is_leased(now) {
+            if now + MARGIN > deadline {
+                return Err(Error::conflict("theme_busy", "another indexer holds the lease"));
+            }
+            cx.clock.sleep(poll).await;
+            poll = (poll * 2).min(POLL_AT_MOST);
+            continue;
+        }
+        let (state, fence) = found.value.leased(None, now);
+        match cx.store.replace_theme(owner, project, &state, found.version).await? {
+            Written::Yes => return Ok(Some(fence)),
+            Written::Refused { first: 0 } => {}
+            Written::Refused { .. } => return Ok(None),
+        }
+    }
+}
+
+/// Does what the lease is for, and renews it until it is let go or lost. Who lost it is told by its next write.
+pub(super) async fn holding<T>(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    fence: u64,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let renew = async {
+        loop {
+            cx.clock.sleep(Duration::try_from(LEASE / 3).unwrap_or_default()).await;
+            let renewed =
+                edit_held(cx, owner, project, fence, |state| state.leased(Some(fence), cx.clock.now()).0);
+            if renewed.await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        never = renew => never,
+    }
+}
+
+/// Changes a theme's state as long as the lease is the holder's.
+async fn edit_held(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    fence: u64,
+    edit: impl Fn(ThemeState) -> ThemeState,
+) -> Result<ThemeState> {
+    for _ in 0..edit::TRIES {
+        let found = cx.store.theme(owner, project).await?;
+        if !found.value.is_held_by(fence) {
+            return Err(Error::conflict("lease_lost", "another indexer has taken over"));
+        }
+        let state = edit(found.value);
+        if cx.store.replace_theme(owner, project, &state, found.version).await?.done() {
+            return Ok(state);
+        }
+    }
+    Err(edit::contended())
+}
+
+/// Lets the lease go. One that can't be ends by itself.
+pub(super) async fn release(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) {
+    if let Err(error) = edit_held(cx, owner, project, fence, ThemeState::released).await {
+        tracing::info!(cause = %error.causes(), "a lease was not let go");
+    }
+}
+
+/// Makes the map of the files as they are and turns the theme to it. Says whether files have changed meanwhile: then the
+/// lease goes on.
+async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result<bool> {
+    let started = Instant::now();
+    let state = cx.store.theme(owner, project).await?.value;
+    let warm = match read(cx, owner, project, &state).await {
+        Ok(warm) => warm,
+        Err(Error::Conflict { code: "theme_not_indexable", message, .. }) => {
+            let fail = |now: ThemeState| now.failed(state.revision, message.clone());
+            edit_held(cx, owner, project, fence, fail).await?;
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    };
+    let (map, warm) = store(cx, owner, project, warm, started).await?;
+    let now = edit_held(cx, owner, project, fence, |state| state.mapped(map.clone())).await?;
+    if let Some(old) = state.map.filter(|old| old.sha256 != map.sha256) {
+        cx.blobs.delete_prefix(&BlobKey::theme_map(owner, project, &old.sha256)).await?;
+    }
+    completed(cx, owner, project, &map, warm).await?;
+    Ok(now.is_held_by(fence))
+}
+
+/// Stores the map that an index makes, under its hash.
+pub(super) async fn store(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    warm: Warm,
+    started: Instant,
+) -> Result<(StoredMap, Warm)> {
+    let index = warm.index.clone();
+    let blob = tokio::task::spawn_blocking(move || index.to_blob())
+        .await
+        .map_err(|error| Error::internal(error.to_string()))?;
+    let sha256 = hex_sha256(&blob);
+    cx.blobs.put(&BlobKey::theme_map(owner, project, &sha256), blob, "application/octet-stream").await?;
+    let map = StoredMap {
+        revision: warm.version.revision,
+        sha256,
+        layout: blob::VERSION,
+        files: warm.index.len() as u64,
+        degraded: warm.index.degraded().len() as u64,
+        indexed_at: cx.clock.now(),
+        took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    Ok((map, Warm { source: Source::Map, ..warm }))
+}
+
+/// Tells that a map is ready.
+pub(super) async fn completed(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    map: &StoredMap,
+    warm: Warm,
+) -> Result<()> {
+    cx.themes.put(warm);
+    let event = Event::IndexCompleted(IndexCompleted {
+        owner: owner.clone(),
+        project_id: project,
+        revision: map.revision,
+        files: map.files,
+        degraded: map.degraded,
+        took_ms: map.took_ms,
+    });
+    tracing::info!(files = map.files, degraded = map.degraded, took_ms = map.took_ms, "a theme is indexed");
+    Ok(cx.bus.publish(&[event]).await?)
+}

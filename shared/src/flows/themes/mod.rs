@@ -1,0 +1,186 @@
+//! Themes: files, imports, the map that follows them, and what is asked of it.
+//!
+//! The stored files are the truth. Whoever changes one moves the theme's revision in the same transaction, and leaves a
+//! note in the bucket afterwards ([`BlobKey::theme_change`]), whose upload wakes the indexer. The note says only that
+//! something has changed: what has, is told by comparing the files with the map, hash by hash. So it does no harm that
+//! notes come twice, late, or in any order; and one that never comes (its writer died) is made up for by the next change
+//! or the next question, which find the map behind.
+//!
+//! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
+//! - [`import`]: a whole theme from an archive
+//! - [`index`]: the map catches up
+//! - [`answers`]: lookup, scout, repo map, map, graph, gate
+
+pub mod answers;
+pub mod files;
+mod glob;
+pub mod grep;
+pub mod import;
+pub mod index;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::ids::{ImportId, Owner, ProjectId};
+use domain::projects::theme::{ThemeFile, ThemeState};
+use domain::theme::ThemeIndex;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use sha2::{Digest, Sha256};
+
+use super::projects;
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::keys;
+use crate::store::table::{Extras, item};
+use crate::themes::{Source, ThemeVersion, Warm};
+
+/// How many contents are read or written at once.
+const AT_ONCE: usize = 32;
+
+/// Leaves the note that files have changed. The change itself is stored: what fails here fails nothing, and is made up
+/// for by the next who finds the map behind.
+pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
+    let note = BlobKey::theme_change(owner, project);
+    if let Err(error) = cx.blobs.put(&note, Bytes::new(), "application/octet-stream").await {
+        tracing::warn!(%error, "a change of a theme was not announced");
+    }
+}
+
+/// Where a theme stands, of a project that is there.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeState> {
+    let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
+    let (_, state) = futures::try_join!(projects::load(cx, owner, project), theme)?;
+    Ok(state)
+}
+
+/// The index of a theme's files as they are. Where the stored map is behind, the files that differ are read for it.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm> {
+    let state = state(cx, owner, project).await?;
+    if !state.is_settled() && !state.is_leased(cx.clock.now()) {
+        announce(cx, owner, project).await;
+    }
+    let version = version(owner, project, &state);
+    if let Some(mut warm) = cx.themes.get(owner, project).filter(|warm| warm.version == version) {
+        if state.is_current() {
+            warm.source = Source::Map;
+        }
+        return Ok(warm);
+    }
+    let stored = if state.is_current() { stored_map(cx, owner, project, &state).await? } else { None };
+    let warm = match stored {
+        Some(index) => Warm { version, source: Source::Map, index },
+        None => read(cx, owner, project, &state).await?,
+    };
+    cx.themes.put(warm.clone());
+    Ok(warm)
+}
+
+fn version(owner: &Owner, project: ProjectId, state: &ThemeState) -> ThemeVersion {
+    ThemeVersion { owner: owner.clone(), project, generation: state.generation, revision: state.revision }
+}
+
+/// The stored map, of whatever revision; nothing where there is none that this program reads.
+async fn stored_map(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    state: &ThemeState,
+) -> Result<Option<Arc<ThemeIndex>>> {
+    let Some(map) = &state.map else { return Ok(None) };
+    let blob = match cx.blobs.get(&BlobKey::theme_map(owner, project, &map.sha256)).await {
+        Ok(blob) => blob,
+        // Replaced since the state was read.
+        Err(BlobError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match ThemeIndex::from_blob(&blob) {
+        Ok(index) => Ok(Some(Arc::new(index))),
+        Err(error) => {
+            tracing::warn!(%error, "a stored map is not used");
+            Ok(None)
+        }
+    }
+}
+
+/// The index of the files as they are: what is known already, and what differs from it read anew.
+async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) -> Result<Warm> {
+    let files = cx.store.all_theme_files(owner, project, state.generation).await?;
+    let base = match cx.themes.get(owner, project) {
+        Some(warm) => warm.index,
+        None => match stored_map(cx, owner, project, state).await? {
+            Some(index) => index,
+            None => Arc::new(ThemeIndex::build(std::iter::empty::<(&str, &[u8])>()).map_err(unfit)?),
+        },
+    };
+    let difference = base.difference(files.iter().map(|file| (file.path.as_str(), file.half_hash())));
+    let index = if difference.is_empty() {
+        base
+    } else {
+        let wanted = files.iter().filter(|file| difference.changed.binary_search(&file.path).is_ok());
+        let contents = contents(cx, owner, project, wanted).await?;
+        let updated = tokio::task::spawn_blocking(move || {
+            let changed = contents.iter().map(|(path, content)| (path.as_str(), content.as_ref()));
+            base.updated(changed, &difference.removed)
+        });
+        Arc::new(updated.await.map_err(|error| Error::internal(error.to_string()))?.map_err(unfit)?)
+    };
+    Ok(Warm { version: version(owner, project, state), source: Source::Scout, index })
+}
+
+/// Deletes the records of all files of a theme, of whatever generation.
+pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+    let generation = cx.store.theme(owner, project).await?.value.generation;
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.imports(owner, project, after.as_deref(), 100).await?;
+        for (_, import) in &found.items {
+            cx.store.delete_theme_files(owner, project, import.value.import_id).await?;
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    for generation in [generation, ImportId::NONE] {
+        cx.store.delete_theme_files(owner, project, generation).await?;
+    }
+    Ok(())
+}
+
+/// Gives an emptied project a generation of its own: imports that were asked for before come too late for it, and what
+/// processes have in memory is of another theme.
+pub(super) async fn begin_anew(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+    let state = ThemeState { generation: ImportId::from_uuid(cx.clock.uuid()), ..ThemeState::default() };
+    Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
+}
+
+fn unfit(error: domain::theme::index::ThemeError) -> Error {
+    Error::conflict("theme_not_indexable", format!("the theme can't be indexed: {error}"))
+}
+
+/// The contents of some files.
+async fn contents<'a>(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    files: impl Iterator<Item = &'a ThemeFile>,
+) -> Result<Vec<(String, Bytes)>> {
+    let reads: Vec<_> = files
+        .map(|file| {
+            let (key, path) = (BlobKey::theme_file(owner, project, &file.sha256), file.path.clone());
+            async move { Ok::<_, Error>((path, cx.blobs.get(&key).await?)) }
+        })
+        .collect();
+    stream::iter(reads).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

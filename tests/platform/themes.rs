@@ -1,0 +1,398 @@
+//! Themes: imported, written, asked; and what is refused.
+
+use std::time::Duration;
+
+use domain::ids::ProjectId;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::archive;
+use shared::clock::Clock;
+use tests::{Answer, Harness, send};
+
+use crate::made;
+
+pub const PROJECT: &str = "/projects/default";
+
+/// A platform whose clock runs twenty times as fast: nobody waits five seconds for a burst to end.
+pub async fn started() -> Harness {
+    Harness::with(PlatformConfig { clock: Clock::scaled(20), ..PlatformConfig::in_memory() }).await
+}
+
+/// The files of the small theme that is the project's own.
+pub fn harbour() -> Vec<(String, Vec<u8>)> {
+    let root = std::path::Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../shared/domain/test_data/theme/harbour"
+    ));
+    let mut files = Vec::new();
+    for folder in std::fs::read_dir(root).unwrap() {
+        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            files.push((name, std::fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+pub fn zip(files: &[(impl AsRef<str>, impl AsRef<[u8]>)]) -> Vec<u8> {
+    archive::write(files.iter().map(|(path, content)| (path, content))).unwrap()
+}
+
+pub async fn import(h: &Harness, archive: Vec<u8>) -> Answer {
+    let request =
+        h.request(Method::POST, &format!("{PROJECT}/import")).header("content-type", "application/zip");
+    send(request.body(archive)).await
+}
+
+pub async fn put(h: &Harness, path: &str, content: &str) -> Answer {
+    send(h.request(Method::PUT, &format!("{PROJECT}/files/{path}")).body(content.to_owned())).await
+}
+
+pub async fn ask(h: &Harness, what: &str, body: Value) -> Value {
+    h.post(&format!("{PROJECT}/{what}"), body).await.expect(200)
+}
+
+/// Waits until the map is that of the files, and gives the status.
+pub async fn ready(h: &Harness) -> Value {
+    for _ in 0..600 {
+        let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
+        if status["state"] == "ready" {
+            return status;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the map never follows: {}", h.get(&format!("{PROJECT}/map/status")).await.body);
+}
+
+fn paths(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn an_imported_theme_answers_questions() {
+    let h = started().await;
+    let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
+    assert_eq!((&status["state"], &status["files"]), (&json!("empty"), &json!(0)));
+    let nothing = ask(&h, "lookup", json!({"request": "cart"})).await;
+    assert_eq!((&nothing["targets"], &nothing["confident"]), (&json!([]), &json!(false)));
+
+    let files = harbour();
+    let wrapped: Vec<(String, &Vec<u8>)> =
+        files.iter().map(|(p, c)| (format!("harbour-main/{p}"), c)).collect();
+    let done = import(&h, zip(&wrapped)).await.expect(200);
+    assert_eq!(
+        (&done["state"], &done["files"], &done["left_out"]),
+        (&json!("done"), &json!(files.len()), &json!(0))
+    );
+    let status = ready(&h).await;
+    assert_eq!((&status["files"], &status["import"]["import_id"]), (&json!(files.len()), &done["import_id"]));
+    assert_eq!(status["degraded"][0]["path"], "sections/broken.liquid");
+    assert!(status["indexed_at"].is_string() && status["took_ms"].is_u64());
+
+    let found = ask(&h, "lookup", json!({"request": "The hamburger menu should stay open"})).await;
+    assert_eq!(found["source"], "map");
+    assert!(paths(&found["targets"])[..3].contains(&"sections/header.liquid"), "{found:#}");
+    assert!(found["took_us"].is_u64() && found["edit_order"].is_array());
+    let range = found["targets"][0]["ranges"][0].as_array().unwrap();
+    assert!(range.len() == 2 && range[0].as_u64() <= range[1].as_u64());
+
+    let brief = ask(&h, "scout", json!({"request": "cart drawer overlay color", "limit": 4})).await;
+    let drawer =
+        brief["key_files"].as_array().unwrap().iter().find(|f| f["path"] == "snippets/cart-drawer.liquid");
+    assert!(drawer.unwrap()["purpose"].as_str().unwrap().starts_with("Snippet `cart-drawer`"), "{brief:#}");
+    assert!(
+        brief["relationships"].as_array().unwrap().iter().any(|r| r["to"] == "assets/base.css"),
+        "{brief:#}"
+    );
+    assert!(brief["summary"].as_str().unwrap().contains("files have to do with it"));
+
+    let gate = ask(&h, "gate", json!({"request": "cart drawer", "active_file": "layout/theme.liquid"})).await;
+    assert!(paths(&gate["files"]).contains(&"layout/theme.liquid"));
+    assert_eq!(gate["left_out"], files.len() - gate["files"].as_array().unwrap().len());
+
+    for tokens in [200, 500, 2_000, 12_000] {
+        let map = ask(&h, "repo-map", json!({"request": "cart drawer", "max_tokens": tokens})).await;
+        assert!(map["tokens"].as_u64().unwrap() <= tokens && !map["text"].as_str().unwrap().is_empty());
+    }
+    ask(&h, "repo-map", json!({})).await;
+
+    let (mut seen, mut page) = (Vec::new(), format!("{PROJECT}/map?limit=10"));
+    loop {
+        let map = h.get(&page).await.expect(200);
+        seen.extend(paths(&map["data"]).into_iter().map(str::to_owned));
+        let Some(cursor) = map["next_cursor"].as_str() else { break };
+        page = format!("{PROJECT}/map?limit=10&cursor={cursor}");
+    }
+    assert_eq!(seen, files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>());
+
+    let graph = h.get(&format!("{PROJECT}/graph?path=snippets/price.liquid")).await.expect(200);
+    assert_eq!(
+        graph["rendered_by"],
+        json!(["sections/broken.liquid", "sections/main-product.liquid", "snippets/cart-drawer.liquid"])
+    );
+    let findings = h.get(&format!("{PROJECT}/graph/findings")).await.expect(200);
+    assert_eq!(findings["orphans"], json!(["sections/broken.liquid", "snippets/leftover.liquid"]));
+    assert_eq!(
+        (&findings["unresolved"][0]["name"], findings["unresolved"][0].get("to")),
+        (&json!("long-gone"), None)
+    );
+    h.get(&format!("{PROJECT}/graph?path=no/such")).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn files_are_listed_searched_and_read_in_part() {
+    let h = started().await;
+    let files = harbour();
+    import(&h, zip(&files)).await.expect(200);
+    let list = |query: &str| {
+        let path = format!("{PROJECT}/files{query}");
+        let h = &h;
+        async move { h.get(&path).await.expect(200) }
+    };
+    assert_eq!(
+        paths(&list("").await["data"]),
+        files.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        paths(&list("?glob=sections/header*.%7Bliquid,json%7D").await["data"]),
+        ["sections/header-group.json", "sections/header.liquid"]
+    );
+    let first = &list("?limit=1").await["data"][0];
+    assert_eq!(
+        [&first["path"], &first["kind"], &first["bytes"], &first["version"]],
+        [&json!("assets/base.css"), &json!("stylesheet"), &json!(files[0].1.len()), &json!(1)]
+    );
+
+    let read = h.get(&format!("{PROJECT}/files/snippets/leftover.liquid")).await;
+    assert_eq!(read.headers["content-type"], "text/plain; charset=utf-8");
+    assert_eq!(read.headers["etag"], "\"1\"");
+    let leftover =
+        String::from_utf8(files.iter().find(|f| f.0 == "snippets/leftover.liquid").unwrap().1.clone())
+            .unwrap();
+    assert_eq!(read.expect(200), leftover.as_str());
+    let second = h.get(&format!("{PROJECT}/files/snippets/leftover.liquid?lines=2")).await.expect(200);
+    assert_eq!(second, leftover.split_inclusive('\n').nth(1).unwrap());
+
+    let grep = h.get(&format!("{PROJECT}/grep?q=cart-drawer&glob=snippets/**")).await.expect(200);
+    assert!(
+        paths(&grep["matches"]).iter().all(|path| path.starts_with("snippets/"))
+            && grep["next_path"].is_null()
+    );
+    let (mut seen, mut from) = (0, String::new());
+    loop {
+        let page =
+            h.get(&format!("{PROJECT}/grep?q=%5E%5Cs*%5C.&regex=true&limit=3{from}")).await.expect(200);
+        seen += page["matches"].as_array().unwrap().len();
+        let Some(path) = page["next_path"].as_str() else { break };
+        from = format!("&from={path}&from_line={}", page["next_line"]);
+    }
+    let all = h.get(&format!("{PROJECT}/grep?q=%5E%5Cs*%5C.&regex=true")).await.expect(200);
+    assert!(seen > 3);
+    assert_eq!(seen, all["matches"].as_array().unwrap().len());
+
+    for (path, field) in [
+        ("files?glob=%7Ba", "glob"),
+        ("files/assets/base.css?lines=x", "lines"),
+        ("grep?q=", "q"),
+        ("grep?q=(&regex=true", "q"),
+        ("grep?q=a&limit=301", "limit"),
+        ("grep", "q"),
+        ("map?limit=0", "limit"),
+    ] {
+        let problem = h.get(&format!("{PROJECT}/{path}")).await.refused(400, "invalid_input");
+        let named = problem["errors"][0]["field"] == field
+            || problem["errors"][0]["message"].as_str().unwrap().contains(field);
+        assert!(named, "{path}: {problem:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_written_moved_and_deleted_by_its_version() {
+    let h = started().await;
+    let file = |path: &str| format!("{PROJECT}/files/{path}");
+    let made = put(&h, "assets/a.css", ".a {}").await;
+    assert_eq!(made.headers["etag"], "\"1\"");
+    let made = made.expect(201);
+    assert_eq!(put(&h, "assets/a.css", ".a {}").await.expect(200), made, "the same again changes nothing");
+    assert_eq!(put(&h, "assets/a.css", ".b {}").await.expect(200)["version"], 2);
+    assert_eq!(
+        put(&h, "assets/b.css", ".b {}").await.expect(201)["version"],
+        3,
+        "no version of a path comes again"
+    );
+
+    let edit = |method: Method, path: &str, version: u64, body: &'static str| {
+        let request = h.request(method, &file(path)).header("if-match", format!("\"{version}\""));
+        send(request.header("content-type", "application/json").body(body))
+    };
+    let problem = edit(Method::PUT, "assets/a.css", 1, "x").await.refused(409, "version_conflict");
+    assert_eq!(
+        (&problem["current"]["version"], &problem["current"]["path"]),
+        (&json!(2), &json!("assets/a.css"))
+    );
+    edit(Method::DELETE, "assets/a.css", 1, "").await.refused(409, "version_conflict");
+    edit(Method::PATCH, "assets/a.css", 1, r#"{"path": "assets/c.css"}"#)
+        .await
+        .refused(409, "version_conflict");
+    let taken = edit(Method::PATCH, "assets/a.css", 2, r#"{"path": "assets/b.css"}"#)
+        .await
+        .refused(409, "path_taken");
+    assert_eq!(taken["current"]["path"], "assets/b.css");
+    let moved = edit(Method::PATCH, "assets/a.css", 2, r#"{"path": "assets/c d.css"}"#).await.expect(200);
+    assert_eq!(moved["path"], "assets/c d.css");
+    h.get(&file("assets/a.css")).await.refused(404, "not_found");
+    assert_eq!(h.get(&file("assets/c%20d.css")).await.expect(200), ".b {}");
+    assert_eq!(h.delete(&file("assets/c%20d.css")).await.status, 204);
+    h.delete(&file("assets/c%20d.css")).await.refused(404, "not_found");
+    h.patch(&file("assets/c.css"), json!({"path": "x"})).await.refused(404, "not_found");
+
+    let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
+    assert_eq!((&status["files"], &status["bytes"], &status["revision"]), (&json!(1), &json!(5), &json!(5)));
+
+    let long = format!("assets/{}", "p".repeat(250));
+    for path in ["..%2Fx", "assets%2F..%2Fx", "a%5Cb", "a%00b", "a//b", &long] {
+        let problem = put(&h, path, "x").await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], "path", "{path}");
+    }
+    h.patch(&file("assets/b.css"), json!({"path": "../b.css"})).await.refused(400, "invalid_input");
+    put(&h, "assets/big.css", &"x".repeat(6 << 20 | 1)).await.refused(413, "payload_too_large");
+    let elsewhere =
+        h.request(Method::PUT, "/projects/prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c/files/a").body("x");
+    send(elsewhere).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_theme_is_refused_by_name() {
+    let h = started().await;
+    let refused = async |archive: Vec<u8>, expected: &str| {
+        let problem = import(&h, archive).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], "archive");
+        let message = problem["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
+    };
+    refused(b"no zip".to_vec(), "no zip archive").await;
+    refused(zip(&[("../x", "x")]), "`..`").await;
+    refused(zip(&[("theme/../../x", "x")]), "`..`").await;
+    refused(zip(&[("/etc/passwd", "x")]), "begins with a slash").await;
+    refused(zip(&[(".DS_Store", "x")]), "no files of a theme").await;
+    refused(zip(&[(format!("assets/{}", "p".repeat(250)), "x")]), "longer than 256 bytes").await;
+    refused(zip(&[("assets/bomb.css", vec![b' '; (16 << 20) + 1])]), "more than 16777216 bytes").await;
+    let many: Vec<(String, &str)> = (0..20_000).map(|n| (format!("assets/{n}.svg"), "")).collect();
+    refused(zip(&many), "20000 entries, at most 10000").await;
+
+    let text =
+        h.request(Method::POST, &format!("{PROJECT}/import")).header("content-type", "text/plain").body("x");
+    send(text).await.refused(415, "unsupported_media_type");
+    import(&h, vec![0; (6 << 20) + 1]).await.refused(413, "payload_too_large");
+    for (body, field) in [
+        (json!({"bytes": 0}), "bytes"),
+        (json!({"bytes": 134_217_729}), "bytes"),
+        (json!({"bytes": "x"}), "bytes"),
+    ] {
+        let problem = h.post(&format!("{PROJECT}/import"), body).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field);
+    }
+    for (what, body, field) in [
+        ("lookup", json!({}), "request"),
+        ("lookup", json!({"request": "x".repeat(10_001)}), "request"),
+        ("lookup", json!({"request": "x", "limit": 0}), "limit"),
+        ("scout", json!({"request": " "}), "request"),
+        ("gate", json!({"request": "x", "limit": 101}), "limit"),
+        ("repo-map", json!({"max_tokens": 0}), "max_tokens"),
+    ] {
+        let problem = h.post(&format!("{PROJECT}/{what}"), body).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field, "{what}");
+    }
+    let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
+    assert_eq!((&status["state"], status.get("import")), (&json!("empty"), None), "nothing was begun");
+    h.get(&format!("{PROJECT}/imports/imp_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn files_that_nobody_should_have_written_are_named_and_kept() {
+    let h = started().await;
+    let one_line = format!("a=1;{}", "b();".repeat(250_000));
+    let files: [(&str, &[u8]); 4] = [
+        ("assets/line.js", one_line.as_bytes()),
+        ("assets/bytes.css", b".drawer {}\n\xFF\xFE {}\n"),
+        ("sections/open.liquid", b"{% if a %}{{ b"),
+        ("assets/logo.png", &[0x89, b'P', b'N', b'G', 0, 0xFF]),
+    ];
+    assert_eq!(import(&h, zip(&files)).await.expect(200)["files"], 4);
+    let degraded = ready(&h).await["degraded"].clone();
+    let reason = |path: &str| {
+        degraded.as_array().unwrap().iter().find(|d| d["path"] == path).map(|d| d["reason"].clone())
+    };
+    assert_eq!(reason("assets/line.js"), Some(json!("minified")));
+    assert_eq!(reason("assets/bytes.css"), Some(json!("invalid_utf8")));
+    assert_eq!(reason("sections/open.liquid"), Some(json!("unclosed_output")));
+    assert_eq!(reason("assets/logo.png"), None);
+    let found = ask(&h, "lookup", json!({"request": "drawer"})).await;
+    assert_eq!(paths(&found["targets"]), ["assets/bytes.css"]);
+    let logo = h.request(Method::GET, &format!("{PROJECT}/files/assets/logo.png")).send().await.unwrap();
+    assert_eq!(logo.headers()["content-type"], "application/octet-stream");
+    assert_eq!(logo.bytes().await.unwrap(), files[3].1);
+}
+
+#[tokio::test]
+async fn a_repeated_import_is_done_once() {
+    let h = started().await;
+    let archive = zip(&harbour());
+    let once = || {
+        let request = h.request(Method::POST, &format!("{PROJECT}/import"));
+        let request = request.header("content-type", "application/zip").header("idempotency-key", "k");
+        send(request.body(archive.clone()))
+    };
+    let first = once().await.expect(200);
+    let again = once().await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.expect(200), first);
+    let place = format!("{PROJECT}/imports/{}", first["import_id"].as_str().unwrap());
+    assert_eq!(h.get(&place).await.expect(200), first);
+}
+
+#[tokio::test]
+async fn another_owners_theme_is_not_there() {
+    let h = started().await;
+    let foreign = made::foreign(&h).await.project;
+    for path in ["files", "files/a.css", "map", "map/status", "graph?path=a", "graph/findings", "grep?q=a"] {
+        h.get(&format!("{foreign}/{path}")).await.refused(404, "not_found");
+    }
+    for (path, body) in [
+        ("lookup", json!({"request": "x"})),
+        ("scout", json!({"request": "x"})),
+        ("gate", json!({"request": "x"})),
+        ("repo-map", json!({})),
+        ("import", json!({"bytes": 5})),
+    ] {
+        h.post(&format!("{foreign}/{path}"), body).await.refused(404, "not_found");
+    }
+    send(h.request(Method::PUT, &format!("{foreign}/files/a.css")).body("x")).await.refused(404, "not_found");
+    h.delete(&format!("{foreign}/files/a.css")).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_deleted_project_leaves_nothing() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    put(&h, "assets/new.css", ".new {}").await.expect(201);
+    assert_eq!(ask(&h, "lookup", json!({"request": "new"})).await["targets"][0]["path"], "assets/new.css");
+    assert_eq!(h.delete(PROJECT).await.status, 204);
+    assert_eq!(ask(&h, "lookup", json!({"request": "new"})).await["targets"], json!([]));
+    assert_eq!(h.get(&format!("{PROJECT}/files")).await.expect(200)["data"], json!([]));
+    assert_eq!(put(&h, "assets/other.css", ".other {}").await.expect(201)["version"], 1);
+    assert_eq!(ask(&h, "lookup", json!({"request": "new"})).await["targets"], json!([]));
+
+    let cx = &h.platform.cx;
+    let project = h.post("/projects", json!({"name": "gone"})).await.expect(201)["project_id"].clone();
+    let path = format!("/projects/{}", project.as_str().unwrap());
+    send(h.request(Method::PUT, &format!("{path}/files/a.css")).body("x")).await.expect(201);
+    assert_eq!(h.delete(&path).await.status, 204);
+    h.get(&format!("{path}/files")).await.refused(404, "not_found");
+    let id: ProjectId = project.as_str().unwrap().parse().unwrap();
+    let files = cx.store.all_theme_files(&made::local(), id, domain::ids::ImportId::NONE).await.unwrap();
+    assert!(files.is_empty());
+}
