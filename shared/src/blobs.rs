@@ -84,6 +84,12 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/"))
     }
 
+    /// All that belongs to one log.
+    #[must_use]
+    pub fn log_prefix(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Self {
+        Self(format!("{owner}/logs/{session}/{agent}/"))
+    }
+
     /// A line of a log that is too large for an item.
     #[must_use]
     pub fn log_line(owner: &Owner, session: &SessionId, agent: &InstanceId, blob: Uuid) -> Self {

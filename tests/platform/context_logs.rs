@@ -501,3 +501,29 @@ async fn nobody_reads_anothers_logs() {
     let nobody = send(h.request(Method::POST, "/context/hooks").json(&payload)).await;
     nobody.refused(401, "unauthenticated");
 }
+
+#[tokio::test]
+async fn a_projects_logs_go_with_it_and_those_of_others_stay() {
+    let h = Harness::start().await;
+    let made = h.post("/projects", json!({"name": "Shop"})).await.expect(201);
+    let project = made["project_id"].as_str().unwrap();
+    // One session has logs of both projects, another of this one only; an output beyond an item lies in S3.
+    let long = format!("AgentId: arch-long\n{}", "x".repeat(100_000));
+    report(&h, "", &asked("AgentId: arch-kept\nOne", "c1")).await;
+    report(&h, &format!("?project={project}"), &asked("AgentId: arch-gone\nTwo", "c2")).await;
+    report(&h, &format!("?project={project}"), &asked(&long, "c3")).await;
+    report(&h, &format!("?project={project}&session=other"), &asked("AgentId: arch-gone\nThree", "c4")).await;
+    assert_eq!(h.get("/context/logs").await.expect(200)["data"].as_array().unwrap().len(), 2);
+
+    assert_eq!(h.delete(&format!("/projects/{project}")).await.status, 204);
+    for (agent, left) in [("arch-kept", 1), ("arch-gone", 0), ("arch-long", 0)] {
+        assert_eq!(entries(&h, agent).await.len(), left, "{agent}");
+    }
+    let sessions = h.get("/context/logs").await.expect(200)["data"].clone();
+    assert_eq!(sessions.as_array().unwrap().len(), 1);
+    assert_eq!(sessions[0]["session_id"], SESSION);
+    h.delete(&format!("/projects/{project}")).await.refused(404, "not_found");
+    // The session's memory of calls stays with the session: what was logged once is not logged again.
+    report(&h, "", &asked("AgentId: arch-kept\nOne", "c1")).await;
+    assert_eq!(entries(&h, "arch-kept").await.len(), 1);
+}

@@ -27,7 +27,7 @@ lamplighter: agent logs and context documents from a shell
 
   lamplighter log --assistant | -a          take a PreToolUse payload from the standard input
   lamplighter log --user | -u               take a PostToolUse or SubagentStop payload
-      --session ID                          the session, where the payload has none
+      --session ID                          the session, instead of the payload's
   lamplighter log --read | -r               print the last entries of an agent, oldest first
       --agent-id ID                         whose (required)
       --lines N                             how many: 1 to 1000 [50]

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::edit;
+use super::{edit, logs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::extract::IfMatch;
@@ -106,6 +106,7 @@ pub async fn change(
 /// # Errors
 /// 404 where there is none.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
+    logs::delete::of_project(cx, owner, id).await?;
     let was_there = cx.store.project(owner, id).await?.is_some() || id == ProjectId::DEFAULT;
     let left = !cx.store.project_children(owner, id, "", None, 1).await?.items.is_empty();
     if !was_there && !left {
@@ -118,6 +119,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 /// Deletes what belongs to a project: what has partitions of its own first, then the project's own partition, by which
 /// a deletion that was cut off is found to have something left, and all files below the project's prefix.
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
+    logs::delete::of_project(cx, owner, id).await?;
     cx.store.delete_document_versions(owner, id).await?;
     super::themes::delete_files(cx, owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;

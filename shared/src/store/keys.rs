@@ -257,6 +257,12 @@ pub fn log_session(owner: &Owner, session: &SessionId) -> Key {
     of_session(owner, session, "SESSION")
 }
 
+/// Everything of a session but its logs' lines and segments.
+#[must_use]
+pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
+    Range { pk: of_session(owner, session, "").pk, prefix: "" }
+}
+
 /// A session in the list of all.
 #[must_use]
 pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {

@@ -333,6 +333,32 @@ impl Store {
         self.delete(&keys::hot_log(owner, hot)).await
     }
 
+    /// Deletes a log: its head last, so that a call that was cut off finds it again.
+    pub async fn delete_log(&self, owner: &Owner, head: &LogHead) -> Result<(), StoreError> {
+        let (session, agent) = (&head.session_id, &head.agent_id);
+        self.delete_range(&keys::log_lines(owner, session, agent)).await?;
+        self.delete_range(&keys::log_segments(owner, session, agent)).await?;
+        let mut gone = vec![keys::log_head(owner, session, agent)];
+        for project in [None, Some(head.project_id)] {
+            let latest = self.latest_log(owner, project, agent).await?;
+            if latest.is_some_and(|latest| latest.session_id == *session) {
+                gone.push(keys::latest_log(owner, project, agent));
+            }
+        }
+        if let Some(hot_since) = head.hot_since {
+            let (session_id, agent_id) = (session.clone(), agent.clone());
+            gone.push(keys::hot_log(owner, &HotLog { session_id, agent_id, hot_since }));
+        }
+        let delete = |key| Write::Delete { key, must_exist: false };
+        self.transact(gone.into_iter().map(delete).collect()).await.map(|_| ())
+    }
+
+    /// Forgets a session without logs: the names that it gave, the hooks that it knew, and its place in the list.
+    pub async fn delete_log_session(&self, owner: &Owner, session: &LogSession) -> Result<(), StoreError> {
+        self.delete_range(&keys::log_session_all(owner, &session.session_id)).await?;
+        self.delete(&keys::log_session_listed(owner, session)).await
+    }
+
     /// Lines that are in the table, with their numbers: after line `after` and up, or before it and down.
     pub async fn log_lines(
         &self,

@@ -1,5 +1,6 @@
 //! Context logs: written by hooks and by hand, read from the end, sealed when they are old, taken out and in as files.
 
+pub mod delete;
 pub mod export;
 pub mod hooks;
 pub mod import;

@@ -1,0 +1,56 @@
+//! Deleting a project deletes its logs: the lines, the segments, and what is remembered of their sessions.
+
+use domain::ids::{Owner, ProjectId};
+
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::problem::Result;
+use crate::store::logs::LogSession;
+use crate::store::table::Order;
+
+/// How many sessions or logs one query reads.
+const PAGE: usize = 100;
+
+/// Deletes the logs of a project in all sessions; a session whose logs are all the project's is forgotten with them. A
+/// call that was cut off can be made again: a log's head goes after everything that it leads to.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn of_project(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.log_sessions(owner, after.as_deref(), PAGE, Order::Oldest).await?;
+        for (_, session) in found.items {
+            of_session(cx, owner, project, &session.value).await?;
+        }
+        after = found.last;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn of_session(cx: &Cx, owner: &Owner, project: ProjectId, session: &LogSession) -> Result<()> {
+    let mut after: Option<String> = None;
+    let mut others = session.project_id != project;
+    loop {
+        let found = cx.store.log_heads(owner, &session.session_id, after.as_deref(), PAGE).await?;
+        for (_, head) in found.items {
+            let head = head.value;
+            if head.project_id == project {
+                cx.blobs.delete_prefix(&BlobKey::log_prefix(owner, &head.session_id, &head.agent_id)).await?;
+                cx.store.delete_log(owner, &head).await?;
+            } else {
+                others = true;
+            }
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    if !others {
+        cx.store.delete_log_session(owner, session).await?;
+    }
+    Ok(())
+}
