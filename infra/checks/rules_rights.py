@@ -19,7 +19,7 @@ STORES = {
     "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"schedule-sweep", "action-define", "scheduled-executor", "theme-index"}
+PUBLISHES = {"schedule-sweep", "action-define", "mcp", "scheduled-executor", "theme-index"}
 # Who may do what with which bodies.
 BODIES = {
     "agents": {
@@ -40,7 +40,7 @@ BODIES = {
     "action-define": {"s3:DeleteObject": {"runs"}},
     "context": {"s3:GetObject": {"logs"}, "s3:PutObject": {"logs"}, "s3:DeleteObject": {"logs"}},
     "mcp": {
-        "s3:GetObject": {"assets", "logs"},
+        "s3:GetObject": {"assets", "logs", "projects"},
         "s3:PutObject": {"logs", "proposals"},
         "s3:DeleteObject": {"logs", "proposals"},
     },

@@ -450,6 +450,29 @@ async fn agents_logs_are_written_and_read() {
 }
 
 #[tokio::test]
+async fn a_themes_files_are_found() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let cart = "<cart-drawer class=\"drawer\">{% render 'cart-items' %}</cart-drawer>";
+    for (path, text) in
+        [("snippets/cart-drawer.liquid", cart), ("sections/header.liquid", "<header></header>")]
+    {
+        let put = h.request(Method::PUT, &format!("/projects/default/files/{path}")).body(text);
+        assert!(send(put).await.status < 300);
+    }
+    let found =
+        c.gives("lookup_theme", json!({"request": "The cart drawer does not close", "limit": 2})).await;
+    assert_eq!(found["targets"][0]["path"], "snippets/cart-drawer.liquid", "{found:#}");
+    let failure = c.fails("lookup_theme", json!({"request": "x", "limit": 0})).await;
+    assert_eq!(failure, "limit: must be 1 to 100, is 0");
+    assert_eq!(c.fails("lookup_theme", json!({})).await, "Missing required parameter: request");
+    let foreign = made::foreign(&h).await;
+    let theirs = foreign.project.strip_prefix("/projects/").unwrap();
+    let failure = c.fails("lookup_theme", json!({"request": "x", "project": theirs})).await;
+    assert_eq!(failure, "there is no such project");
+}
+
+#[tokio::test]
 async fn only_post_speaks_and_pages_of_others_may_not() {
     let h = Harness::start().await;
     for method in [Method::GET, Method::DELETE] {

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::output::{document, object, page, section, with};
-use super::{Callable, Effect, context, logs, tool, work};
+use super::{Callable, Effect, context, logs, theme, tool, work};
 
-static ALL: LazyLock<Vec<Callable>> =
-    LazyLock::new(|| [context_tools(), log_tools(), work_tools()].into_iter().flatten().collect());
+static ALL: LazyLock<Vec<Callable>> = LazyLock::new(|| {
+    [context_tools(), log_tools(), vec![theme_tool()], work_tools()].into_iter().flatten().collect()
+});
 
 pub fn all() -> impl Iterator<Item = &'static Callable> {
     ALL.iter()
@@ -129,6 +130,29 @@ fn log_tools() -> Vec<Callable> {
             logs::append_agent_log,
         ),
     ]
+}
+
+fn theme_tool() -> Callable {
+    let targets = json!({
+        "type": "array",
+        "items": object(&[("path", "string"), ("score", "number"), ("ranges", "array"), ("reasons", "[]string")]),
+    });
+    let found = object(&[
+        ("source", "string"),
+        ("confident", "boolean"),
+        ("related", "array"),
+        ("edit_order", "[]string"),
+        ("took_us", "integer"),
+    ]);
+    tool(
+        "lookup_theme",
+        "Look up in theme",
+        "Which files and lines of the project's shop theme a request is about, best first, with what of the request was found \
+         where. Says so when it is not sure.",
+        Effect::Reads,
+        with(found, "targets", targets, true),
+        theme::lookup_theme,
+    )
 }
 
 const AGENT: &[(&str, &str)] = &[

@@ -5,6 +5,7 @@ mod catalog;
 mod context;
 mod logs;
 mod output;
+mod theme;
 mod work;
 
 use std::future::Future;
