@@ -42,7 +42,7 @@ async fn a_function_that_cannot_start_says_why_in_one_line() {
         (
             "LAMPLIGHTER_MODEL_URL",
             Some("no address"),
-            "read the models' configuration: the address must begin with http:// or https:// and have a host",
+            "LAMPLIGHTER_MODEL_URL must begin with http:// or https:// and have a host",
         ),
     ] {
         let line = refusal("agents", variable, value).await;

@@ -67,7 +67,8 @@ async fn a_failure_after_the_first_byte_is_an_event() {
     assert!(!answer.body.is_empty());
 }
 
-/// Without a table nothing works; the problem says so, names nothing of it, and the next request is served alike.
+/// Without a table nothing works; the problem says whether to try again, names nothing of it, and the next request is
+/// served alike. The log says what is missing.
 #[tokio::test]
 async fn a_failure_before_the_first_byte_is_a_problem() {
     let bed = Bed::new().await;
@@ -75,12 +76,21 @@ async fn a_failure_before_the_first_byte_is_a_problem() {
         [("agents", "/agents"), ("action-define", "/actions"), ("agent-chat", "/runs/{run}")]
     {
         let path = path.replace("{run}", "run_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0");
-        let mut lambda = bed.lambda_with(function, &[("LAMPLIGHTER_TABLE", "absent")]).await;
-        for _ in 0..2 {
-            let problem =
-                lambda.http(&request("GET", &path, "local")).await.refused(503, "temporarily_unavailable");
-            assert!(!problem.to_string().contains("absent"), "{problem:#}");
+        for (wrong, status, code, logged) in [
+            (("LAMPLIGHTER_TABLE", "absent"), 500, "misconfigured", "LAMPLIGHTER_TABLE"),
+            (
+                ("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1"),
+                503,
+                "temporarily_unavailable",
+                "no connection",
+            ),
+        ] {
+            let mut lambda = bed.lambda_with(function, &[wrong]).await;
+            for _ in 0..2 {
+                let problem = lambda.http(&request("GET", &path, "local")).await.refused(status, code);
+                assert!(!problem.to_string().contains(wrong.1), "{problem:#}");
+            }
+            assert!(lambda.log().contains(logged), "{}", lambda.log());
         }
-        assert!(lambda.log().contains("ResourceNotFound"), "{}", lambda.log());
     }
 }

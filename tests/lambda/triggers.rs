@@ -101,7 +101,7 @@ async fn a_failed_call_is_told_by_its_kind() {
     let mut sweep = bed.lambda_with("schedule-sweep", &absent).await;
     for _ in 0..2 {
         let failure = sweep.invoke(&payload("schedule-sweep.timer")).await.failure();
-        assert_eq!(failure.error_message, "schedule-sweep failed: temporarily_unavailable");
+        assert_eq!(failure.error_message, "schedule-sweep failed: misconfigured");
     }
     let mut executor = bed.lambda_with("scheduled-executor", &absent).await;
     let event = payload("scheduled-executor.due");
