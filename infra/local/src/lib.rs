@@ -4,3 +4,4 @@ pub mod demo;
 pub mod engines;
 pub mod home;
 pub mod platform;
+mod socket;

@@ -35,6 +35,7 @@ use crate::engines::{
     SECRET_KEY, Upload, Uploads,
 };
 use crate::home;
+use crate::socket::without_delay;
 
 /// As long as a Lambda may run.
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -177,7 +178,7 @@ impl Platform {
         let app = Router::new().route("/", get(move || async move { page })).merge(functions);
         let mut stop_serving = stopped.clone();
         tasks.spawn(async move {
-            let serve = axum::serve(listener, app)
+            let serve = axum::serve(without_delay(listener), app)
                 .with_graceful_shutdown(async move { drop(stop_serving.wait_for(|stop| *stop).await) });
             if let Err(error) = serve.await {
                 tracing::error!(%error, "the server stopped");

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 
 use super::ask::Ask;
 use super::rules::{self, Answer};
+use crate::socket::without_delay;
 
 /// How many prefixes are remembered as cached; then all are forgotten.
 const MAX_CACHED: usize = 4_096;
@@ -61,7 +62,7 @@ impl DemoModel {
     pub async fn serve(self) -> io::Result<()> {
         let state = Demo { settings: self.settings, cached: Arc::default() };
         let app = Router::new().route("/v1/messages", post(messages)).with_state(state);
-        axum::serve(self.listener, app).await
+        axum::serve(without_delay(self.listener), app).await
     }
 }
 
