@@ -167,7 +167,7 @@ impl Stage<'_> {
         self.executors.trouble(duplicates, killed, Duration::from_millis(10));
         let mut actions = self.actions().await;
         while let Some(mut next) = next_instant(&actions, self.clock.now()) {
-            if next > outage.0 && next < outage.1 {
+            if next >= outage.0 && next < outage.1 {
                 next = outage.1;
             }
             self.clock.set(next);
