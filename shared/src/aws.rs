@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, timeout::TimeoutConfig};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_smithy_http_client::{Builder, tls};
 
 use crate::config::AwsConfig;
 
@@ -50,14 +49,10 @@ impl Clients {
             "environment",
         );
         let timeouts = TimeoutConfig::builder()
-            .connect_timeout(Duration::from_secs(2))
             .operation_attempt_timeout(Duration::from_secs(8))
             .operation_timeout(Duration::from_secs(25))
             .build();
-        // One for all three, because each would read the system's root certificates for itself.
-        let https = Builder::new()
-            .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-            .build_https();
+        let http = crate::https::sdk_client();
         let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
         // The three config builders share their setters' names but no trait: a macro says it once.
         macro_rules! client {
@@ -69,7 +64,7 @@ impl Clients {
                     .credentials_provider(credentials.clone())
                     .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
                     .timeout_config(timeouts.clone())
-                    .http_client(http_client(endpoint.as_deref(), &https))
+                    .http_client(http.clone())
                     .retry_config(retries.clone())
                     $(.$setter($value))*;
                 builder.set_endpoint_url(endpoint.clone());
@@ -81,15 +76,6 @@ impl Clients {
             s3: client!(aws_sdk_s3, &config.s3_endpoint, force_path_style(config.s3_endpoint.is_some())),
             eventbridge: client!(aws_sdk_eventbridge, &config.eventbridge_endpoint),
         }
-    }
-}
-
-/// Plain HTTP for an endpoint on this machine, TLS for everything else.
-fn http_client(endpoint: Option<&str>, https: &SharedHttpClient) -> SharedHttpClient {
-    if endpoint.is_some_and(|url| url.starts_with("http://")) {
-        Builder::new().build_http()
-    } else {
-        https.clone()
     }
 }
 

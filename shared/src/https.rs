@@ -1,7 +1,26 @@
-//! TLS for calls to the outside: ring, and the roots in the binary. Loading the system's trust store is what a cold
-//! start would notice most.
+//! Calls to the outside: ring, HTTP/1.1, and the root certificates in the binary.
+//!
+//! The AWS SDK's own client reads the system's root certificates for each client that is built from it, and once more with
+//! the first call: most of what a cold start would take.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::SharedHttpClient;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+/// How long a connection may take until it is open.
+const CONNECT: Duration = Duration::from_secs(2);
 
 /// What every HTTPS client of ours is built with.
 ///
@@ -15,4 +34,56 @@ pub fn tls() -> rustls::ClientConfig {
         .expect("ring has the default protocol versions")
         .with_root_certificates(roots)
         .with_no_client_auth()
+}
+
+/// What the AWS SDK makes its calls with: one pool of connections for all of its clients, with TLS but where an endpoint
+/// says `http://`.
+#[must_use]
+pub fn sdk_client() -> SharedHttpClient {
+    let mut tcp = legacy::connect::HttpConnector::new();
+    // The endpoint's scheme is decided by the layer above.
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT));
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls())
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    let client = legacy::Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+    let connector = SharedHttpConnector::new(Hyper(client));
+    http_client_fn(move |_, _| connector.clone())
+}
+
+#[derive(Clone, Debug)]
+struct Hyper(legacy::Client<HttpsConnector<legacy::connect::HttpConnector>, SdkBody>);
+
+impl HttpConnector for Hyper {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let request = match request.try_into_http1x() {
+            Ok(request) => request,
+            Err(error) => return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into()))),
+        };
+        let answer = self.0.request(request);
+        HttpConnectorFuture::new(async move {
+            let answer = answer.await.map_err(classified)?;
+            HttpResponse::try_from(answer.map(SdkBody::from_body_1_x))
+                .map_err(|error| ConnectorError::other(error.into(), None))
+        })
+    }
+}
+
+/// Tells the SDK whether trying again may help: it does but where the request itself can't be sent.
+fn classified(error: legacy::Error) -> ConnectorError {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user) {
+            return ConnectorError::user(error.to_string().into());
+        }
+        if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::TimedOut) {
+            return ConnectorError::timeout(error.to_string().into());
+        }
+        cause = error.source();
+    }
+    ConnectorError::io(error.into())
 }

@@ -46,7 +46,7 @@ macro_rules! sdk_config {
             .behavior_version(BehaviorVersion::latest())
             .region($sdk::config::Region::new(REGION))
             .credentials_provider(Credentials::from_keys(ACCESS_KEY, SECRET_KEY, None))
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .http_client(shared::https::sdk_client())
             .retry_config($retries)
             .endpoint_url($url)
     };
