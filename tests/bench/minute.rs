@@ -52,6 +52,8 @@ impl Minute {
     fn begin(&self) -> Instant {
         let began = Instant::now();
         let (clock, due, ahead) = (self.clock.clone(), self.due, self.ahead.clone());
+        // Now and not with the first tick: who looks before it would find nothing due.
+        clock.set(due);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(Duration::from_millis(1));
             loop {
