@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use axum::Router;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::context::Cx;
 use crate::problem::Result;
@@ -23,7 +23,7 @@ pub struct Function {
 #[derive(Clone, Copy)]
 pub enum Trigger {
     /// Requests through API Gateway. A streaming function answers through the streaming runner, all its routes alike.
-    Http { routes: fn() -> OpenApiRouter<Cx>, streaming: bool },
+    Http { routes: fn() -> Router<Cx>, streaming: bool },
     /// A clock: called every so often.
     Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
     /// A queue of EventBridge events: called once for each, with the event's detail.

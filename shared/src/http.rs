@@ -13,7 +13,6 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
 use tracing::Instrument;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::config::AuthConfig;
 use crate::context::Cx;
@@ -41,9 +40,8 @@ pub fn current_request_id() -> Option<String> {
 pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Owner>>;
 
 /// A function's routes behind the shared edge. `authenticate` is for a server that has no API Gateway in front.
-pub fn app(cx: Cx, routes: OpenApiRouter<Cx>, authenticate: Option<Authenticate>) -> Router {
-    let (router, _) = routes.split_for_parts();
-    router
+pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Router {
+    routes
         .fallback(|| async { Error::NotFound("path") })
         .method_not_allowed_fallback(|| async {
             Error::Malformed {

@@ -25,6 +25,7 @@ pub mod models;
 pub mod page;
 pub mod problem;
 pub mod respond;
+pub mod routes;
 pub mod store;
 pub mod stream;
 pub mod themes;

@@ -4,6 +4,7 @@
 
 mod routes;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =

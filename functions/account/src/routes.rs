@@ -16,12 +16,8 @@ use shared::respond::Problems;
 use shared::store::spend::Spend;
 use shared::{Cx, Error, Result};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(revoke)).routes(routes!(usage))
-}
+shared::routes!(create, list, revoke, usage);
 
 /// Make an API key
 ///

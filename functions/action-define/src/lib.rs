@@ -7,13 +7,9 @@ mod lifecycle;
 mod routes;
 mod runs;
 
-use shared::Cx;
 use shared::function::{Function, Trigger};
-use utoipa_axum::router::OpenApiRouter;
 
 pub const FUNCTION: Function =
     Function { name: "action-define", trigger: Trigger::Http { routes: router, streaming: false } };
 
-fn router() -> OpenApiRouter<Cx> {
-    routes::router().merge(lifecycle::router()).merge(runs::router())
-}
+shared::routes!(in routes, lifecycle, runs);

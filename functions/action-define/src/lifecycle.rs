@@ -14,22 +14,10 @@ use shared::flows::actions::{self, ActionView, StartedRun};
 use shared::respond::{Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::routes::tagged;
 
-pub(crate) fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(approve))
-        .routes(routes!(schedule))
-        .routes(routes!(run))
-        .routes(routes!(pause))
-        .routes(routes!(resume))
-        .routes(routes!(cancel))
-        .routes(routes!(dismiss))
-        .routes(routes!(complete))
-}
+shared::routes!(approve, schedule, run, pause, resume, cancel, dismiss, complete);
 
 #[derive(Deserialize, ToSchema)]
 struct Approval {

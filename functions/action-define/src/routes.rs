@@ -12,16 +12,8 @@ use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(crate) fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(define))
-        .routes(routes!(list))
-        .routes(routes!(read, change, delete))
-        .routes(routes!(messages, post_message))
-}
+shared::routes!(define, list, read, change, delete, messages, post_message);
 
 /// Define an action
 ///

@@ -13,17 +13,8 @@ use shared::respond::Problems;
 use shared::store::runs::RunOutput;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(crate) fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(read))
-        .routes(routes!(outputs))
-        .routes(routes!(why))
-        .routes(routes!(preview))
-}
+shared::routes!(list, read, outputs, why, preview);
 
 /// List an action's runs, newest first
 ///

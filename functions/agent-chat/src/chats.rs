@@ -8,15 +8,8 @@ use shared::flows::chats::{self, Append, Appended, ChatDetail, ChatView, NewChat
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(create, list))
-        .routes(routes!(read, reset, delete))
-        .routes(routes!(append))
-}
+shared::routes!(create, list, read, reset, delete, append);
 
 fn tagged(chat: ChatDetail) -> Tagged<ChatDetail> {
     Tagged { version: chat.chat.version, body: chat }

@@ -9,6 +9,7 @@ mod routes;
 mod runs;
 mod turn;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =

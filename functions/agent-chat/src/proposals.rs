@@ -8,12 +8,8 @@ use shared::flows::proposals::{self, ProposalView};
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(list)).routes(routes!(read, delete))
-}
+shared::routes!(list, read, delete);
 
 /// List an agent's proposals, newest first
 ///

@@ -13,12 +13,8 @@ use shared::respond::{Problems, Tagged};
 use shared::stream::{self, Accept};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(read_run)).routes(routes!(follow_run)).routes(routes!(cancel_run))
-}
+shared::routes!(read_run, follow_run, cancel_run);
 
 /// Read a run
 #[utoipa::path(

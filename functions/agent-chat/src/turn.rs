@@ -11,12 +11,8 @@ use shared::flows::run_view::RunView;
 use shared::respond::Problems;
 use shared::stream::Accept;
 use shared::{Cx, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(talk_to_agent))
-}
+shared::routes!(talk_to_agent);
 
 /// Talk to an agent
 ///

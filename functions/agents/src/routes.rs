@@ -16,15 +16,8 @@ use shared::respond::{Created, Problems, Tagged};
 use shared::stream::Accept;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(create, list))
-        .routes(routes!(read, change, delete))
-        .routes(routes!(set_up))
-}
+shared::routes!(create, list, read, change, delete, set_up);
 
 /// Make an agent
 ///

@@ -5,6 +5,7 @@
 mod download;
 mod routes;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 // Streamed, because a content may be larger in the JSON of a buffered answer than Lambda takes.

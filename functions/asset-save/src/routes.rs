@@ -12,19 +12,10 @@ use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::download::Download;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(save, list_of_agent))
-        .routes(routes!(list))
-        .routes(routes!(read, change, delete))
-        .routes(routes!(content))
-        .routes(routes!(versions))
-}
+shared::routes!(save, list_of_agent, list, read, change, delete, content, versions);
 
 /// Save an asset
 ///

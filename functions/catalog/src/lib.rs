@@ -1,15 +1,14 @@
 //! All the functions, in one list: what the local server runs, what the OpenAPI document describes, and what the
 //! template and the folders are compared with. As a Lambda of its own it answers `/health` and `/openapi.json`.
 
-use axum::http::header;
-use axum::response::IntoResponse;
-use serde::Serialize;
+mod routes;
+
+use axum::Router;
+pub use routes::describe;
 use shared::Cx;
 use shared::function::{Function, Trigger};
-use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Every function, in the order of their names.
 pub const ALL: &[&Function] = &[
@@ -46,14 +45,29 @@ pub const NAMES: &[&str] = &[
 ];
 
 pub const FUNCTION: Function =
-    Function { name: "catalog", trigger: Trigger::Http { routes: own_routes, streaming: false } };
+    Function { name: "catalog", trigger: Trigger::Http { routes: routes::router, streaming: false } };
+
+type Describe = fn() -> OpenApi;
+
+/// What describes the routes of each function that has some.
+const DESCRIPTIONS: &[(&str, Describe)] = &[
+    ("account", account::describe),
+    ("action-define", action_define::describe),
+    ("agent-chat", agent_chat::describe),
+    ("agents", agents::describe),
+    ("asset-save", asset_save::describe),
+    ("catalog", describe),
+    ("context", context::describe),
+    ("mcp", mcp::describe),
+    ("theme-lookup", theme_lookup::describe),
+];
 
 /// The document as it is deployed: generated from [`openapi`], and compared with it by a test.
 pub const OPENAPI_JSON: &str = include_str!("../../../infra/openapi.json");
 
 /// The routes of all functions.
-pub fn router() -> OpenApiRouter<Cx> {
-    ALL.iter().fold(OpenApiRouter::default(), |all, function| match function.trigger {
+pub fn router() -> Router<Cx> {
+    ALL.iter().fold(Router::new(), |all, function| match function.trigger {
         Trigger::Http { routes, .. } => all.merge(routes()),
         Trigger::Timer { .. }
         | Trigger::Queue { .. }
@@ -65,7 +79,10 @@ pub fn router() -> OpenApiRouter<Cx> {
 /// The description of all routes.
 pub fn openapi() -> OpenApi {
     use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-    let mut document = router().into_openapi();
+    let mut document = OpenApiRouter::<Cx>::default().into_openapi();
+    for (_, describe) in DESCRIPTIONS {
+        document.merge(describe());
+    }
     // `{*path}` is axum's way to say that a parameter takes the rest of the path, slashes and all.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
@@ -83,33 +100,6 @@ pub fn openapi() -> OpenApi {
     document
 }
 
-fn own_routes() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(health)).routes(routes!(document))
-}
-
-#[derive(Serialize, ToSchema)]
-struct Health {
-    #[schema(example = "ok")]
-    status: &'static str,
-    version: &'static str,
-    functions: &'static [&'static str],
-}
-
-/// Say that it runs
-#[utoipa::path(get, path = "/health", tag = "catalog", security(()), responses((status = 200, body = Health)))]
-async fn health() -> axum::Json<Health> {
-    axum::Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), functions: NAMES })
-}
-
-/// This document
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "catalog", security(()),
-    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json")),
-)]
-async fn document() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI_JSON)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +108,14 @@ mod tests {
     fn names_are_those_of_all() {
         let names: Vec<&str> = ALL.iter().map(|function| function.name).collect();
         assert_eq!(names, NAMES);
+    }
+
+    #[test]
+    fn every_function_with_routes_is_described() {
+        let served = ALL.iter().filter(|function| matches!(function.trigger, Trigger::Http { .. }));
+        let served: Vec<&str> = served.map(|function| function.name).collect();
+        let described: Vec<&str> = DESCRIPTIONS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(described, served);
     }
 
     #[test]

@@ -15,18 +15,8 @@ use shared::respond::{Created, Problems, Tagged};
 use shared::store::documents::DocumentVersion;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(read))
-        .routes(routes!(read_markdown, replace))
-        .routes(routes!(list_workflows))
-        .routes(routes!(list_versions))
-        .routes(routes!(read_version))
-        .routes(routes!(restore))
-}
+shared::routes!(read, read_markdown, replace, list_workflows, list_versions, read_version, restore);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -11,12 +11,8 @@ use shared::flows::logs::hooks::{self, HookQuery, RefusedHooks};
 use shared::page::PageQuery;
 use shared::respond::Problems;
 use shared::{Cx, Error, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(receive)).routes(routes!(list_refused))
-}
+shared::routes!(receive, list_refused);
 
 /// Report a hook
 ///

@@ -9,6 +9,7 @@ mod hooks;
 mod logs;
 mod routes;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =

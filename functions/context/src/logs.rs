@@ -18,8 +18,6 @@ use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Entries that are read where nothing else is said.
 const DEFAULT_LINES: u64 = 50;
@@ -27,13 +25,7 @@ const DEFAULT_LINES: u64 = 50;
 /// Most entries of one answer.
 const MAX_LINES: u64 = 1_000;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(read_tail, append))
-        .routes(routes!(export_all))
-        .routes(routes!(import_archive))
-}
+shared::routes!(list, read_tail, append, export_all, import_archive);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

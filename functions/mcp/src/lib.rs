@@ -12,6 +12,7 @@ mod routes;
 mod server;
 mod tools;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =

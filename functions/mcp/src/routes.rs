@@ -11,15 +11,11 @@ use shared::flows::documents::Place;
 use shared::respond::Problems;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::guard;
 use crate::server::Server;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(call, listen, end))
-}
+shared::routes!(call, listen, end);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -12,19 +12,8 @@ use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(lookup))
-        .routes(routes!(scout))
-        .routes(routes!(gate))
-        .routes(routes!(repo_map))
-        .routes(routes!(map))
-        .routes(routes!(graph))
-        .routes(routes!(findings))
-}
+shared::routes!(lookup, scout, gate, repo_map, map, graph, findings);
 
 /// Find the files and lines that a request is about
 ///

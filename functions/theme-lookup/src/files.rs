@@ -14,15 +14,8 @@ use shared::page::{Page, PageQuery};
 use shared::respond::{Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(search))
-        .routes(routes!(read, put, rename, delete))
-}
+shared::routes!(list, search, read, put, rename, delete);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -10,12 +10,8 @@ use shared::flows::themes::import::{self, ImportView, NewUpload};
 use shared::flows::themes::index::{self, MapStatus};
 use shared::respond::Problems;
 use shared::{Cx, Error, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(begin)).routes(routes!(read)).routes(routes!(status))
-}
+shared::routes!(begin, read, status);
 
 /// Import a whole theme
 ///

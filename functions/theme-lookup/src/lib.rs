@@ -9,6 +9,7 @@ mod import;
 mod projects;
 mod routes;
 
+pub use routes::describe;
 use shared::function::{Function, Trigger};
 
 pub const FUNCTION: Function =

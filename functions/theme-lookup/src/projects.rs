@@ -9,12 +9,8 @@ use shared::flows::projects::{self, ProjectView};
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub fn router() -> OpenApiRouter<Cx> {
-    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(read, change, delete))
-}
+shared::routes!(create, list, read, change, delete);
 
 /// Make a project
 #[utoipa::path(

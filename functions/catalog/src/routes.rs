@@ -1,0 +1,33 @@
+//! What the catalog answers itself.
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{NAMES, OPENAPI_JSON};
+
+shared::routes!(health, document);
+
+#[derive(Serialize, ToSchema)]
+struct Health {
+    #[schema(example = "ok")]
+    status: &'static str,
+    version: &'static str,
+    functions: &'static [&'static str],
+}
+
+/// Say that it runs
+#[utoipa::path(get, path = "/health", tag = "catalog", security(()), responses((status = 200, body = Health)))]
+async fn health() -> axum::Json<Health> {
+    axum::Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), functions: NAMES })
+}
+
+/// This document
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "catalog", security(()),
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json")),
+)]
+async fn document() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI_JSON)
+}
