@@ -101,7 +101,7 @@ async fn main() -> ExitCode {
     );
 
     let executors = Executors::of(&h.platform, EXECUTORS);
-    executors.trouble(DUPLICATES, KILLED, Duration::from_millis(100));
+    executors.trouble(DUPLICATES, KILLED);
     let real_due = Timestamp::now();
     let began = minute.begin();
     let sweeps = tokio::spawn({

@@ -1,10 +1,10 @@
 //! Executors that a test sends out by hand: they take what lies in the queue, twice where it comes twice, and some of them
 //! are killed at their work.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::queue::{Message, Queue, QueueFaults};
@@ -34,8 +34,24 @@ pub struct Executors {
 
 struct Kills {
     share: f64,
-    within: Duration,
+    /// How long the last ones worked that were left alone.
+    worked: VecDeque<Duration>,
     rng: StdRng,
+}
+
+impl Kills {
+    /// When the next executor is killed, if it is: at any moment of what one takes, so that no step is spared.
+    fn next(&mut self) -> Option<Duration> {
+        let longest = self.worked.iter().max().copied().unwrap_or(Duration::from_millis(10));
+        self.rng.random_bool(self.share).then(|| longest.mul_f64(self.rng.random()))
+    }
+
+    fn left_alone(&mut self, worked: Duration) {
+        if self.worked.len() == 16 {
+            self.worked.pop_front();
+        }
+        self.worked.push_back(worked);
+    }
 }
 
 /// What was done until the queue was empty.
@@ -64,19 +80,18 @@ impl Executors {
     #[must_use]
     pub fn of(platform: &Platform, count: usize) -> Self {
         let queue = platform.engines().queue("scheduled-executor").expect("executors have a queue").clone();
-        let kills = Kills { share: 0.0, within: Duration::ZERO, rng: StdRng::seed_from_u64(1) };
+        let kills = Kills { share: 0.0, worked: VecDeque::new(), rng: StdRng::seed_from_u64(1) };
         Self { cx: platform.cx.clone(), queue, count, kills: Mutex::new(kills) }
     }
 
-    /// From now on this share of the messages comes twice and in any order, and this share of the executors is killed
-    /// within the given time of its start.
+    /// From now on this share of the messages comes twice and in any order, and this share of the executors is killed at
+    /// its work.
     ///
     /// # Panics
     /// When a test panicked while it used these executors.
-    pub fn trouble(&self, duplicates: f64, killed: f64, within: Duration) {
+    pub fn trouble(&self, duplicates: f64, killed: f64) {
         self.queue.set_faults(QueueFaults { duplicates, reorder: duplicates > 0.0, seed: 1 });
-        let mut kills = self.kills.lock().expect("nothing panics while it is held");
-        (kills.share, kills.within) = (killed, within);
+        self.kills.lock().expect("nothing panics while it is held").share = killed;
     }
 
     /// Works until the queue is empty and nobody is at work.
@@ -124,13 +139,14 @@ impl Executors {
         let cx = self.cx.clone();
         let deadline = cx.clock.now() + TIMEOUT;
         let mut executor = tokio::spawn(async move { wake(&cx, &due.owner, due.action_id, deadline).await });
-        let dies_after = {
-            let mut kills = self.kills.lock().expect("nothing panics while it is held");
-            let Kills { share, within, rng } = &mut *kills;
-            rng.random_bool(*share).then(|| within.mul_f64(rng.random()))
-        };
+        let began = Instant::now();
+        let dies_after = self.kills.lock().expect("nothing panics while it is held").next();
         let ended = match dies_after {
-            None => Ok((&mut executor).await),
+            None => {
+                let ended = (&mut executor).await;
+                self.kills.lock().expect("nothing panics while it is held").left_alone(began.elapsed());
+                Ok(ended)
+            }
             Some(after) => tokio::time::timeout(after, &mut executor).await,
         };
         let killed = ended.is_err();

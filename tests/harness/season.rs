@@ -164,7 +164,7 @@ impl Stage<'_> {
     /// Lets the time pass, until nothing will happen any more.
     async fn live(&mut self) {
         let Season { duplicates, killed, outage, .. } = *self.season;
-        self.executors.trouble(duplicates, killed, Duration::from_millis(10));
+        self.executors.trouble(duplicates, killed);
         let mut actions = self.actions().await;
         while let Some(mut next) = next_instant(&actions, self.clock.now()) {
             if next >= outage.0 && next < outage.1 {

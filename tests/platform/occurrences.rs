@@ -121,7 +121,7 @@ async fn every_due_time_ends_once_though_executors_are_killed() {
     for round in 0.. {
         // An executor has three tries: so that most come to their end by work, few die in later rounds.
         let share = [0.4, 0.3, 0.1].get(round).copied().unwrap_or(0.0);
-        stage.executors.trouble(0.1, share, Duration::from_millis(150));
+        stage.executors.trouble(0.1, share);
         tokio::join!(stage.sweep(), stage.sweep());
         killed += stage.executors.work().await.killed;
         let mut at_rest = 0;
