@@ -11,6 +11,8 @@ use lambda_http::RequestExt;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 use tracing::Instrument;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -274,17 +276,17 @@ fn detail_of(body: &str, detail_type: &str) -> Result<Value> {
 
 /// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
 fn init_tracing() {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
+    // Not `EnvFilter`: its expressions bring a regex engine into every binary.
+    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let lines = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)
         .with_current_span(true)
         .with_span_list(false)
         .without_time()
-        .with_target(false)
-        .with_env_filter(filter)
-        .init();
+        .with_target(false);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
 }
 
 #[cfg(test)]

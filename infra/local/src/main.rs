@@ -17,11 +17,14 @@ use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use shared::clock::Clock;
 use shared::config::{AuthConfig, BudgetConfig, LogsConfig, ModelsConfig};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,s3s=off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let quiet = || Targets::new().with_default(LevelFilter::WARN).with_target("s3s", LevelFilter::OFF);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(asked.unwrap_or_else(quiet))).init();
     let started = config().and_then(|config| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(serve(config))
