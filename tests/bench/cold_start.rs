@@ -1,7 +1,8 @@
 //! How long each function takes from exec to its first poll, next to a hello world of the same profile.
 //!
 //! ```text
-//! cargo build --release --workspace --bins --example hello_lambda
+//! cargo build --release --workspace --exclude lamplighter-local --exclude lamplighter-cli --exclude tests \
+//!     --bins --example hello_lambda                   # what is deployed, with the features that it is deployed with
 //! cargo run -p tests --example cold_start             # or another folder: … -- target/debug
 //! ```
 //!
