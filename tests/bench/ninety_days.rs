@@ -1,7 +1,7 @@
 //! Ninety days three times over, on the real store: both clock changes, crashes, duplicates, an outage of three days.
 //!
 //! ```text
-//! cargo run --release -p tests --example ninety_days           # or a few days around the outage: … -- 10
+//! cargo run --profile bench -p tests --example ninety_days           # or a few days around the outage: … -- 10
 //! ```
 //!
 //! Prints what became of the due times of each season, and everything that should not be; then it ends with 1.

@@ -1,7 +1,7 @@
 //! What a turn costs beside its model: the demo model answers at once, over HTTP, with the data in a folder.
 //!
 //! ```text
-//! cargo run --release -p tests --example turns
+//! cargo run --profile bench -p tests --example turns
 //! ```
 //!
 //! Prints how long it takes to the first event, to the first words and to the end; then 32 chats at once. Ends with 1 where

@@ -1,6 +1,6 @@
 //! The theme index from a shell: on a folder, or against a benchmark.
 //!
-//! `cargo run -p theme-lookup --example theme -- …` is the program; `cargo run --release -p domain --example theme_quick -- …`
+//! `cargo run -p theme-lookup --example theme -- …` is the program; `cargo run --profile bench -p domain --example theme_quick -- …`
 //! is the same one, built without the shell and the AWS SDKs.
 //!
 //! ```text
