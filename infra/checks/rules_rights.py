@@ -19,17 +19,17 @@ STORES = {
     "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"schedule-sweep", "action-define", "mcp", "scheduled-executor", "theme-index"}
+PUBLISHES = {"schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor", "theme-index"}
 # Who may do what with which bodies.
 BODIES = {
     "agents": {
         "s3:GetObject": {"chats"},
         "s3:PutObject": {"chats"},
-        "s3:DeleteObject": {"assets", "chats", "proposals", "runs"},
+        "s3:DeleteObject": {"actions", "assets", "chats", "proposals", "runs"},
     },
     "agent-chat": {
-        "s3:GetObject": {"assets", "chats", "proposals"},
-        "s3:PutObject": {"chats", "proposals"},
+        "s3:GetObject": {"actions", "assets", "chats", "proposals"},
+        "s3:PutObject": {"actions", "chats", "proposals"},
         "s3:DeleteObject": {"chats", "proposals"},
     },
     "asset-save": {
@@ -37,7 +37,7 @@ BODIES = {
         "s3:PutObject": {"assets"},
         "s3:DeleteObject": {"assets", "proposals"},
     },
-    "action-define": {"s3:DeleteObject": {"runs"}},
+    "action-define": {"s3:DeleteObject": {"actions", "runs"}},
     "context": {"s3:GetObject": {"logs"}, "s3:PutObject": {"logs"}, "s3:DeleteObject": {"logs"}},
     "mcp": {
         "s3:GetObject": {"assets", "logs", "projects"},

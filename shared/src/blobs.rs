@@ -12,9 +12,11 @@ use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
-use domain::ids::{AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId};
+use domain::ids::{AssetId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId};
 use domain::log::{InstanceId, SessionId};
 use uuid::Uuid;
+
+use crate::store::messages::Thread;
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -56,14 +58,17 @@ impl BlobKey {
 
     /// The content of a message that is too large for an item.
     #[must_use]
-    pub fn message(owner: &Owner, chat: ChatId, message: MessageId) -> Self {
-        Self(format!("{owner}/chats/{chat}/{message}"))
+    pub fn message(owner: &Owner, thread: Thread, message: MessageId) -> Self {
+        Self(format!("{}{message}", Self::messages(owner, thread).0))
     }
 
-    /// All contents of a chat.
+    /// All such contents of a conversation.
     #[must_use]
-    pub fn chat_prefix(owner: &Owner, chat: ChatId) -> Self {
-        Self(format!("{owner}/chats/{chat}/"))
+    pub fn messages(owner: &Owner, thread: impl Into<Thread>) -> Self {
+        match thread.into() {
+            Thread::Chat(id) => Self(format!("{owner}/chats/{id}/")),
+            Thread::Action(id) => Self(format!("{owner}/actions/{id}/")),
+        }
     }
 
     /// All that a run has left here.

@@ -15,7 +15,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::ids::{Owner, RunId};
-use domain::runs::{EventKind, Run, RunError, RunEvent, RunState};
+use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, header};
 use jiff::{SignedDuration, Timestamp};
@@ -328,7 +328,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
         let found = cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))?;
         // The occurrence of an action outlives its executor: another one takes it over.
         let left = !found.value.state.is_final()
-            && found.value.action_id.is_none()
+            && found.value.kind != RunKind::Action
             && found.value.lease_until < cx.clock.now();
         if !left {
             return Ok(found);

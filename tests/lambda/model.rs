@@ -50,8 +50,9 @@ impl FakeModel {
         self.gate.forget_permits(Semaphore::MAX_PERMITS);
     }
 
+    /// Lets go what is held, and all that comes after it.
     pub fn release(&self) {
-        self.gate.add_permits(1);
+        self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 }
 
@@ -84,6 +85,15 @@ fn reply(request: &Value) -> [Value; 2] {
         return text("{\"score\": 90, ", "\"meets\": true, \"missing\": []}");
     }
     let done = messages.last().is_some_and(|message| message["role"] == "tool");
+    let said = |text: &str| {
+        messages.iter().any(|message| message["content"].as_str().is_some_and(|c| c.contains(text)))
+    };
+    if said("Ask first") && !said("The person answered") && !done && system.contains("<lamplighter:run>") {
+        let function =
+            json!({"name": "ask_person", "arguments": json!({"question": "Which oil?"}).to_string()});
+        let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+        return [json!({"content": "I ask."}), json!({"tool_calls": [call]})];
+    }
     if system.contains("<lamplighter:run>") && !done {
         let arguments = json!({"title": "Lamp oil", "content": OUTPUT}).to_string();
         let function = json!({"name": "save_output", "arguments": arguments});

@@ -75,6 +75,8 @@ async fn every_payload_is_answered() {
     assert_eq!(action["state"], "defined");
     walk.know(ACTION, &action["action_id"]);
     assert_eq!(walk.json("action-define.why", 200).await["action_state"], "defined");
+    let about = walk.send("agent-chat.about-action").await.http().await;
+    assert_eq!(about.events().last(), Some(&"run.completed"));
 
     assert_eq!(walk.json("context.replace", 201).await["task"], "Implement user authentication");
     let markdown = walk.send("context.read").await.http().await;

@@ -1,9 +1,12 @@
 //! Turns through the streaming runner.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::bed::Bed;
-use crate::payload::{payload, post, request};
+use crate::http::action;
+use crate::payload::{messages, payload, post, request};
 
 #[tokio::test]
 async fn a_turn_arrives_while_it_is_spoken() {
@@ -36,6 +39,55 @@ async fn a_turn_arrives_while_it_is_spoken() {
     let replayed = other.http(&replay).await;
     let after_third = ended.text().find("id: 4\n").map(|at| &ended.text()[at..]);
     assert_eq!(Some(replayed.text()), after_third);
+}
+
+/// So does what is said about an action; the person's answer to a run goes to the executors at once.
+#[tokio::test]
+async fn talk_about_an_action_streams_and_answers() {
+    let bed = Bed::new().await;
+    let agent = bed.server.agent().await;
+    let mut asking = action();
+    asking["task_config"]["instructions"] = "Ask first, then write a report about lamp oil".into();
+    let defined = bed.server.post(&format!("/agents/{agent}/actions"), asking).await.expect(201);
+    let path = format!("/actions/{}", defined["action_id"].as_str().unwrap());
+    let mut chat = bed.lambda("agent-chat").await;
+    let mut ask = payload("agent-chat.about-action");
+    ask["path"] = format!("{path}/messages").into();
+    ask["requestContext"]["authorizer"]["owner"] = "local".into();
+
+    bed.model.hold();
+    let mut stream = chat.invoke(&ask).await.streamed().await;
+    stream.until("The lamp ").await;
+    bed.model.release();
+    let ended = stream.rest().await;
+    assert_eq!(ended.events().last(), Some(&"run.completed"));
+    // The same key again is the same run.
+    let replayed = chat.http(&ask).await;
+    assert_eq!(
+        (replayed.text(), &replayed.headers["idempotent-replayed"]),
+        (ended.text(), &"true".parse().unwrap())
+    );
+    let said = chat.http(&request("GET", &format!("{path}/messages"), "local")).await.expect(200);
+    let said: Vec<&str> =
+        said["data"].as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap()).collect();
+    assert_eq!(said[1..], ["The lamp is lit."]);
+    let mut stranger = ask.clone();
+    stranger["requestContext"]["authorizer"]["owner"] = "bert".into();
+    chat.http(&stranger).await.refused(404, "not_found");
+
+    let hash = json!({"approval_hash": defined["approval_hash"]});
+    bed.server.post(&format!("{path}/approve"), hash).await.expect(200);
+    bed.server.post(&format!("{path}/run"), json!({})).await.expect(202);
+    let queue = bed.server.platform.engines().queue("scheduled-executor").unwrap();
+    let sent =
+        async || queue.receive(10, Duration::from_secs(10)).await.pop().expect("an executor is sent for");
+    let mut executor = bed.lambda("scheduled-executor").await;
+    executor.invoke(&messages(&[&sent().await.body])).await.json().await;
+    assert_eq!(bed.server.get(&path).await.expect(200)["state"], "needs_approval", "{}", executor.log());
+    let answer = post(&format!("{path}/messages"), "local", &json!({"content": "Lamp oil"}));
+    assert_eq!(chat.http(&answer).await.expect(202)["state"], "running");
+    executor.invoke(&messages(&[&sent().await.body])).await.json().await;
+    assert_eq!(bed.server.get(&path).await.expect(200)["state"], "completed", "{}", executor.log());
 }
 
 #[tokio::test]

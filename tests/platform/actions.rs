@@ -620,9 +620,6 @@ async fn a_person_who_is_asked_answers_by_resuming() {
     assert!(asked["sentence"].as_str().unwrap().contains("which week?"), "{asked}");
     let run = h.get(&action).await.expect(200)["live_run"].clone();
     let messages = format!("{action}/messages");
-    let said = h.post(&messages, json!({"content": "I will look."})).await.expect(201);
-    assert_eq!((&said["role"], &said["content"]), (&json!("user"), &json!("I will look.")));
-
     let resumed = h.post(&format!("{action}/resume"), json!({"message": "This week."})).await.expect(200);
     assert_eq!((&resumed["state"], &resumed["live_run"]), (&json!("in_progress"), &run));
     let again = occurrence(&h, &action, &run).await;
@@ -630,10 +627,9 @@ async fn a_person_who_is_asked_answers_by_resuming() {
     let list = h.get(&messages).await.expect(200);
     let texts: Vec<(&Value, &Value)> =
         list["data"].as_array().unwrap().iter().map(|m| (&m["content"], &m["run_id"])).collect();
-    assert_eq!(texts, [(&json!("I will look."), &Value::Null), (&json!("This week."), &run)]);
-
-    h.post(&messages, json!({"content": " "})).await.refused(400, "invalid_input");
-    h.post(&messages, json!({"content": "m".repeat(32_001)})).await.refused(400, "invalid_input");
+    assert_eq!(texts, [(&json!("This week."), &run)]);
+    let _ = h.post(&messages, json!({"content": "Will it do?"})).await.expect(200);
+    let list = h.get(&messages).await.expect(200);
     let first = h.get(&format!("{messages}?limit=1")).await.expect(200);
     let cursor = first["next_cursor"].as_str().unwrap();
     let second = h.get(&format!("{messages}?limit=1&cursor={cursor}")).await.expect(200);
@@ -772,7 +768,7 @@ async fn an_agent_takes_its_actions_along() {
     let (idle, running) = (make().await, make().await);
     let _ = step(&h, &running, "approve").await.expect(200);
     let run: RunId = step(&h, &running, "run").await.expect(202)["run_id"].as_str().unwrap().parse().unwrap();
-    let _ = h.post(&format!("{running}/messages"), json!({"content": "hello"})).await.expect(201);
+    let _ = h.post(&format!("{running}/messages"), json!({"content": "hello"})).await.expect(200);
     assert_eq!(h.delete(&format!("/agents/{agent}")).await.status, 204);
     for path in [&idle, &running] {
         h.get(path).await.refused(404, "not_found");
@@ -780,7 +776,7 @@ async fn an_agent_takes_its_actions_along() {
     let store = &h.platform.cx.store;
     assert_eq!(store.run(&local(), run).await.unwrap(), None);
     assert_eq!(store.occurrence(&local(), id(&running), run).await.unwrap(), None);
-    let messages = store.action_messages(&local(), id(&running), None, 10).await.unwrap();
+    let messages = store.messages(&local(), id(&running), None, 10, Order::Oldest).await.unwrap();
     assert!(messages.items.is_empty());
     for shard in 0..64 {
         assert_eq!(store.due(shard, Timestamp::MAX, 10).await.unwrap(), []);

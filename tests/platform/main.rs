@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
+mod about_actions;
 mod account;
 mod actions;
 mod agents;

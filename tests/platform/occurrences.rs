@@ -24,16 +24,16 @@ fn noon() -> Timestamp {
 }
 
 /// A platform in which nothing happens by itself, one agent, and executors to send out.
-struct Stage {
-    h: Harness,
-    clock: ManualClock,
-    executors: Executors,
-    owner: Owner,
-    agent: String,
+pub struct Stage {
+    pub h: Harness,
+    pub clock: ManualClock,
+    pub executors: Executors,
+    pub owner: Owner,
+    pub agent: String,
 }
 
 impl Stage {
-    async fn with(models: ModelsConfig) -> Self {
+    pub async fn with(models: ModelsConfig) -> Self {
         let clock = ManualClock::at(noon());
         let config = PlatformConfig {
             clock: Clock::Manual(clock.clone()),
@@ -48,7 +48,7 @@ impl Stage {
     }
 
     /// Defines an action and approves it.
-    async fn approved(&self, more: Value) -> ActionId {
+    pub async fn approved(&self, more: Value) -> ActionId {
         let mut body = json!({
             "title": "Report",
             "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"},
@@ -61,7 +61,7 @@ impl Stage {
         id.parse().unwrap()
     }
 
-    fn at(&self, minutes: i64) {
+    pub fn at(&self, minutes: i64) {
         self.clock.set(noon() + SignedDuration::from_mins(minutes));
     }
 
@@ -70,24 +70,24 @@ impl Stage {
     }
 
     /// What happens by itself when it is so many minutes after noon.
-    async fn happens_at(&self, minutes: i64) {
+    pub async fn happens_at(&self, minutes: i64) {
         self.at(minutes);
         self.sweep().await;
         self.executors.work().await;
     }
 
-    async fn action(&self, id: ActionId) -> domain::actions::Action {
+    pub async fn action(&self, id: ActionId) -> domain::actions::Action {
         actions::load(&self.h.platform.cx, &self.owner, id).await.unwrap().value
     }
 
     /// By due time.
-    async fn occurrences(&self, id: ActionId) -> Vec<Occurrence> {
+    pub async fn occurrences(&self, id: ActionId) -> Vec<Occurrence> {
         let found = self.h.platform.cx.store.occurrences(&self.owner, id, None, 100, Order::Oldest).await;
         found.unwrap().items.into_iter().map(|(_, occurrence)| occurrence.value).collect()
     }
 
     /// What became of each due time: minutes after noon, the state, the code of the reason.
-    async fn became(&self, id: ActionId) -> Vec<String> {
+    pub async fn became(&self, id: ActionId) -> Vec<String> {
         let told = |occurrence: &Occurrence| {
             let minutes = occurrence.due_at.duration_since(noon()).as_mins();
             let code = occurrence.reason_code.map(|code| serde_json::to_value(code).unwrap());
@@ -188,8 +188,9 @@ async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
     assert_eq!((stage.action(id).await.state, model.asked()), (ActionState::NeedsApproval, 1));
 
     let store = &stage.h.platform.cx.store;
-    let messages = store.action_messages(&stage.owner, id, None, 10).await.unwrap().items;
-    let cards: Vec<_> = messages.iter().map(|(_, m)| (m.value.role, m.value.text())).collect();
+    let messages = store.messages(&stage.owner, id, None, 10, Order::Oldest).await.unwrap().items;
+    let cards: Vec<_> =
+        messages.iter().map(|(_, m)| (m.value.message.role, m.value.message.text())).collect();
     assert_eq!(cards.len(), 1);
     assert!(cards[0].0 == Role::Assistant && cards[0].1.contains("Which week?"), "{cards:?}");
 

@@ -10,14 +10,14 @@ use tests::{Harness, send};
 
 /// A server-sent event, as it was sent.
 #[derive(Debug, Clone, PartialEq)]
-struct Event {
-    id: u64,
-    name: String,
-    data: Value,
+pub struct Event {
+    pub id: u64,
+    pub name: String,
+    pub data: Value,
 }
 
 /// The events of a stream's text, heartbeats left out.
-fn events(text: &str) -> Vec<Event> {
+pub fn events(text: &str) -> Vec<Event> {
     text.split("\n\n")
         .filter(|frame| frame.starts_with("id:"))
         .map(|frame| {
@@ -33,14 +33,14 @@ fn events(text: &str) -> Vec<Event> {
         .collect()
 }
 
-async fn stream(h: &Harness, path: &str, body: Value) -> Vec<Event> {
+pub async fn stream(h: &Harness, path: &str, body: Value) -> Vec<Event> {
     let request = h.request(Method::POST, path).header("accept", "text/event-stream").json(&body);
     let response = request.send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     events(&response.text().await.unwrap())
 }
 
-fn names(events: &[Event]) -> Vec<&str> {
+pub fn names(events: &[Event]) -> Vec<&str> {
     let mut names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
     names.dedup();
     names

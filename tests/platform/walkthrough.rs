@@ -40,7 +40,7 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     config.clock = Clock::scaled(6);
     let h = Harness::with(config).await;
     let blocks = blocks();
-    assert_eq!(blocks.len(), 5, "the walk-through has five blocks");
+    assert_eq!(blocks.len(), 6, "the walk-through has six blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -48,4 +48,5 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
     assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
     assert!(said.contains("scheduled"), "{said}");
+    assert!(said.contains("The last run was due") && said.contains("Name the sources, too"), "{said}");
 }

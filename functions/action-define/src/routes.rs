@@ -1,4 +1,4 @@
-//! The routes of actions themselves: define, list, read, change, delete, and the conversation about one.
+//! The routes of actions themselves: define, list, read, change, delete.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,13 +7,12 @@ use domain::ids::{ActionId, AgentId};
 use serde::Deserialize;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::flows::actions::{self, ActionView};
-use shared::flows::chats::MessageView;
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
-shared::routes!(define, list, read, change, delete, messages, post_message);
+shared::routes!(define, list, read, change, delete);
 
 /// Define an action
 ///
@@ -77,7 +76,7 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Res
 /// Change an action
 ///
 /// What is left out stays. A change to anything that an approval binds (task, schedule, grants, model tier, budget)
-/// withdraws the approval.
+/// withdraws the approval. With `proposal_id`, it is what was proposed in the conversation about it.
 #[utoipa::path(
     patch, path = "/actions/{action_id}", tag = "actions", operation_id = "change_action",
     params(
@@ -116,49 +115,6 @@ async fn delete(
 ) -> Result<StatusCode> {
     actions::delete(&cx, &caller.owner, id, if_match).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Read the conversation about an action, oldest first
-#[utoipa::path(
-    get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
-    params(("action_id" = ActionId, Path), PageQuery),
-    responses((status = 200, body = Page<MessageView>), Problems),
-)]
-async fn messages(
-    State(cx): State<Cx>,
-    caller: Caller,
-    Id(id): Id<ActionId>,
-    Query(page): Query<PageQuery>,
-) -> Result<axum::Json<Page<MessageView>>> {
-    Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
-}
-
-#[derive(Deserialize, ToSchema)]
-struct NewActionMessage {
-    /// 1 to 32,000 characters.
-    content: String,
-}
-
-/// Say something about an action
-///
-/// A run that waits for a person is answered by `resume`, and not by this.
-#[utoipa::path(
-    post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
-    params(
-        ("action_id" = ActionId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = NewActionMessage,
-    responses((status = 201, body = MessageView), Problems),
-)]
-async fn post_message(
-    State(cx): State<Cx>,
-    caller: Caller,
-    Id(id): Id<ActionId>,
-    Json(input): Json<NewActionMessage>,
-) -> Result<(StatusCode, axum::Json<MessageView>)> {
-    let message = actions::post_message(&cx, &caller.owner, id, input.content).await?;
-    Ok((StatusCode::CREATED, axum::Json(message)))
 }
 
 pub(crate) fn tagged(action: ActionView) -> Tagged<ActionView> {

@@ -1,8 +1,9 @@
-//! One turn with an agent, streamed; chats: list, read, append, reset; proposals.
+//! One turn with an agent, streamed; chats: list, read, append, reset; the conversation about an action; proposals.
 //!
 //! A chat keeps what was said and names what it has led to. What a reply proposes waits on the server for a person's
 //! yes, so that another device sees it.
 
+mod actions;
 mod chats;
 mod proposals;
 mod routes;

@@ -1,5 +1,5 @@
 //! The routes of agent-chat.
 
-use crate::{chats, proposals, runs, turn};
+use crate::{actions, chats, proposals, runs, turn};
 
-shared::routes!(in chats, proposals, turn, runs);
+shared::routes!(in actions, chats, proposals, turn, runs);

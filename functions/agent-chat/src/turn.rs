@@ -6,8 +6,8 @@ use axum::response::Response;
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use shared::extract::{Caller, Id, Json};
-use shared::flows::chat_turn::{self, TurnInput};
 use shared::flows::run_view::RunView;
+use shared::flows::turn::{self, Topic, TurnInput};
 use shared::respond::Problems;
 use shared::stream::Accept;
 use shared::{Cx, Result};
@@ -39,7 +39,8 @@ async fn talk_to_agent(
     caller: Caller,
     Id(id): Id<AgentId>,
     headers: HeaderMap,
-    Json(input): Json<TurnInput>,
+    Json(TurnInput { chat_id, message }): Json<TurnInput>,
 ) -> Result<Response> {
-    chat_turn::serve(&cx, &caller.owner, Some(id), input, Accept::from_headers(&headers)).await
+    let topic = Topic::Agent(id, chat_id);
+    turn::serve(&cx, &caller.owner, topic, message, Accept::from_headers(&headers)).await
 }

@@ -9,8 +9,8 @@ use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::flows::agents::{self, AgentView};
-use shared::flows::chat_turn::{self, TurnInput};
 use shared::flows::run_view::RunView;
+use shared::flows::turn::{self, Topic, TurnInput};
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::stream::Accept;
@@ -122,7 +122,8 @@ async fn set_up(
     State(cx): State<Cx>,
     caller: Caller,
     headers: HeaderMap,
-    Json(input): Json<TurnInput>,
+    Json(TurnInput { chat_id, message }): Json<TurnInput>,
 ) -> Result<Response> {
-    chat_turn::serve(&cx, &caller.owner, None, input, Accept::from_headers(&headers)).await
+    let topic = Topic::Setup(chat_id);
+    turn::serve(&cx, &caller.owner, topic, message, Accept::from_headers(&headers)).await
 }

@@ -6,32 +6,23 @@
 
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage};
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
-use domain::models::{Block, Role};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
+use domain::models::Block;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
-use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::messages::{self, MessageView};
 use super::{agents, edit};
-use crate::blobs::{BlobError, BlobKey};
+use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::chats::StoredMessage;
+use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, Versioned};
-
-/// The largest content that is kept within a message's item, in bytes of JSON; larger ones lie in S3.
-const MAX_INLINE_BYTES: usize = 64 * 1024;
-
-/// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
-const MAX_INLINE_TOTAL: usize = 3_000_000;
-
-/// How many contents are on their way to or from S3 at once: a hundred would each wait for all the others.
-const AT_ONCE: usize = 16;
 
 /// Most ids of one kind that one call may say a chat has led to.
 const MAX_GENERATED: usize = 40;
@@ -72,19 +63,6 @@ pub struct ChatView {
     pub version: u64,
 }
 
-/// A message as people read it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct MessageView {
-    pub message_id: MessageId,
-    #[schema(value_type = String, example = "user")]
-    pub role: Role,
-    pub content: String,
-    pub created_at: Timestamp,
-    /// The run that said it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<RunId>,
-}
-
 /// A chat with its newest messages, or with a page of older ones.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatDetail {
@@ -111,14 +89,6 @@ impl From<Versioned<Chat>> for ChatView {
     fn from(Versioned { value, version }: Versioned<Chat>) -> Self {
         let Chat { chat_id, agent_id, title, created_at, .. } = value;
         Self { chat_id, agent_id, title, created_at, version }
-    }
-}
-
-impl From<ChatMessage> for MessageView {
-    fn from(message: ChatMessage) -> Self {
-        let content = message.text();
-        let ChatMessage { message_id, role, created_at, run_id, .. } = message;
-        Self { message_id, role, content, created_at, run_id }
     }
 }
 
@@ -178,14 +148,14 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Resu
     let chat = load(cx, owner, id).await?;
     let list = format!("messages of {id}");
     let newest = |after: Option<String>, limit| {
-        async move { cx.store.chat_messages(owner, id, after.as_deref(), limit, Order::Newest).await }.boxed()
+        async move { cx.store.messages(owner, id, after.as_deref(), limit, Order::Newest).await }.boxed()
     };
     let shown = |stored: &StoredMessage| {
         is_shown(&chat.value, stored) && (stored.overflow || !stored.message.text().is_empty())
     };
     let found = page::filtered(owner, &list, query, newest, shown).await?;
     let stored = found.data.into_iter().rev().map(|message| message.value).collect();
-    let messages = whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
+    let messages = messages::whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
     let (generated_assets, generated_actions) = cx.store.generated(owner, id).await?;
     Ok(ChatDetail {
         messages: messages.filter(|message| !message.content.is_empty()).collect(),
@@ -240,19 +210,13 @@ async fn write(cx: &Cx, owner: &Owner, chat: ChatId, input: Append) -> Result<Ve
     if !generated.is_empty() {
         let _ = cx.store.transact(generated).await?;
     }
-    let new = |message: NewMessage| ChatMessage {
-        message_id: MessageId::from_uuid(cx.clock.uuid()),
-        role: message.role,
-        content: vec![Block::text(message.content)],
-        created_at: cx.clock.now(),
-        run_id: None,
-    };
-    let messages: Vec<ChatMessage> = input.messages.into_iter().map(new).collect();
-    if !messages.is_empty() {
-        let writes = message_writes(cx, owner, chat, messages.clone()).await?;
+    let new = |message: NewMessage| messages::new(cx, message.role, vec![Block::text(message.content)], None);
+    let said: Vec<ChatMessage> = input.messages.into_iter().map(new).collect();
+    if !said.is_empty() {
+        let writes = messages::writes(cx, owner, chat, said.clone()).await?;
         let _ = cx.store.transact(writes).await?;
     }
-    Ok(messages)
+    Ok(said)
 }
 
 /// DynamoDB refuses a transaction that writes one item twice.
@@ -265,76 +229,16 @@ fn distinct(writes: Vec<Write>) -> Vec<Write> {
     writes.into_iter().filter(|write| first(write)).collect()
 }
 
-/// The writes of new messages, for a transaction; what is too large for an item has been stored when they are returned.
-/// The transaction, or a look after it, must see that the chat is there.
-///
-/// # Errors
-/// When a large content can't be stored.
-pub async fn message_writes(
-    cx: &Cx,
-    owner: &Owner,
-    chat: ChatId,
-    messages: Vec<ChatMessage>,
-) -> Result<Vec<Write>> {
-    let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
-    let write = async |mut message: ChatMessage| {
-        let content = serde_json::to_vec(&message.content).map_err(|e| Error::internal(e.to_string()))?;
-        let overflow = content.len() > max_inline;
-        if overflow {
-            let key = BlobKey::message(owner, chat, message.message_id);
-            cx.blobs.put(&key, content, "application/json").await?;
-            message.content.clear();
-        }
-        Ok(Store::message_write(owner, chat, &StoredMessage { message, overflow })?)
-    };
-    stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await
-}
-
 /// The newest messages of a chat since its last reset, at most `max`, oldest first.
 ///
 /// # Errors
 /// When the table or the bucket does not answer.
 pub async fn history(cx: &Cx, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
-    let mut newest: Vec<StoredMessage> = Vec::new();
-    let mut after: Option<String> = None;
-    while newest.len() < max {
-        let limit = max - newest.len();
-        let found =
-            cx.store.chat_messages(owner, chat.chat_id, after.as_deref(), limit, Order::Newest).await?;
-        let seen = newest.len() + found.items.len();
-        let messages = found.items.into_iter().map(|(_, stored)| stored.value);
-        newest.extend(messages.take_while(|stored| is_shown(chat, stored)));
-        after = found.last;
-        if after.is_none() || newest.len() < seen {
-            break;
-        }
-    }
-    newest.reverse();
-    whole(cx, owner, chat.chat_id, newest).await
+    messages::newest(cx, owner, chat.chat_id, max, |stored| is_shown(chat, stored)).await
 }
 
 fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
     chat.reset_after.is_none_or(|last| stored.message.message_id > last)
-}
-
-/// Messages with the contents that lie in S3.
-async fn whole(cx: &Cx, owner: &Owner, chat: ChatId, stored: Vec<StoredMessage>) -> Result<Vec<ChatMessage>> {
-    let read = async |StoredMessage { mut message, overflow }: StoredMessage| {
-        if !overflow {
-            return Ok(Some(message));
-        }
-        let body = match cx.blobs.get(&BlobKey::message(owner, chat, message.message_id)).await {
-            // A reset or a deletion came between the two reads.
-            Err(BlobError::Missing { .. }) => return Ok(None),
-            body => body?,
-        };
-        message.content = serde_json::from_slice(&body)
-            .map_err(|error| Error::internal(format!("a stored message can't be read: {error}")))?;
-        Ok::<_, Error>(Some(message))
-    };
-    let read: Vec<Option<ChatMessage>> =
-        stream::iter(stored.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
-    Ok(read.into_iter().flatten().collect())
 }
 
 /// Begins the conversation anew: what was said is no longer shown, nor sent to a model, and is deleted. What it has
@@ -345,7 +249,7 @@ async fn whole(cx: &Cx, owner: &Owner, chat: ChatId, stored: Vec<StoredMessage>)
 pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
     for _ in 0..edit::TRIES {
         let Versioned { value: chat, version } = load(cx, owner, id).await?;
-        let newest = cx.store.chat_messages(owner, id, None, 1, Order::Newest).await?;
+        let newest = cx.store.messages(owner, id, None, 1, Order::Newest).await?;
         let newest = newest.items.first().map(|(_, stored)| stored.value.message.message_id);
         // The record first: from then on nothing older is shown, whatever becomes of the sweep.
         let chat = Chat { reset_after: chat.reset_after.max(newest), ..chat };
@@ -362,14 +266,14 @@ pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
 /// Deletes the messages of a chat up to and with `last`, each content before the record that names it.
 async fn delete_messages(cx: &Cx, owner: &Owner, chat: ChatId, last: MessageId) -> Result<()> {
     loop {
-        let found = cx.store.chat_messages(owner, chat, None, 25, Order::Oldest).await?;
+        let found = cx.store.messages(owner, chat, None, 25, Order::Oldest).await?;
         let stored = found.items.into_iter().map(|(_, stored)| stored.value);
         let old: Vec<StoredMessage> = stored.take_while(|stored| stored.message.message_id <= last).collect();
         if old.is_empty() {
             return Ok(());
         }
         for stored in old.iter().filter(|stored| stored.overflow) {
-            cx.blobs.delete_prefix(&BlobKey::message(owner, chat, stored.message.message_id)).await?;
+            cx.blobs.delete_prefix(&BlobKey::message(owner, chat.into(), stored.message.message_id)).await?;
         }
         let ids: Vec<MessageId> = old.iter().map(|stored| stored.message.message_id).collect();
         cx.store.delete_messages(owner, chat, &ids).await?;
@@ -389,14 +293,14 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
 /// When the table or the bucket does not answer; the call can be made again.
 pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
     // Contents first: as long as the record stands, the call can be repeated.
-    cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, chat.chat_id)).await?;
+    cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?;
     cx.store.delete_chat(owner, chat).await?;
     // An append may have stored one meanwhile.
-    Ok(cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, chat.chat_id)).await?)
+    Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?)
 }
 
 /// Deletes what was written under a chat that is not there.
 async fn sweep(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
-    cx.blobs.delete_prefix(&BlobKey::chat_prefix(owner, id)).await?;
+    cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;
     Ok(cx.store.delete_chat_children(owner, id).await?)
 }

@@ -7,10 +7,9 @@
 use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
-use domain::chats::ChatMessage;
 use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
-use domain::ids::{AssetId, MessageId, Owner, ProposalId, RunId};
+use domain::ids::{AssetId, Owner, ProposalId, RunId};
 use domain::models::{Block, Message, ModelRequest, Role, StopReason, ToolChoice, Usage};
 use domain::prompts;
 use domain::runs::{EventKind, RunError, RunState};
@@ -23,14 +22,14 @@ use super::actions::{self, Loaded, runs};
 use super::call::{CallError, Ceilings, Reply, call};
 use super::proposals::{self, Origin};
 use super::wake::{Claimed, MAX_ATTEMPTS, ended};
-use super::{assets, chat_turn, edit};
+use super::{assets, edit, messages, tools};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::models::Route;
 use crate::problem::{Error, Result};
 use crate::store::runs::RunOutput;
 use crate::store::steps::Step;
-use crate::store::table::{Write, Written};
+use crate::store::table::{Order, Write, Written};
 use crate::store::{Store, Versioned};
 use crate::stream::{self, Recorder};
 
@@ -181,16 +180,7 @@ impl Work {
         if self.steps.is_empty() {
             return Ok(());
         }
-        let found = self.cx.store.action_messages(&self.owner, self.action.id, None, 100).await?;
-        let run = self.occurrence.value.run_id;
-        let asked = found.items.iter().rposition(|(_, message)| message.value.role == Role::Assistant);
-        let answers: Vec<Block> = found
-            .items
-            .iter()
-            .skip(asked.map_or(0, |at| at + 1))
-            .filter(|(_, message)| message.value.run_id == Some(run) && message.value.role == Role::User)
-            .map(|(_, message)| Block::text(format!("The person answered: {}", message.value.text())))
-            .collect();
+        let answers: Vec<Block> = self.answers().await?.into_iter().map(Block::text).collect();
         if !answers.is_empty() && self.messages.last().is_some_and(|last| last.role == Role::User) {
             if let Some(last) = self.messages.last_mut() {
                 last.content.extend(answers);
@@ -199,6 +189,29 @@ impl Work {
             self.messages.push(Message { role: Role::User, content: answers });
         }
         Ok(())
+    }
+
+    /// What people have said to this run since it asked, oldest first. What is said about the action besides is not for it.
+    async fn answers(&self) -> Result<Vec<String>> {
+        let run = Some(self.occurrence.value.run_id);
+        let (mut answers, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let (id, after_this) = (self.action.id, after.as_deref());
+            let found = self.cx.store.messages(&self.owner, id, after_this, 100, Order::Newest).await?;
+            let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
+            for message in of_run.filter(|message| message.run_id == run) {
+                if message.role == Role::Assistant {
+                    answers.reverse();
+                    return Ok(answers);
+                }
+                answers.push(format!("The person answered: {}", message.text()));
+            }
+            after = found.last;
+            if after.is_none() {
+                answers.reverse();
+                return Ok(answers);
+            }
+        }
     }
 
     /// Writes the occurrence after `command`, together with `more`. `false`: it is not ours any more.
@@ -397,7 +410,10 @@ impl Work {
         input: &Value,
         waits: &mut Option<Reason>,
     ) -> Result<(String, bool), CallError> {
-        let Some(tool) = Tool::from_name(name) else { return Ok((format!("there is no tool {name}"), true)) };
+        // One that no grant could give is no tool here: there is nobody to ask for it.
+        let Some(tool) = Tool::from_name(name).filter(|tool| tool.is_grantable()) else {
+            return Ok((format!("there is no tool {name}"), true));
+        };
         if !tool.is_allowed_in_run(&self.action.grants) {
             let text = format!("it wants to use {name}, which this action was not granted");
             *waits = Some(Reason::new(ReasonCode::OutsideGrant, text));
@@ -425,7 +441,7 @@ impl Work {
                 Ok(("it waits for the person's yes".to_owned(), false))
             }
             ToolCall::Deliver(_) => Ok((format!("{name} has no use in a run"), true)),
-            look_up => match chat_turn::look_up(&self.cx, &self.owner, self.agent.agent_id, look_up).await? {
+            look_up => match tools::look_up(&self.cx, &self.owner, self.agent.agent_id, look_up).await? {
                 Ok(result) => Ok((result, false)),
                 Err(sentence) => Ok((sentence, true)),
             },
@@ -589,14 +605,9 @@ impl Work {
 
     /// The one message that asks a person.
     fn card(&self, occurrence: &Occurrence) -> Result<Write> {
-        let message = ChatMessage {
-            message_id: MessageId::from_uuid(self.cx.clock.uuid()),
-            role: Role::Assistant,
-            content: vec![Block::text(occurrence.reason.clone().unwrap_or_default())],
-            created_at: self.cx.clock.now(),
-            run_id: Some(occurrence.run_id),
-        };
-        Ok(Store::action_message_write(&self.owner, self.action.id, &message)?)
+        let question = Block::text(occurrence.reason.clone().unwrap_or_default());
+        let message = messages::new(&self.cx, Role::Assistant, vec![question], Some(occurrence.run_id));
+        Ok(Store::message_write(&self.owner, self.action.id, &message.into())?)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Proposals: made by a reply, shown with their content, taken by a save.
 
-use domain::actions::{DefineAction, Priority, TaskConfig};
+use domain::actions::{ActionChange, DefineAction, Priority, TaskConfig};
 use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
 use domain::chats::signals::ActionDraft;
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use domain::ids::{ActionId, AgentId, ChatId, Owner, ProposalId, RunId};
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -49,6 +49,13 @@ pub struct ProposalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<serde_json::Value>,
+    /// The action that would be changed, where `kind` is `change`. Its yes is `PATCH /actions/{action_id}` with the
+    /// proposal's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<ActionId>,
+    /// What would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ActionChange>,
 }
 
 /// Where a proposal comes from.
@@ -184,6 +191,8 @@ fn summary(proposal: Proposal) -> ProposalView {
         priority: None,
         task_config: None,
         schedule: None,
+        action_id: None,
+        change: None,
     };
     match proposal.body {
         ProposalBody::Asset { description, asset_type, bytes, content, .. } => {
@@ -195,6 +204,13 @@ fn summary(proposal: Proposal) -> ProposalView {
             priority: Some(draft.priority),
             task_config: Some(draft.task_config),
             schedule: draft.schedule,
+            ..base
+        },
+        ProposalBody::Change { action_id, change, .. } => ProposalView {
+            kind: "change",
+            description: change.description.clone().unwrap_or_default(),
+            action_id: Some(action_id),
+            change: Some(*change),
             ..base
         },
     }

@@ -3,6 +3,7 @@
 use domain::actions::{Action, ActionState};
 use domain::assets::{Asset, AssetType};
 use domain::ids::{AgentId, AssetId, Owner};
+use domain::tools::ToolCall;
 use serde_json::json;
 
 use super::assets;
@@ -109,4 +110,29 @@ pub async fn read_asset(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Option<St
         "content": &content[..end], "truncated_bytes": content.len() - end,
     });
     Ok(Some(row.to_string()))
+}
+
+/// Does a call that looks something up. The inner error is a sentence for the model.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn look_up(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    call: ToolCall,
+) -> Result<Result<String, String>> {
+    Ok(match call {
+        ToolCall::QueryActions { state, limit } => Ok(query_actions(cx, owner, agent, state, limit).await?),
+        ToolCall::QueryAssets { asset_type, query, limit } => {
+            Ok(query_assets(cx, owner, agent, asset_type, query.as_deref(), limit).await?)
+        }
+        ToolCall::ReadAsset { asset_id } => {
+            read_asset(cx, owner, asset_id).await?.ok_or_else(|| format!("there is no asset {asset_id}"))
+        }
+        ToolCall::Deliver(_)
+        | ToolCall::SaveOutput(_)
+        | ToolCall::AskPerson { .. }
+        | ToolCall::ChangeAction(_) => Err("this tool is not for looking things up".to_owned()),
+    })
 }

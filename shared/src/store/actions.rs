@@ -1,10 +1,9 @@
-//! Actions, their occurrences, and the messages about them.
+//! Actions and their occurrences.
 //!
 //! Every write of an action computes its place in the `due` index anew, from its next fire time and its live run: the
 //! index can't drift from the record. Writes of an action and of its occurrences go together in one transaction.
 
 use domain::actions::{Action, Occurrence};
-use domain::chats::ChatMessage;
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
 
@@ -105,27 +104,6 @@ impl Store {
         order: Order,
     ) -> Result<Found<Occurrence>, StoreError> {
         self.query(&keys::occurrences(owner, action), after, limit, order).await
-    }
-
-    /// The write of a message about an action.
-    pub fn action_message_write(
-        owner: &Owner,
-        action: ActionId,
-        message: &ChatMessage,
-    ) -> Result<Write, StoreError> {
-        let key = keys::action_message(owner, action, message.message_id);
-        Ok(Write::Put { key, item: item(message, &Extras::default())? })
-    }
-
-    /// Oldest first.
-    pub async fn action_messages(
-        &self,
-        owner: &Owner,
-        action: ActionId,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Found<ChatMessage>, StoreError> {
-        self.query(&keys::action_messages(owner, action), after, limit, Order::Oldest).await
     }
 
     /// Takes the action's record away: from then on it is not due any more.

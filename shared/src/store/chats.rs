@@ -1,22 +1,12 @@
-//! Chats. A message is an item: an append never touches another's.
+//! Chats. Their messages are in `messages`.
 
-use domain::chats::{Chat, ChatMessage};
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
+use domain::chats::Chat;
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner};
 use serde::{Deserialize, Serialize};
 
 use super::agents::child;
 use super::keys::{self, Key, Range};
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
-
-/// Where a message's blocks are once they are too large for an item.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StoredMessage {
-    #[serde(flatten)]
-    pub message: ChatMessage,
-    /// The content lies in S3, and the record's is empty.
-    #[serde(default)]
-    pub overflow: bool,
-}
 
 /// Something that a chat led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,12 +59,6 @@ impl Store {
         self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
     }
 
-    /// The write of one message, for a transaction that also sees that the chat is there.
-    pub fn message_write(owner: &Owner, chat: ChatId, message: &StoredMessage) -> Result<Write, StoreError> {
-        let key = keys::chat_message(owner, chat, message.message.message_id);
-        Ok(Write::Put { key, item: item(message, &Extras::default())? })
-    }
-
     /// The write that says what a chat led to. Saying it twice is saying it once.
     pub fn generated_write(owner: &Owner, chat: ChatId, id: impl ToString) -> Result<Write, StoreError> {
         let id = id.to_string();
@@ -95,17 +79,6 @@ impl Store {
         Ok((assets, ids.iter().filter_map(|id| id.parse().ok()).collect()))
     }
 
-    pub async fn chat_messages(
-        &self,
-        owner: &Owner,
-        chat: ChatId,
-        after: Option<&str>,
-        limit: usize,
-        order: Order,
-    ) -> Result<Found<StoredMessage>, StoreError> {
-        self.query(&keys::chat_messages(owner, chat), after, limit, order).await
-    }
-
     /// Takes the chat's record away, then its messages.
     pub async fn delete_chat(&self, owner: &Owner, chat: &Chat) -> Result<(), StoreError> {
         let mut writes = vec![Write::Delete { key: keys::chat(owner, chat.chat_id), must_exist: false }];
@@ -122,17 +95,5 @@ impl Store {
     /// Deletes the messages of a chat and the marks of what it led to.
     pub async fn delete_chat_children(&self, owner: &Owner, chat: ChatId) -> Result<(), StoreError> {
         self.delete_range(&chat_children(owner, chat, "")).await
-    }
-
-    /// Deletes messages of a chat, at most 100.
-    pub async fn delete_messages(
-        &self,
-        owner: &Owner,
-        chat: ChatId,
-        messages: &[MessageId],
-    ) -> Result<(), StoreError> {
-        let delete =
-            |id: &MessageId| Write::Delete { key: keys::chat_message(owner, chat, *id), must_exist: false };
-        self.transact(messages.iter().map(delete).collect()).await.map(|_| ())
     }
 }

@@ -46,6 +46,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::logs::{HotLog, LogSession};
+use super::messages::Thread;
 
 /// Name of the index over all owners' due actions.
 pub const DUE_INDEX: &str = "due";
@@ -117,16 +118,6 @@ pub fn occurrences(owner: &Owner, action: ActionId) -> Range {
     Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "RUN#" }
 }
 
-#[must_use]
-pub fn action_message(owner: &Owner, action: ActionId, message: MessageId) -> Key {
-    key(format!("U#{owner}#ACTION#{action}"), format!("MSG#{message}"))
-}
-
-#[must_use]
-pub fn action_messages(owner: &Owner, action: ActionId) -> Range {
-    Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "MSG#" }
-}
-
 /// Everything that belongs to an action.
 #[must_use]
 pub fn action_children(owner: &Owner, action: ActionId) -> Range {
@@ -159,13 +150,17 @@ pub fn chat(owner: &Owner, id: ChatId) -> Key {
 }
 
 #[must_use]
-pub fn chat_message(owner: &Owner, chat: ChatId, message: MessageId) -> Key {
-    key(format!("U#{owner}#CHAT#{chat}"), format!("MSG#{message}"))
+pub fn message(owner: &Owner, thread: Thread, message: MessageId) -> Key {
+    key(messages(owner, thread).pk, format!("MSG#{message}"))
 }
 
 #[must_use]
-pub fn chat_messages(owner: &Owner, chat: ChatId) -> Range {
-    Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix: "MSG#" }
+pub fn messages(owner: &Owner, thread: Thread) -> Range {
+    let pk = match thread {
+        Thread::Chat(id) => format!("U#{owner}#CHAT#{id}"),
+        Thread::Action(id) => format!("U#{owner}#ACTION#{id}"),
+    };
+    Range { pk, prefix: "MSG#" }
 }
 
 #[must_use]

@@ -15,6 +15,7 @@ pub mod documents;
 mod due;
 mod idempotency;
 pub mod logs;
+pub mod messages;
 mod projects;
 mod proposals;
 pub mod runs;

@@ -9,16 +9,19 @@ use serde_json::Value;
 pub enum Scene {
     Setup,
     Chat,
+    /// The conversation about one action.
+    About,
     Run,
     Check,
     Other,
 }
 
-const MARKERS: [(&str, Scene); 4] = [
+const MARKERS: [(&str, Scene); 5] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
     ("<lamplighter:chat>", Scene::Chat),
+    ("<lamplighter:about>", Scene::About),
 ];
 
 /// A request, as far as the rules look at it.
@@ -29,6 +32,8 @@ pub struct Ask {
     pub tools: BTreeSet<String>,
     /// What the person has said, oldest first.
     pub said: Vec<String>,
+    /// What the platform shows beside what was said last.
+    pub view: String,
     /// How often the assistant has spoken.
     pub spoken: usize,
     /// What came back from the tools that were called last, if nothing was said since: name and content.
@@ -47,12 +52,16 @@ impl Ask {
             scene,
             tools: tools.filter(|_| !forbidden).map(str::to_owned).collect(),
             said: Vec::new(),
+            view: String::new(),
             spoken: 0,
             results: Vec::new(),
         };
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         for message in items(&body["messages"]) {
-            let text = without_view(&texts(&message["content"]).join("\n"));
+            let (text, view) = apart(&texts(&message["content"]).join("\n"));
+            if !view.is_empty() {
+                ask.view = view;
+            }
             if message["role"] == "assistant" {
                 ask.spoken += usize::from(!text.is_empty());
                 for block in items(&message["content"]) {
@@ -84,13 +93,15 @@ impl Ask {
     }
 }
 
-/// What the person said, without what the platform shows the model beside it.
-fn without_view(text: &str) -> String {
-    let (before, after) = match (text.find("<in_view>"), text.find("</in_view>")) {
-        (Some(begin), Some(end)) if begin < end => (&text[..begin], &text[end + "</in_view>".len()..]),
-        _ => (text, ""),
+/// What the person said, and what the platform shows the model beside it.
+fn apart(text: &str) -> (String, String) {
+    let (before, view, after) = match (text.find("<in_view>"), text.rfind("</in_view>")) {
+        (Some(begin), Some(end)) if begin < end => {
+            (&text[..begin], &text[begin + "<in_view>".len()..end], &text[end + "</in_view>".len()..])
+        }
+        _ => (text, "", ""),
     };
-    format!("{before}{after}").trim().to_owned()
+    (format!("{before}{after}").trim().to_owned(), view.trim().to_owned())
 }
 
 /// A text, or the texts of text blocks.
@@ -127,6 +138,7 @@ mod tests {
             scene: Scene::Chat,
             tools: ["query_actions".to_owned()].into(),
             said: vec!["one".into()],
+            view: String::new(),
             spoken: 1,
             results: vec![("query_actions".into(), "[]".into())],
         };
@@ -142,6 +154,7 @@ mod tests {
             scene: Scene::Setup,
             tools: BTreeSet::new(),
             said: vec!["one".into(), "two".into()],
+            view: "actions:".into(),
             results: vec![],
             ..expected
         };

@@ -40,6 +40,14 @@ pub fn intent(text: &str) -> Intent {
     }
 }
 
+/// Whether it wants to know something, and nothing done.
+pub fn asks(text: &str) -> bool {
+    const ASKING: [&str; 11] =
+        ["why", "what", "when", "how", "which", "who", "did", "does", "has", "is", "explain"];
+    text.trim_end().ends_with('?')
+        || words(text).first().is_some_and(|first| ASKING.contains(&first.as_str()))
+}
+
 /// Lower-case words without punctuation.
 pub fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != ':')

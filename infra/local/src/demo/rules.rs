@@ -24,6 +24,7 @@ const QUESTIONS: [&str; 3] = [
 pub fn answer(ask: &Ask) -> Answer {
     match ask.scene {
         Scene::Setup => setup(ask),
+        Scene::About => introduced(ask, about(ask)),
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),
         Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
@@ -120,6 +121,46 @@ fn chat(ask: &Ask) -> Answer {
     }
 }
 
+/// A question is answered from what is in view; anything else is a change, of the times where it names some, else of the
+/// instructions.
+fn about(ask: &Ask) -> Answer {
+    if let Some((name, result)) = ask.results.first() {
+        return text(after(name, result));
+    }
+    let said = ask.last();
+    if intent::asks(said) {
+        return text(told(&ask.view));
+    }
+    let change = match intent::schedule(said) {
+        Some(schedule) => json!({ "schedule": schedule }),
+        None => {
+            let instructions = section(&ask.view, "instructions").unwrap_or_default();
+            json!({"task_config": {"instructions": format!("{instructions}\n{}", said.trim()).trim()}})
+        }
+    };
+    let words = "I propose this change.";
+    if ask.offers("change_action") {
+        return Answer { text: words.into(), call: Some(("change_action".into(), change)) };
+    }
+    text(format!("{words}\n\nUSE_TOOL: change_action\n{change}"))
+}
+
+/// What is in view of an action's runs, in a sentence or two.
+fn told(view: &str) -> String {
+    let mut runs = view.lines().skip_while(|line| *line != "last runs:").skip(1);
+    let Some(last) = runs.next().and_then(|line| line.strip_prefix("- due ")) else {
+        let state = view.lines().find_map(|line| line.strip_prefix("state: ")).unwrap_or("unknown");
+        return format!("It has not run yet. Its state is: {state}.");
+    };
+    match runs.next().and_then(|line| line.strip_prefix("  saved ")) {
+        Some(saved) => {
+            let title = saved.split_once(' ').map_or(saved, |(_, title)| title.trim_matches('"'));
+            format!("The last run was due {last}. It saved this: {title}.")
+        }
+        None => format!("The last run was due {last}. It saved nothing."),
+    }
+}
+
 /// By the tool where it is offered, else by the signal.
 fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> Answer {
     if ask.offers(tool) {
@@ -134,6 +175,9 @@ fn after(name: &str, result: &str) -> String {
         "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
         "generate_actions" => {
             "It waits for you as a proposal. Approve it, and it runs when it is due.".into()
+        }
+        "change_action" if result.contains("waits for") => {
+            "It waits for you as a proposal. Take it over and approve the action again, and it runs like this.".into()
         }
         "query_actions" => {
             let titles = titles(&serde_json::from_str(result).unwrap_or(Value::Null));

@@ -8,6 +8,7 @@ fn ask(scene: Scene, tools: &[&str], said: &[&str]) -> Ask {
         scene,
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         said: said.iter().map(|said| (*said).to_owned()).collect(),
+        view: String::new(),
         spoken: said.len().saturating_sub(1),
         results: Vec::new(),
     }
@@ -169,4 +170,46 @@ fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
     );
     assert_eq!(answer(&revised).call.unwrap().1["title"], "About lamps");
     assert_eq!(check_of("", "Anything."), json!({"score": 90, "meets": true, "missing": []}));
+}
+
+const VIEW: &str = "action: act_1 \"Report\"\nstate: scheduled\ninstructions:\nCompare the prices\nexpected output:\nA page\n\
+                    last runs:\n- due 2026-11-21T09:00:00Z: succeeded, score 90 of 100\n  saved ast_1 \"Prices\"\n<output>\n# Prices\n</output>\n\
+                    - due 2026-11-20T09:00:00Z: failed";
+
+/// What the conversation about an action proposes to `said`, by the tool and by the signal: the same.
+fn proposed(said: &str) -> Value {
+    let ask = |tools: &[&str]| Ask { view: VIEW.into(), ..ask(Scene::About, tools, &["Hello", said]) };
+    let by_tool = answer(&ask(&["change_action"]));
+    let (name, input) = by_tool.call.expect(said);
+    Tool::from_name(&name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
+    let by_signal = Reply::parse(&answer(&ask(&[])).text);
+    assert_eq!(by_signal.deliverables, [Deliverable::UseTool { name, input: input.clone() }]);
+    input
+}
+
+#[test]
+fn what_is_said_about_an_action_is_a_question_or_a_change() {
+    let longer = "Compare the prices\nMake it more detailed";
+    assert_eq!(proposed("Make it more detailed"), json!({"task_config": {"instructions": longer}}));
+    assert_eq!(proposed("Do it every Friday at 8"), json!({"schedule": {"cron": "0 8 * * FRI"}}));
+
+    let told = |view: &str, said: &str| {
+        let ask = Ask { view: view.into(), ..ask(Scene::About, &["change_action"], &["Hello", said]) };
+        let Answer { text, call } = answer(&ask);
+        assert_eq!(call, None, "{said}");
+        text
+    };
+    let last =
+        "The last run was due 2026-11-21T09:00:00Z: succeeded, score 90 of 100. It saved this: Prices.";
+    assert_eq!(told(VIEW, "What happened in the last run?"), last);
+    assert_eq!(told(VIEW, "why"), last);
+    let fresh = VIEW.split_inclusive("last runs:").next().unwrap();
+    assert_eq!(told(fresh, "Did it run?"), "It has not run yet. Its state is: scheduled.");
+
+    let after = |result: &str| {
+        let results = vec![("change_action".to_owned(), result.to_owned())];
+        answer(&Ask { results, ..ask(Scene::About, &["change_action"], &["Hello", "Shorter"]) }).text
+    };
+    assert!(after("\"Report\" waits for the person's yes (prp_1).").contains("approve the action again"));
+    assert!(after("schedule: must have a fire time").contains("must have a fire time"));
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
-use crate::ids::{ActionId, AgentId};
+use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools::Tool;
@@ -91,6 +91,10 @@ impl ValidAction {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionPatch {
+    /// A proposed change of this action, which is taken with it. What is given beside it takes the place of what was
+    /// proposed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposal_id: Option<ProposalId>,
     #[schema(max_length = 200)]
     pub title: Option<String>,
     #[schema(max_length = 2_000)]
@@ -109,8 +113,10 @@ pub struct ActionPatch {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfigPatch {
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 20_000)]
     pub instructions: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5_000)]
     pub expected_output: Option<String>,
 }
@@ -155,6 +161,14 @@ impl ActionPatch {
 }
 
 impl ValidPatch {
+    /// Whether the action would be another after it.
+    #[must_use]
+    pub fn changes(&self, action: &Action) -> bool {
+        let mut next = action.clone();
+        self.apply(&mut next);
+        next != *action
+    }
+
     /// Writes the changes, and says whether any is to what an approval binds.
     pub(super) fn apply(&self, action: &mut Action) -> bool {
         let ActionPatch {
@@ -166,6 +180,7 @@ impl ValidPatch {
             model_tier,
             budget,
             schedule: _,
+            proposal_id: _,
         } = self.patch.clone();
         let before = action.clone();
         set(&mut action.title, title);

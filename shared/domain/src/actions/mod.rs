@@ -2,6 +2,7 @@
 //! time.
 //!
 //! - [`action`] and [`input`]: an action, and what may be written into it
+//! - [`change`]: what a model may propose to change about one
 //! - [`define`]: what it takes to define one
 //! - [`state`]: the one function through which an action changes
 //! - [`approval`]: the hash that binds an approval to what was approved
@@ -25,6 +26,7 @@
 
 pub mod action;
 pub mod approval;
+pub mod change;
 pub mod define;
 pub mod input;
 pub mod occurrence;
@@ -36,7 +38,7 @@ mod plan_tests;
 pub mod progress;
 pub mod reason;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod simulation;
 pub mod state;
@@ -48,6 +50,7 @@ mod why_tests;
 
 pub use action::{Action, ActionState, Approval, Budget, Priority, TaskConfig};
 pub use approval::{ToolSpecForHash, approval_hash};
+pub use change::ActionChange;
 pub use define::DefineAction;
 pub use input::{ActionPatch, NewAction, TaskConfigPatch, ValidAction, ValidPatch};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};

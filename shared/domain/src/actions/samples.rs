@@ -30,7 +30,7 @@ pub(super) fn tools() -> Vec<ToolSpecForHash> {
 }
 
 /// Defined at noon, with this schedule.
-pub(super) fn defined(schedule: &Value) -> Action {
+pub(crate) fn defined(schedule: &Value) -> Action {
     let new = json!({
         "title": "Report", "task_config": {"instructions": "Write the report", "expected_output": "One page"},
         "grants": ["save_output"], "schedule": schedule,
@@ -44,7 +44,7 @@ pub(super) fn defined(schedule: &Value) -> Action {
 }
 
 /// Approved at noon.
-pub(super) fn approved(schedule: &Value) -> Action {
+pub(crate) fn approved(schedule: &Value) -> Action {
     let action = defined(schedule);
     let hash = approval_hash(&action, &tools());
     transition(&action, Command::Approve { hash: &hash, tools: &tools() }, noon()).unwrap()

@@ -4,8 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::signals::ActionDraft;
+use crate::actions::ActionChange;
 use crate::assets::AssetType;
-use crate::ids::{AgentId, ChatId, ProposalId, RunId};
+use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 
 /// How long a proposal waits.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -43,13 +44,20 @@ pub enum ProposalBody {
         content: Option<String>,
     },
     Action(ActionDraft),
+    /// Of an action that is there.
+    Change {
+        action_id: ActionId,
+        /// The action's title, as it would be.
+        title: String,
+        change: Box<ActionChange>,
+    },
 }
 
 impl ProposalBody {
     #[must_use]
     pub fn title(&self) -> &str {
         match self {
-            Self::Asset { title, .. } => title,
+            Self::Asset { title, .. } | Self::Change { title, .. } => title,
             Self::Action(draft) => &draft.title,
         }
     }

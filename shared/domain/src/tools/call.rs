@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Tool;
-use crate::actions::ActionState;
+use crate::actions::{ActionChange, ActionState};
 use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
 use crate::ids::AssetId;
@@ -42,6 +42,8 @@ pub enum ToolCall {
     AskPerson {
         question: String,
     },
+    /// Not checked against the action yet.
+    ChangeAction(ActionChange),
 }
 
 #[derive(Deserialize)]
@@ -127,6 +129,7 @@ impl Tool {
                 errors.length("question", &question, 1, 2_000);
                 ToolCall::AskPerson { question }
             }
+            Self::ChangeAction => ToolCall::ChangeAction(arguments(input)?),
         };
         errors.into_result(call).map_err(|errors| errors.to_string())
     }

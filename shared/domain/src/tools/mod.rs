@@ -29,6 +29,7 @@ pub enum Tool {
     ReadyToCreate,
     SaveOutput,
     AskPerson,
+    ChangeAction,
 }
 
 /// What a call does to the world.
@@ -38,7 +39,7 @@ pub enum Effect {
     Read,
     /// It hands over finished content.
     Deliver,
-    /// It proposes something that goes on afterwards: an agent, or work for later.
+    /// It proposes something that goes on afterwards: an agent, work for later, or a change to it.
     Propose,
     /// It asks a person, and the run waits for the answer.
     Ask,
@@ -46,7 +47,7 @@ pub enum Effect {
 
 impl Tool {
     /// In the order in which models are told of them, which never changes: it is part of every cached prefix.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::QueryActions,
         Self::QueryAssets,
         Self::ReadAsset,
@@ -55,6 +56,7 @@ impl Tool {
         Self::ReadyToCreate,
         Self::SaveOutput,
         Self::AskPerson,
+        Self::ChangeAction,
     ];
 
     /// As models and grants write it.
@@ -69,6 +71,7 @@ impl Tool {
             Self::ReadyToCreate => "ready_to_create",
             Self::SaveOutput => "save_output",
             Self::AskPerson => "ask_person",
+            Self::ChangeAction => "change_action",
         }
     }
 
@@ -82,7 +85,7 @@ impl Tool {
         match self {
             Self::QueryActions | Self::QueryAssets | Self::ReadAsset => Effect::Read,
             Self::GenerateAsset | Self::SaveOutput => Effect::Deliver,
-            Self::GenerateActions | Self::ReadyToCreate => Effect::Propose,
+            Self::GenerateActions | Self::ReadyToCreate | Self::ChangeAction => Effect::Propose,
             Self::AskPerson => Effect::Ask,
         }
     }
@@ -96,7 +99,7 @@ impl Tool {
     /// Whether an action's grants may name it: whatever a run can make use of.
     #[must_use]
     pub const fn is_grantable(self) -> bool {
-        !matches!(self, Self::ReadyToCreate)
+        !matches!(self, Self::ReadyToCreate | Self::ChangeAction)
     }
 
     /// The names that an action's grants may hold.
@@ -112,9 +115,13 @@ impl Tool {
 
     /// The tools of a conversation with an agent.
     pub fn offered_in_chat() -> impl Iterator<Item = Self> {
-        Self::ALL
+        [Self::QueryActions, Self::QueryAssets, Self::ReadAsset, Self::GenerateAsset, Self::GenerateActions]
             .into_iter()
-            .filter(|tool| !matches!(tool, Self::ReadyToCreate | Self::SaveOutput | Self::AskPerson))
+    }
+
+    /// The tools of the conversation about one action.
+    pub fn offered_about_action() -> impl Iterator<Item = Self> {
+        Self::offered_in_chat().chain([Self::ChangeAction])
     }
 
     /// The tools of the conversation that sets an agent up.

@@ -35,6 +35,11 @@ pub(super) const fn description(tool: Tool) -> &'static str {
             "Asks a person something without which the work can't be done. The run stops and waits for the answer, \
              which may take days, so decide by yourself what can be decided."
         }
+        Tool::ChangeAction => {
+            "Proposes a change to the action that this conversation is about. Name only what changes, each text whole and \
+             not as a difference. Nothing changes before the person says yes, and a changed plan runs only once they have \
+             approved it again."
+        }
     }
 }
 
@@ -93,11 +98,17 @@ pub(super) fn schema(tool: Tool) -> Value {
             json!({"question": text("One question, with what the person needs to know to answer it.", 2_000)}),
             &["question"],
         ),
+        Tool::ChangeAction => (plan(&[]), &[]),
     };
     object(&properties, required)
 }
 
 fn action() -> Value {
+    object(&plan(&["instructions", "expected_output"]), &["title", "description", "task_config"])
+}
+
+/// What an action is, with these parts of its task needed where a task is given.
+fn plan(needed: &[&str]) -> Value {
     let task_config = json!({
         "instructions": text("The steps, complete in themselves.", 20_000),
         "expected_output": text("What the output should hold, so that it can be checked.", 5_000),
@@ -112,14 +123,13 @@ fn action() -> Value {
         "type": "object", "properties": schedule, "additionalProperties": false,
         "description": "When it is due: exactly one of at, every and cron. Left out where it is run by hand.",
     });
-    let properties = json!({
+    json!({
         "title": text("What the action is called.", 200),
         "description": text("What it is for, in a sentence.", 2_000),
         "priority": choice(&["high", "medium", "low"], "medium if not given."),
-        "task_config": object(&task_config, &["instructions", "expected_output"]),
+        "task_config": object(&task_config, needed),
         "schedule": schedule,
-    });
-    object(&properties, &["title", "description", "task_config"])
+    })
 }
 
 fn object(properties: &Value, required: &[&str]) -> Value {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::actions::ActionState;
+use crate::actions::{ActionChange, ActionState};
 use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
 use crate::ids::AssetId;
@@ -33,10 +33,14 @@ fn each_place_offers_its_own() {
             names(Tool::offered_in_chat()),
             "query_actions query_assets read_asset generate_asset generate_actions",
         ),
+        (
+            names(Tool::offered_about_action()),
+            "query_actions query_assets read_asset generate_asset generate_actions change_action",
+        ),
         (names(Tool::offered_in_setup()), "ready_to_create"),
         (run(&[]), unattended),
         // What needs no grant is there with and without one; what no run can use is in none.
-        (run(&["query_assets", "ready_to_create", "gone_since"]), unattended),
+        (run(&["query_assets", "ready_to_create", "change_action", "gone_since"]), unattended),
         (
             run(&["generate_actions"]),
             "query_actions query_assets read_asset generate_actions save_output ask_person",
@@ -45,7 +49,10 @@ fn each_place_offers_its_own() {
             Tool::grantable().collect::<Vec<_>>().join(" "),
             "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person",
         ),
-        (names(Tool::ALL.into_iter().filter(|tool| tool.needs_grant())), "generate_actions ready_to_create"),
+        (
+            names(Tool::ALL.into_iter().filter(|tool| tool.needs_grant())),
+            "generate_actions ready_to_create change_action",
+        ),
     ];
     for (offered, expected) in cases {
         assert_eq!(offered, expected);
@@ -134,6 +141,21 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             Tool::AskPerson,
             json!({"question": "Which?"}),
             Ok(ToolCall::AskPerson { question: "Which?".into() }),
+        ),
+        (
+            Tool::ChangeAction,
+            json!({"title": "Other"}),
+            Ok(ToolCall::ChangeAction(ActionChange {
+                title: Some("Other".into()),
+                ..ActionChange::default()
+            })),
+        ),
+        (
+            Tool::ChangeAction,
+            json!({"grants": ["generate_actions"]}),
+            Err(
+                "grants: unknown field `grants`, expected one of `title`, `description`, `priority`, `task_config`, `schedule`",
+            ),
         ),
         (Tool::GenerateAsset, json!({"title": "T"}), Err("`content` is missing")),
         (Tool::GenerateActions, json!({"actions": []}), Err("it has no action")),

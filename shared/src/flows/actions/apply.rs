@@ -4,22 +4,21 @@ use domain::actions::{
     Action, ActionPatch, Command, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode,
     ValidPatch, transition,
 };
-use domain::chats::ChatMessage;
 use domain::chats::conversation::MAX_MESSAGE;
+use domain::chats::{ChatMessage, Proposal, ProposalBody};
 use domain::ids::{ActionId, Owner, RunId};
+use domain::models::{Block, Role};
 use domain::schedule::ScheduleInput;
 use domain::tools::Tool;
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 
-use super::super::edit;
-use super::{
-    ActionView, Loaded, action_writes, dispatch, end_run, load, load_live, messages, refusal, runs, wake_at,
-};
+use super::super::{edit, messages, proposals};
+use super::{ActionView, Loaded, action_writes, dispatch, end_run, load, load_live, refusal, runs, wake_at};
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
-use crate::store::table::{Order, Write};
+use crate::store::table::{Order, Write, Written};
 use crate::store::{Store, Versioned};
 
 /// How many occurrences one transaction takes beside the rest.
@@ -31,7 +30,7 @@ const AT_ONCE: usize = 90;
 /// # Errors
 /// 404 where there is none, 409 with the refusal's code and the action as it is.
 pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Versioned<Action>> {
-    perform(cx, owner, id, None, command, None).await
+    perform(cx, owner, id, command, With::default()).await
 }
 
 /// # Errors
@@ -54,17 +53,40 @@ pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput
     Ok(apply(cx, owner, id, command).await?.value.into())
 }
 
+/// Changes an action. Where the change was proposed, the proposal is taken with it, or nothing happens.
+///
 /// # Errors
-/// As [`apply`]; 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+/// As [`apply`]; 400 for a broken limit, 404 for a proposal that is none (any more) of this action, 409 where `If-Match` is
+/// not the version that is there.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,
     if_match: Option<IfMatch>,
-    patch: ActionPatch,
+    mut patch: ActionPatch,
 ) -> Result<ActionView> {
+    let proposal = match patch.proposal_id {
+        Some(proposal) => {
+            load(cx, owner, id).await?;
+            Some(proposals::load(cx, owner, proposal).await?)
+        }
+        None => None,
+    };
+    if let Some(proposal) = &proposal {
+        patch = match &proposal.body {
+            ProposalBody::Change { action_id, change, .. } if *action_id == id => {
+                patch.over((**change).clone())
+            }
+            ProposalBody::Change { .. } => return Err(Error::NotFound("proposal")),
+            ProposalBody::Action(_) | ProposalBody::Asset { .. } => {
+                let message = "must be a proposal to change an action";
+                return Err(FieldErrors::one("proposal_id", message).into());
+            }
+        };
+    }
     let patch: ValidPatch = patch.validate()?;
-    Ok(perform(cx, owner, id, if_match, Command::Patch { patch: &patch }, None).await?.value.into())
+    let with = With { if_match, proposal: proposal.as_ref(), message: None };
+    Ok(perform(cx, owner, id, Command::Patch { patch: &patch }, with).await?.value.into())
 }
 
 /// Goes on after a pause, or after a person was asked; `message` is the answer that the run is told.
@@ -75,27 +97,55 @@ pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String
     let message = message.filter(|text| !text.trim().is_empty());
     let mut errors = FieldErrors::default();
     message.iter().for_each(|text| errors.length("message", text, 1, MAX_MESSAGE));
-    let message = errors.into_result(message)?.map(|text| messages::of_person(cx, text));
-    Ok(perform(cx, owner, id, None, Command::Resume, message).await?.value.into())
+    let said = |text| messages::new(cx, Role::User, vec![Block::text(text)], None);
+    let message = errors.into_result(message)?.map(said);
+    let with = With { message, ..With::default() };
+    Ok(perform(cx, owner, id, Command::Resume, with).await?.value.into())
+}
+
+/// Answers the run that waits in `version` of the action.
+///
+/// # Errors
+/// As [`apply`]; 409 where it is not that version any more.
+pub(super) async fn answer(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    version: u64,
+    message: ChatMessage,
+) -> Result<()> {
+    let with = With { if_match: Some(IfMatch(version)), message: Some(message), proposal: None };
+    perform(cx, owner, id, Command::Resume, with).await.map(|_| ())
+}
+
+/// What goes with a command.
+#[derive(Default)]
+struct With<'a> {
+    if_match: Option<IfMatch>,
+    /// Kept in the conversation, under the run that is live then.
+    message: Option<ChatMessage>,
+    /// Taken.
+    proposal: Option<&'a Proposal>,
 }
 
 async fn perform(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,
-    if_match: Option<IfMatch>,
     command: Command<'_>,
-    mut message: Option<ChatMessage>,
+    with: With<'_>,
 ) -> Result<Versioned<Action>> {
+    let With { if_match, mut message, proposal } = with;
     for _ in 0..edit::TRIES {
         let Loaded { action: read, live } = load_live(cx, owner, id).await?;
         edit::check(if_match, read.version, &ActionView::from(read.value.clone()))?;
         let now = cx.clock.now();
         let next = transition(&read.value, command, now).map_err(|refused| refusal(&refused, &read.value))?;
-        if next == read.value && message.is_none() {
+        if next == read.value && message.is_none() && proposal.is_none() {
             return Ok(read);
         }
-        let mut writes = Vec::new();
+        let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
+        let own = writes.len();
         let live_after = match (command, &live) {
             (Command::Run { run }, _) => {
                 let occurrence = Occurrence::manual(&next, run, run.instant());
@@ -106,20 +156,23 @@ async fn perform(
             (Command::Resume, Some(waiting)) if waiting.value.state == OccurrenceState::Waiting => {
                 let answered = changed(&waiting.value, OccurrenceCommand::Answer, now)?;
                 writes.push(Store::replace_occurrence(owner, &answered, waiting.version)?);
+                writes.extend(runs::goes_on(cx, owner, &next, waiting.value.run_id, now).await?);
                 Some(answered)
             }
             _ => live.as_ref().map(|live| live.value.clone()).filter(|l| next.live_run == Some(l.run_id)),
         };
         if let Some(message) = &mut message {
             message.run_id = next.live_run;
-            writes.push(Store::action_message_write(owner, id, message)?);
+            writes.push(Store::message_write(owner, id, &message.clone().into())?);
         }
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
         let (now_dropped, later) = dropped.split_at(dropped.len().min(AT_ONCE));
         writes.extend(cancel_writes(owner, now_dropped, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
-        if !cx.store.transact(writes).await?.done() {
-            continue;
+        match cx.store.transact(writes).await? {
+            Written::Yes => {}
+            Written::Refused { first } if first < own => return Err(Error::NotFound("proposal")),
+            Written::Refused { .. } => continue,
         }
         for chunk in later.chunks(AT_ONCE) {
             // Where one of them was taken meanwhile, its executor finds that the action has dropped it.

@@ -26,11 +26,10 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
         None => None,
         Some(ProposalBody::Action(draft)) => Some(draft.clone()),
         Some(ProposalBody::Asset { .. }) => {
-            return Err(FieldErrors::one(
-                "proposal_id",
-                "must be a proposal of an action, is one of an asset",
-            )
-            .into());
+            return Err(refused("must be a proposal of an action, is one of an asset"));
+        }
+        Some(ProposalBody::Change { .. }) => {
+            return Err(refused("must be a proposal of an action, is one to change an action"));
         }
     };
     let id = ActionId::from_uuid(cx.clock.uuid());
@@ -49,6 +48,10 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
         Written::Refused { first } if first >= own => Err(Error::NotFound("proposal")),
         Written::Refused { .. } => Err(Error::NotFound("agent")),
     }
+}
+
+fn refused(message: &str) -> Error {
+    FieldErrors::one("proposal_id", message).into()
 }
 
 async fn load_proposal(cx: &Cx, owner: &Owner, agent: AgentId, id: ProposalId) -> Result<Proposal> {

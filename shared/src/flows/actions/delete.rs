@@ -25,10 +25,12 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMat
 /// When the table does not answer; the call can be made again.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
     let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
+    cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;
     delete_runs(cx, owner, id).await?;
     cx.store.delete_action(owner, &action.value).await?;
-    // An executor may have written meanwhile; with the record gone it can no more.
-    delete_runs(cx, owner, id).await
+    // An executor or a turn may have written meanwhile; with the record gone they can no more.
+    delete_runs(cx, owner, id).await?;
+    Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?)
 }
 
 async fn delete_runs(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {

@@ -1,20 +1,23 @@
-//! The conversation about one action.
+//! The conversation about one action: what people say of it, what its runs ask, and what a model answers.
 
-use domain::chats::ChatMessage;
-use domain::chats::conversation::MAX_MESSAGE;
-use domain::ids::{ActionId, MessageId, Owner};
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use domain::actions::{ActionState, OccurrenceState, ReasonCode};
+use domain::ids::{ActionId, Owner, RunId};
 use domain::models::{Block, Role};
-use domain::validate::FieldErrors;
 use futures::FutureExt;
+use http::{StatusCode, header};
 
-use super::super::chats::MessageView;
-use super::load;
+use super::super::messages::{self as thread, MessageView};
+use super::super::turn::{self, Topic};
+use super::super::{edit, run_view};
+use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::Store;
-use crate::store::keys;
-use crate::store::table::Write;
+use crate::store::messages::StoredMessage;
+use crate::store::table::Order;
+use crate::stream::{self, Accept};
 
 /// Oldest first.
 ///
@@ -23,33 +26,61 @@ use crate::store::table::Write;
 pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<Page<MessageView>> {
     load(cx, owner, id).await?;
     let read = |after: Option<String>, limit| {
-        async move { cx.store.action_messages(owner, id, after.as_deref(), limit).await }.boxed()
+        async move { cx.store.messages(owner, id, after.as_deref(), limit, Order::Oldest).await }.boxed()
     };
-    let found = page::filtered(owner, &format!("messages of {id}"), query, read, |_| true).await?;
-    Ok(found.map(|message| message.value.into()))
+    // Calls of tools and their results are the model's memory, and nothing to read.
+    let shown = |stored: &StoredMessage| stored.overflow || !stored.message.text().is_empty();
+    let found = page::filtered(owner, &format!("messages of {id}"), query, read, shown).await?;
+    let Page { data, next_cursor, has_more } = found;
+    let stored = data.into_iter().map(|stored| stored.value).collect();
+    let whole = thread::whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
+    let data = whole.filter(|message| !message.content.is_empty()).collect();
+    Ok(Page { data, next_cursor, has_more })
 }
 
-/// Stores what a person says about an action. A run that waits is not answered by it: that is what resuming does.
+/// Says something about an action. Where a run of it waits for an answer, this is the answer, and the run goes on: what it
+/// says next is its reply. Everything else a model answers, in a turn of its own.
 ///
 /// # Errors
-/// 404 where there is no such action, 400 for a content that is empty or too long.
-pub async fn post_message(cx: &Cx, owner: &Owner, id: ActionId, content: String) -> Result<MessageView> {
-    let mut errors = FieldErrors::default();
-    errors.length("content", &content, 1, MAX_MESSAGE);
-    let message = of_person(cx, errors.into_result(content)?);
-    let writes = vec![
-        Store::action_message_write(owner, id, &message)?,
-        Write::Exists { key: keys::action(owner, id) },
-    ];
-    if cx.store.transact(writes).await?.done() { Ok(message.into()) } else { Err(Error::NotFound("action")) }
+/// As [`turn::serve`].
+pub async fn say(cx: &Cx, owner: &Owner, id: ActionId, content: String, accept: Accept) -> Result<Response> {
+    turn::check("content", &content)?;
+    for _ in 0..edit::TRIES {
+        let Loaded { action, live } = load_live(cx, owner, id).await?;
+        let asks = live.filter(|live| {
+            action.value.state == ActionState::NeedsApproval
+                && live.value.state == OccurrenceState::Waiting
+                && live.value.reason_code == Some(ReasonCode::Asked)
+        });
+        let Some(asks) = asks else {
+            return turn::serve(cx, owner, Topic::Action(id), content, accept).await;
+        };
+        let run = asks.value.run_id;
+        let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
+        // Followers hear what comes after the question.
+        let heard = cx.store.last_event_id(owner, run).await?;
+        match apply::answer(cx, owner, id, action.version, answer).await {
+            // It was answered, cancelled or edited meanwhile: look again what this is.
+            Err(Error::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+            Ok(()) => return answered(cx, owner, run, heard, accept).await,
+        }
+    }
+    Err(edit::contended())
 }
 
-pub(super) fn of_person(cx: &Cx, text: String) -> ChatMessage {
-    ChatMessage {
-        message_id: MessageId::from_uuid(cx.clock.uuid()),
-        role: Role::User,
-        content: vec![Block::Text { text }],
-        created_at: cx.clock.now(),
-        run_id: None,
+/// The run that goes on: another process executes it, so that its result is not waited for here.
+async fn answered(cx: &Cx, owner: &Owner, run: RunId, heard: u64, accept: Accept) -> Result<Response> {
+    match accept {
+        Accept::Events => {
+            let events = stream::follow(cx.clone(), owner.clone(), run, heard);
+            Ok(turn::of_run(stream::event_stream(events), run))
+        }
+        Accept::Json => {
+            let location = [(header::LOCATION, format!("/runs/{run}"))];
+            let run = stream::load(cx, owner, run).await?.value;
+            let view = run_view::view(cx, owner, run).await?;
+            Ok((StatusCode::ACCEPTED, location, Json(view)).into_response())
+        }
     }
 }

@@ -32,7 +32,7 @@ use crate::store::{Store, Versioned};
 pub use apply::{apply, approve, change, resume, schedule};
 pub use define::define;
 pub use delete::{delete, delete_if_there};
-pub use messages::{messages, post_message};
+pub use messages::{messages, say};
 pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, outputs, run_now, why};
 
 /// An action as clients see it.

@@ -18,9 +18,9 @@ use super::{ActionView, apply, load};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::keys;
 use crate::store::runs::RunOutput;
-use crate::store::table::Order;
+use crate::store::table::{Order, Write};
+use crate::store::{Store, Versioned, keys};
 use crate::stream;
 
 /// What became of one due time, or of one run by hand.
@@ -136,6 +136,28 @@ pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
         error: None,
         prefix_hash: None,
     }
+}
+
+/// The write by which the record of a run that waited says that it goes on: who follows it hears how.
+///
+/// # Errors
+/// When the table does not answer.
+pub(super) async fn goes_on(
+    cx: &Cx,
+    owner: &Owner,
+    action: &Action,
+    run: RunId,
+    now: Timestamp,
+) -> Result<Option<Write>> {
+    Ok(match cx.store.run(owner, run).await? {
+        Some(Versioned { value, version }) if value.state == RunState::Waiting => {
+            let run = Run { state: RunState::Running, finished_at: None, ..value };
+            Some(Store::replace_run_write(owner, &run, version)?)
+        }
+        Some(_) => None,
+        // Records are kept for a month; a question may wait longer.
+        None => Some(Store::run_write(owner, &record(action, run, now))?),
+    })
 }
 
 /// Ends the record of a run whose occurrence was cancelled, and tells its executor, if it has one, to stop. Who follows the

@@ -58,6 +58,7 @@ mod tests {
             ("generate_actions", SignalKind::GenerateActions),
             ("ready_to_create", SignalKind::ReadyToCreate),
             ("query_actions", SignalKind::UseTool),
+            ("change_action", SignalKind::UseTool),
         ] {
             let text = explain(&[tool(name)]);
             let form = &text[text.find(&format!("\n\n{}", kind.keyword())).unwrap() + 2..];

@@ -1,0 +1,75 @@
+//! The conversation about one action: here, because a model answers.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use domain::ids::ActionId;
+use domain::runs::RunEvent;
+use serde::Deserialize;
+use shared::extract::{Caller, Id, Json, Query};
+use shared::flows::actions;
+use shared::flows::messages::MessageView;
+use shared::flows::run_view::RunView;
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::stream::Accept;
+use shared::{Cx, Result};
+use utoipa::ToSchema;
+
+shared::routes!(messages, talk);
+
+/// Read the conversation about an action, oldest first
+#[utoipa::path(
+    get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
+    params(("action_id" = ActionId, Path), PageQuery),
+    responses((status = 200, body = Page<MessageView>), Problems),
+)]
+async fn messages(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<MessageView>>> {
+    Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[schema(example = json!({"content": "Make the report shorter, and tell me why the last run failed"}))]
+struct NewActionMessage {
+    /// 1 to 32,000 characters.
+    content: String,
+}
+
+/// Talk about an action
+///
+/// Its agent answers with the action, its last runs and what they saved in view, as in a chat. A change to the action is
+/// proposed: `PATCH /actions/{action_id}` with the proposal's id takes it over, and withdraws the approval.
+///
+/// Where a run of the action waits for an answer, this is the answer. The run goes on elsewhere, and nobody else replies:
+/// the events are those of that run from here on; with `Accept: application/json` it is not waited for (202).
+#[utoipa::path(
+    post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
+    params(
+        ("action_id" = ActionId, Path),
+        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = NewActionMessage,
+    responses(
+        (status = 200, description = "The run", content(
+            (RunEvent = "text/event-stream"), (RunView = "application/json"),
+        )),
+        (status = 202, description = "The run that waited, and goes on", body = RunView),
+        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
+        Problems,
+    ),
+)]
+async fn talk(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+    headers: HeaderMap,
+    Json(input): Json<NewActionMessage>,
+) -> Result<Response> {
+    actions::say(&cx, &caller.owner, id, input.content, Accept::from_headers(&headers)).await
+}

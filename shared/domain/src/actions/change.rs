@@ -1,0 +1,118 @@
+//! A change to an action as a model may propose it.
+
+use serde::{Deserialize, Serialize};
+
+use super::action::{Action, Priority};
+use super::input::{ActionPatch, TaskConfigPatch};
+use crate::schedule::ScheduleInput;
+use crate::validate::FieldErrors;
+
+/// What would change; what is left out stays. It can name the plan, and nothing that widens what a run may do or spend:
+/// grants, model tier and budget are for people to think of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActionChange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_config: Option<TaskConfigPatch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleInput>,
+}
+
+impl ActionChange {
+    /// Checks that it is a change that `action` could take.
+    ///
+    /// # Errors
+    /// Every field that is wrong, with its limit; or that nothing would change.
+    pub fn check(&self, action: &Action) -> Result<(), FieldErrors> {
+        let patch = ActionPatch::default().over(self.clone()).validate()?;
+        if patch.changes(action) { Ok(()) } else { Err(FieldErrors::one("change", "must change something")) }
+    }
+}
+
+impl ActionPatch {
+    /// The whole of a patch: what was asked for, else what was proposed.
+    #[must_use]
+    pub fn over(self, proposed: ActionChange) -> Self {
+        let task_config = match (self.task_config, proposed.task_config) {
+            (Some(asked), Some(proposed)) => Some(TaskConfigPatch {
+                instructions: asked.instructions.or(proposed.instructions),
+                expected_output: asked.expected_output.or(proposed.expected_output),
+            }),
+            (asked, proposed) => asked.or(proposed),
+        };
+        Self {
+            title: self.title.or(proposed.title),
+            description: self.description.or(proposed.description),
+            priority: self.priority.or(proposed.priority),
+            task_config,
+            schedule: self.schedule.or(proposed.schedule.map(Some)),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::samples::defined;
+    use super::*;
+
+    fn change(json: Value) -> ActionChange {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_change_is_checked_against_the_action() {
+        let action = defined(&json!({"every": "1h"}));
+        let check = |json: Value, expected: Result<(), &str>| {
+            let checked = change(json.clone()).check(&action).map_err(|errors| errors.to_string());
+            assert_eq!(checked.as_ref().copied().map_err(String::as_str), expected, "{json}");
+        };
+        check(json!({"title": "Another"}), Ok(()));
+        check(json!({"task_config": {"instructions": "Do it better"}}), Ok(()));
+        check(json!({"schedule": {"every": "2h"}}), Ok(()));
+        check(json!({}), Err("change: must change something"));
+        check(json!({"title": action.title}), Err("change: must change something"));
+        check(json!({"schedule": {"every": "1h"}}), Err("change: must change something"));
+        check(json!({"schedule": {"every": "1s"}}), Err("schedule.every: must be 1m to 366d, is 1s"));
+        check(
+            json!({"task_config": {"instructions": ""}}),
+            Err("task_config.instructions: must be 1 to 20000 characters, is 0"),
+        );
+    }
+
+    #[test]
+    fn it_names_nothing_that_widens_what_a_run_may_do() {
+        for field in ["grants", "budget", "model_tier", "approval", "state"] {
+            let refused = serde_json::from_value::<ActionChange>(json!({field: null})).unwrap_err();
+            assert!(refused.to_string().contains("unknown field"), "{field}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_writes_goes_before_what_was_proposed() {
+        let proposed = change(json!({
+            "title": "Proposed", "priority": "low", "schedule": {"every": "2h"},
+            "task_config": {"instructions": "Proposed", "expected_output": "Proposed"},
+        }));
+        let asked: ActionPatch = serde_json::from_value(json!({
+            "title": "Asked", "schedule": null, "task_config": {"instructions": "Asked"}, "grants": [],
+        }))
+        .unwrap();
+        let expected: ActionPatch = serde_json::from_value(json!({
+            "title": "Asked", "priority": "low", "schedule": null, "grants": [],
+            "task_config": {"instructions": "Asked", "expected_output": "Proposed"},
+        }))
+        .unwrap();
+        assert_eq!(asked.over(proposed.clone()), expected);
+        let json = serde_json::to_value(&proposed).unwrap();
+        assert_eq!(change(json), proposed);
+    }
+}

@@ -1,0 +1,137 @@
+//! The messages of a conversation, whole: what is too large for an item lies in S3.
+
+use domain::chats::ChatMessage;
+use domain::ids::{MessageId, Owner, RunId};
+use domain::models::{Block, Role};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::Store;
+use crate::store::messages::{StoredMessage, Thread};
+use crate::store::table::{Order, Write};
+
+/// The largest content that is kept within a message's item, in bytes of JSON; larger ones lie in S3.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
+const MAX_INLINE_TOTAL: usize = 3_000_000;
+
+/// How many contents are on their way to or from S3 at once: a hundred would each wait for all the others.
+const AT_ONCE: usize = 16;
+
+/// A message as people read it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MessageView {
+    pub message_id: MessageId,
+    #[schema(value_type = String, example = "user")]
+    pub role: Role,
+    pub content: String,
+    pub created_at: Timestamp,
+    /// The run that said it, or that answers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+impl From<ChatMessage> for MessageView {
+    fn from(message: ChatMessage) -> Self {
+        let content = message.text();
+        let ChatMessage { message_id, role, created_at, run_id, .. } = message;
+        Self { message_id, role, content, created_at, run_id }
+    }
+}
+
+/// Something that is said now.
+#[must_use]
+pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> ChatMessage {
+    let message_id = MessageId::from_uuid(cx.clock.uuid());
+    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id }
+}
+
+/// The writes of new messages, for a transaction; what is too large for an item has been stored when they are returned.
+/// The transaction, or a look after it, must see that the conversation is there.
+///
+/// # Errors
+/// When a large content can't be stored.
+pub async fn writes(
+    cx: &Cx,
+    owner: &Owner,
+    thread: impl Into<Thread>,
+    messages: Vec<ChatMessage>,
+) -> Result<Vec<Write>> {
+    let thread = thread.into();
+    let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
+    let write = async |mut message: ChatMessage| {
+        let content = serde_json::to_vec(&message.content).map_err(|e| Error::internal(e.to_string()))?;
+        let overflow = content.len() > max_inline;
+        if overflow {
+            let key = BlobKey::message(owner, thread, message.message_id);
+            cx.blobs.put(&key, content, "application/json").await?;
+            message.content.clear();
+        }
+        Ok(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
+    };
+    stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await
+}
+
+/// The newest messages of a conversation, back to the first that is not to be `kept`, at most `max`; oldest first.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn newest(
+    cx: &Cx,
+    owner: &Owner,
+    thread: impl Into<Thread>,
+    max: usize,
+    kept: impl Fn(&StoredMessage) -> bool,
+) -> Result<Vec<ChatMessage>> {
+    let thread = thread.into();
+    let mut newest: Vec<StoredMessage> = Vec::new();
+    let mut after: Option<String> = None;
+    while newest.len() < max {
+        let limit = max - newest.len();
+        let found = cx.store.messages(owner, thread, after.as_deref(), limit, Order::Newest).await?;
+        let seen = newest.len() + found.items.len();
+        let messages = found.items.into_iter().map(|(_, stored)| stored.value);
+        newest.extend(messages.take_while(&kept));
+        after = found.last;
+        if after.is_none() || newest.len() < seen {
+            break;
+        }
+    }
+    newest.reverse();
+    whole(cx, owner, thread, newest).await
+}
+
+/// Messages with the contents that lie in S3.
+///
+/// # Errors
+/// When the bucket does not answer.
+pub async fn whole(
+    cx: &Cx,
+    owner: &Owner,
+    thread: impl Into<Thread>,
+    stored: Vec<StoredMessage>,
+) -> Result<Vec<ChatMessage>> {
+    let thread = thread.into();
+    let read = async |StoredMessage { mut message, overflow }: StoredMessage| {
+        if !overflow {
+            return Ok(Some(message));
+        }
+        let body = match cx.blobs.get(&BlobKey::message(owner, thread, message.message_id)).await {
+            // A reset or a deletion came between the two reads.
+            Err(BlobError::Missing { .. }) => return Ok(None),
+            body => body?,
+        };
+        message.content = serde_json::from_slice(&body)
+            .map_err(|error| Error::internal(format!("a stored message can't be read: {error}")))?;
+        Ok::<_, Error>(Some(message))
+    };
+    let read: Vec<Option<ChatMessage>> =
+        stream::iter(stored.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    Ok(read.into_iter().flatten().collect())
+}

@@ -1,0 +1,209 @@
+//! Where a turn takes place: which conversation it goes on with, and what a model is shown there.
+
+use domain::actions::{Action, OccurrenceState};
+use domain::agents::{Agent, AgentStatus};
+use domain::chats::{Chat, ChatMessage};
+use domain::ids::{ActionId, AgentId, ChatId, Owner};
+use domain::models::SystemBlock;
+use domain::prompts::{self, RunInView};
+use domain::tools::Tool;
+use futures::future::try_join_all;
+
+use super::super::{actions, agents, assets, chats, messages};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::messages::Thread;
+use crate::store::table::{Order, Write};
+use crate::store::{Store, keys};
+
+/// How many assets and actions are put before a model.
+const IN_VIEW: usize = 10;
+
+/// How many of an action's runs are put before a model.
+const RUNS_IN_VIEW: usize = 5;
+
+/// How much of what the newest of them has saved, in bytes.
+const MAX_OUTPUT_IN_VIEW: usize = 16 * 1024;
+
+/// What a person talks about.
+#[derive(Clone, Copy, Debug)]
+pub enum Topic {
+    /// An agent that is to be set up. Without a chat a new one begins.
+    Setup(Option<ChatId>),
+    Agent(AgentId, Option<ChatId>),
+    Action(ActionId),
+}
+
+/// The conversation, as it was when the turn began.
+pub(super) enum Place {
+    Chat(Chat),
+    Action(Box<Action>),
+}
+
+impl Place {
+    /// The agent that speaks, if there is one already, and the conversation; with what is to be written so that it is
+    /// there.
+    pub async fn find(
+        cx: &Cx,
+        owner: &Owner,
+        topic: Topic,
+        message: &str,
+    ) -> Result<(Option<Agent>, Self, Vec<Write>)> {
+        match topic {
+            Topic::Setup(chat) => {
+                let chat = existing(cx, owner, chat).await?;
+                let (chat, writes) = or_new(cx, owner, None, chat, message)?;
+                Ok((None, Self::Chat(chat), writes))
+            }
+            Topic::Agent(id, chat) => {
+                let (agent, chat) = tokio::join!(agents::load(cx, owner, id), existing(cx, owner, chat));
+                let agent = listening(agent?.value)?;
+                let (chat, writes) = or_new(cx, owner, Some(id), chat?, message)?;
+                Ok((Some(agent), Self::Chat(chat), writes))
+            }
+            Topic::Action(id) => {
+                let action = actions::load(cx, owner, id).await?.value;
+                let agent = listening(agents::load(cx, owner, action.agent_id).await?.value)?;
+                let there = Write::Exists { key: keys::action(owner, id) };
+                Ok((Some(agent), Self::Action(Box::new(action)), vec![there]))
+            }
+        }
+    }
+
+    pub fn thread(&self) -> Thread {
+        match self {
+            Self::Chat(chat) => chat.chat_id.into(),
+            Self::Action(action) => action.id.into(),
+        }
+    }
+
+    pub fn chat_id(&self) -> Option<ChatId> {
+        match self {
+            Self::Chat(chat) => Some(chat.chat_id),
+            Self::Action(_) => None,
+        }
+    }
+
+    pub fn action_id(&self) -> Option<ActionId> {
+        match self {
+            Self::Chat(_) => None,
+            Self::Action(action) => Some(action.id),
+        }
+    }
+
+    /// The look that must find the conversation there when more is written to it. A chat sweeps up after itself.
+    pub fn still_there(&self, owner: &Owner) -> Option<Write> {
+        self.action_id().map(|id| Write::Exists { key: keys::action(owner, id) })
+    }
+
+    pub fn system(&self, agent: Option<&Agent>) -> Vec<SystemBlock> {
+        match (agent, self) {
+            (None, _) => prompts::setup(),
+            (Some(agent), Self::Chat(_)) => prompts::chat(agent),
+            (Some(agent), Self::Action(_)) => prompts::about_action(agent),
+        }
+    }
+
+    pub fn tools(&self, agent: Option<&Agent>) -> Vec<Tool> {
+        match (agent, self) {
+            (None, _) => Tool::offered_in_setup().collect(),
+            (Some(_), Self::Chat(_)) => Tool::offered_in_chat().collect(),
+            (Some(_), Self::Action(_)) => Tool::offered_about_action().collect(),
+        }
+    }
+
+    /// The newest messages, at most `max`, oldest first.
+    pub async fn history(&self, cx: &Cx, owner: &Owner, max: usize) -> Result<Vec<ChatMessage>> {
+        match self {
+            Self::Chat(chat) => chats::history(cx, owner, chat, max).await,
+            Self::Action(action) => messages::newest(cx, owner, action.id, max, |_| true).await,
+        }
+    }
+
+    /// What goes before a person's newest words.
+    pub async fn in_view(&self, cx: &Cx, owner: &Owner, agent: Option<&Agent>) -> Result<Option<String>> {
+        match (agent, self) {
+            (None, _) => Ok(None),
+            (Some(agent), Self::Chat(_)) => agent_in_view(cx, owner, agent.agent_id).await.map(Some),
+            (Some(_), Self::Action(action)) => action_in_view(cx, owner, action).await.map(Some),
+        }
+    }
+}
+
+async fn existing(cx: &Cx, owner: &Owner, id: Option<ChatId>) -> Result<Option<Chat>> {
+    match id {
+        None => Ok(None),
+        Some(id) => chats::load(cx, owner, id).await.map(|chat| Some(chat.value)),
+    }
+}
+
+fn or_new(
+    cx: &Cx,
+    owner: &Owner,
+    agent_id: Option<AgentId>,
+    chat: Option<Chat>,
+    message: &str,
+) -> Result<(Chat, Vec<Write>)> {
+    match chat {
+        Some(chat) if chat.agent_id == agent_id => Ok((chat, Vec::new())),
+        Some(_) => Err(Error::NotFound("chat")),
+        None => {
+            let title: String = message.trim().chars().take(80).collect();
+            let chat_id = ChatId::from_uuid(cx.clock.uuid());
+            let chat = Chat { chat_id, agent_id, title, created_at: cx.clock.now(), reset_after: None };
+            let writes = Store::chat_writes(owner, &chat)?;
+            Ok((chat, writes))
+        }
+    }
+}
+
+fn listening(agent: Agent) -> Result<Agent> {
+    if agent.status == AgentStatus::Archived {
+        return Err(Error::conflict_with("agent_archived", "an archived agent takes no turns", &agent));
+    }
+    Ok(agent)
+}
+
+async fn agent_in_view(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<String> {
+    let (assets, actions) = tokio::try_join!(
+        cx.store.agent_assets(owner, agent, None, IN_VIEW),
+        cx.store.agent_actions(owner, agent, None, IN_VIEW),
+    )?;
+    let assets: Vec<_> = assets.items.into_iter().map(|(_, asset)| asset.value).collect();
+    let actions: Vec<_> = actions.items.into_iter().map(|(_, action)| action.value).collect();
+    Ok(prompts::in_view(&assets, &actions))
+}
+
+async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action) -> Result<String> {
+    let found = cx.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
+    let run = async |occurrence: domain::actions::Occurrence| {
+        let never_ran = matches!(
+            occurrence.state,
+            OccurrenceState::Missed | OccurrenceState::Skipped | OccurrenceState::Due
+        );
+        let saved =
+            if never_ran { Vec::new() } else { cx.store.run_outputs(owner, occurrence.run_id).await? };
+        let outputs = saved.into_iter().map(|output| (output.asset_id, output.title, None)).collect();
+        Ok::<_, Error>(RunInView { occurrence, outputs })
+    };
+    let occurrences = found.items.into_iter().map(|(_, occurrence)| occurrence.value);
+    let mut runs = try_join_all(occurrences.map(run)).await?;
+    let mut left = MAX_OUTPUT_IN_VIEW;
+    let newest = runs.iter_mut().find(|run| !run.outputs.is_empty());
+    for (id, _, content) in newest.into_iter().flat_map(|run| &mut run.outputs) {
+        let mut text = match assets::content(cx, owner, *id, None).await {
+            Ok(content) => content.text,
+            // It was deleted since; the run still says that it saved it.
+            Err(Error::NotFound(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        text.truncate(text.floor_char_boundary(left));
+        left -= text.len();
+        *content = Some(text);
+        if left == 0 {
+            break;
+        }
+    }
+    let approved = action.is_approved(&Tool::granted(&action.grants));
+    Ok(prompts::action_in_view(action, approved, &runs))
+}

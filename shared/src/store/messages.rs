@@ -1,0 +1,80 @@
+//! Messages of a conversation: of a chat, or about an action. A message is an item: an append never touches another's.
+
+use domain::chats::ChatMessage;
+use domain::ids::{ActionId, ChatId, MessageId, Owner};
+use serde::{Deserialize, Serialize};
+
+use super::keys;
+use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
+
+/// The conversation that a message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    Chat(ChatId),
+    /// What is said about an action, by people and by its runs.
+    Action(ActionId),
+}
+
+impl From<ChatId> for Thread {
+    fn from(id: ChatId) -> Self {
+        Self::Chat(id)
+    }
+}
+
+impl From<ActionId> for Thread {
+    fn from(id: ActionId) -> Self {
+        Self::Action(id)
+    }
+}
+
+/// A message, and whether its blocks are too large for an item.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredMessage {
+    #[serde(flatten)]
+    pub message: ChatMessage,
+    /// The content lies in S3, and the record's is empty.
+    #[serde(default)]
+    pub overflow: bool,
+}
+
+impl From<ChatMessage> for StoredMessage {
+    fn from(message: ChatMessage) -> Self {
+        Self { message, overflow: false }
+    }
+}
+
+impl Store {
+    /// The write of one message, for a transaction that also sees that the conversation is there.
+    pub fn message_write(
+        owner: &Owner,
+        thread: impl Into<Thread>,
+        message: &StoredMessage,
+    ) -> Result<Write, StoreError> {
+        let key = keys::message(owner, thread.into(), message.message.message_id);
+        Ok(Write::Put { key, item: item(message, &Extras::default())? })
+    }
+
+    pub async fn messages(
+        &self,
+        owner: &Owner,
+        thread: impl Into<Thread>,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Found<StoredMessage>, StoreError> {
+        self.query(&keys::messages(owner, thread.into()), after, limit, order).await
+    }
+
+    /// Deletes messages of a conversation, at most 100.
+    pub async fn delete_messages(
+        &self,
+        owner: &Owner,
+        thread: impl Into<Thread>,
+        messages: &[MessageId],
+    ) -> Result<(), StoreError> {
+        let thread = thread.into();
+        let delete =
+            |id: &MessageId| Write::Delete { key: keys::message(owner, thread, *id), must_exist: false };
+        self.transact(messages.iter().map(delete).collect()).await.map(|_| ())
+    }
+}

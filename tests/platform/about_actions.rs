@@ -1,0 +1,463 @@
+//! Talking about an action: what a model is shown, what it may propose, and that it can decide nothing.
+
+use std::time::Duration;
+
+use domain::actions::ActionState;
+use domain::ids::{ActionId, MessageId};
+use futures::future::join_all;
+use lamplighter_local::demo::DemoSettings;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::blobs::BlobKey;
+use shared::config::ModelsConfig;
+use tests::model::{Says, ScriptedModel};
+use tests::{Harness, send};
+
+use crate::occurrences::Stage;
+use crate::turns::{events, names, stream};
+
+async fn demo() -> Stage {
+    Stage::with(ModelsConfig::default()).await
+}
+
+fn messages(id: ActionId) -> String {
+    format!("/actions/{id}/messages")
+}
+
+async fn say(stage: &Stage, id: ActionId, content: &str) -> Value {
+    stage.h.post(&messages(id), json!({"content": content})).await.expect(200)
+}
+
+/// Who said what, and whether a run did.
+async fn said(h: &Harness, id: ActionId) -> Vec<(String, String)> {
+    let list = h.get(&messages(id)).await.expect(200);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    list["data"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["content"]))).collect()
+}
+
+/// The request's newest words.
+fn last(request: &[Value]) -> &str {
+    request.last().and_then(|message| message["content"].as_str()).unwrap_or_default()
+}
+
+/// What the person wrote last is what the model does: `{"tool": …, "input": …}` is called, and the result is told back;
+/// all else is told back with everything that was put before it.
+fn obeys(request: &[Value]) -> Says {
+    if request.last().is_some_and(|message| message["role"] == "tool") {
+        return Says::Text(format!("It said: {}", last(request)));
+    }
+    let words = last(request).rsplit("</in_view>").next().unwrap_or_default().trim();
+    match serde_json::from_str::<Value>(words) {
+        Ok(call) => {
+            let name =
+                ["change_action", "generate_asset", "approve"].into_iter().find(|n| call["tool"] == *n);
+            Says::Call(name.unwrap_or("query_actions"), call["input"].clone())
+        }
+        Err(_) => Says::Text(format!("I was shown:\n{}", last(request))),
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_answered_and_a_wish_is_proposed() {
+    let stage = demo().await;
+    let h = &stage.h;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    let asked = stream(h, &messages(id), json!({"content": "Did it run?"})).await;
+    assert_eq!((names(&asked)[0], names(&asked).last()), ("run.started", Some(&"run.completed")));
+    assert_eq!(asked[0].data["action_id"], json!(id));
+    stage.happens_at(60).await;
+    let told = say(&stage, id, "What happened in the last run?").await;
+    assert_eq!((&told["kind"], &told["action_id"]), (&json!("chat"), &json!(id)));
+    assert!(told["message"].as_str().unwrap().contains("13:00:00Z: succeeded"), "{told:#}");
+    assert!(told["cost_micros"].as_i64().unwrap() > 0 && told.get("chat_id").is_none());
+
+    // A wish is a proposal; the action goes on as it was approved.
+    let before = stage.action(id).await;
+    let wished = say(&stage, id, "Compare the delivery times, too.").await;
+    let proposal = &wished["proposals"][0];
+    let instructions = "Write a report about lamp oil\nCompare the delivery times, too.";
+    assert_eq!((&proposal["kind"], &proposal["action_id"]), (&json!("change"), &json!(id)));
+    assert_eq!(proposal["change"], json!({"task_config": {"instructions": instructions}}));
+    assert_eq!(stage.action(id).await, before);
+    stage.happens_at(120).await;
+    assert_eq!(stage.became(id).await, ["60 succeeded", "120 succeeded"]);
+
+    // It can be read, is no asset and no new action, and of no other action.
+    let proposal_id = &proposal["proposal_id"];
+    let read = h.get(&format!("/proposals/{}", proposal_id.as_str().unwrap())).await.expect(200);
+    assert_eq!(&read, proposal);
+    let take = json!({"proposal_id": proposal_id});
+    for elsewhere in ["actions", "assets"] {
+        let elsewhere = format!("/agents/{}/{elsewhere}", stage.agent);
+        let problem = h.post(&elsewhere, take.clone()).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], "proposal_id");
+    }
+    let other = stage.approved(json!({})).await;
+    h.patch(&format!("/actions/{other}"), take.clone()).await.refused(404, "not_found");
+    let stale = h.request(Method::PATCH, &format!("/actions/{id}")).header("if-match", "\"1\"").json(&take);
+    send(stale).await.refused(409, "version_conflict");
+
+    // The person's yes takes it over, and takes the approval away; what is changed runs once that is approved.
+    let path = format!("/actions/{id}");
+    let changed = h.patch(&path, take.clone()).await.expect(200);
+    assert_eq!(changed["task_config"]["instructions"], instructions);
+    assert_eq!((&changed["state"], &changed["approval"]), (&json!("defined"), &Value::Null));
+    h.patch(&path, take).await.refused(404, "not_found");
+    stage.happens_at(180).await;
+    assert_eq!(stage.became(id).await.len(), 2);
+    let hash = json!({"approval_hash": changed["approval_hash"]});
+    assert_eq!(h.post(&format!("{path}/approve"), hash).await.expect(200)["state"], "scheduled");
+    stage.happens_at(240).await;
+    assert_eq!(stage.became(id).await[2], "240 succeeded");
+
+    let said: Vec<String> = said(h, id).await.into_iter().map(|(role, _)| role).collect();
+    assert_eq!(said.iter().filter(|role| *role == "user").count(), 3, "{said:?}");
+    assert_eq!(said[..2], ["user", "assistant"]);
+}
+
+#[tokio::test]
+async fn what_a_person_writes_beside_a_proposal_wins_and_others_edits_stay() {
+    let model = ScriptedModel::start(obeys).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    let change = json!({"title": "Proposed", "priority": "high", "schedule": {"every": "2h"}});
+    let call = json!({"tool": "change_action", "input": change}).to_string();
+    let turn = say(&stage, id, &call).await;
+    assert!(turn["message"].as_str().unwrap().contains("waits for the person's yes"), "{turn:#}");
+    let proposal = &turn["proposals"][0];
+    assert_eq!((&proposal["title"], &proposal["change"]), (&json!("Proposed"), &change));
+    let path = format!("/actions/{id}");
+    stage.h.patch(&path, json!({"description": "Edited since"})).await.expect(200);
+    let take = json!({"proposal_id": proposal["proposal_id"], "title": "Mine", "schedule": null});
+    stage
+        .h
+        .patch(&path, json!({"proposal_id": proposal["proposal_id"], "title": ""}))
+        .await
+        .refused(400, "invalid_input");
+    let changed = stage.h.patch(&path, take).await.expect(200);
+    for (field, expected) in [
+        ("title", json!("Mine")),
+        ("description", json!("Edited since")),
+        ("priority", json!("high")),
+        ("schedule", Value::Null),
+    ] {
+        assert_eq!(changed[field], expected, "{field}");
+    }
+}
+
+/// Whatever a model calls, the action stays as a person has approved it.
+#[tokio::test]
+async fn a_model_can_change_and_approve_nothing() {
+    let model = ScriptedModel::start(obeys).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    let before = stage.action(id).await;
+    let hash = before.approval.as_ref().unwrap().hash.clone();
+    for (tool, input, told) in [
+        ("change_action", json!({}), "must change something"),
+        ("change_action", json!({"schedule": {"every": "1h"}}), "must change something"),
+        ("change_action", json!({"schedule": {"every": "1s"}}), "schedule.every: must be 1m to 366d"),
+        ("change_action", json!({"grants": ["generate_actions"]}), "unknown field `grants`"),
+        ("change_action", json!({"budget": {"per_run_micros": 1}}), "unknown field `budget`"),
+        ("change_action", json!({"approval": {"hash": hash}}), "unknown field `approval`"),
+        ("change_action", json!({"state": "completed"}), "unknown field `state`"),
+        ("change_action", json!({"task_config": {"instructions": ""}}), "must be 1 to 20000 characters"),
+        ("approve", json!({"approval_hash": hash}), "there is no tool approve"),
+    ] {
+        let turn = say(&stage, id, &json!({"tool": tool, "input": input}).to_string()).await;
+        assert!(turn["message"].as_str().unwrap().contains(told), "{input}: {turn:#}");
+        assert_eq!((&turn["proposals"], stage.action(id).await), (&json!([]), before.clone()), "{input}");
+    }
+    let proposals = stage.h.get(&format!("/agents/{}/proposals", stage.agent)).await.expect(200);
+    assert_eq!(proposals["data"], json!([]));
+
+    // In a chat with the agent there is no such tool.
+    let call = json!({"tool": "change_action", "input": {"title": "Other"}}).to_string();
+    let chat =
+        stage.h.post(&format!("/agents/{}/chat", stage.agent), json!({"message": call})).await.expect(200);
+    assert!(chat["message"].as_str().unwrap().contains("there is no tool change_action"), "{chat:#}");
+
+    stage.h.post(&format!("/actions/{id}/dismiss"), json!({})).await.expect(200);
+    let turn = say(&stage, id, &call).await;
+    assert!(turn["message"].as_str().unwrap().contains("was dismissed"), "{turn:#}");
+}
+
+#[tokio::test]
+async fn the_model_sees_the_action_its_runs_their_outputs_and_what_was_said() {
+    fn works_and_tells(request: &[Value]) -> Says {
+        let system = request[0]["content"].as_str().unwrap_or_default();
+        match (system.contains("<lamplighter:run>"), request.last().is_some_and(|m| m["role"] == "tool")) {
+            (true, true) => Says::Text("Done.".into()),
+            (true, false) => Says::Call("save_output", json!({"title": "Oil", "content": "Oil costs 7."})),
+            (false, _) => {
+                let said = request.iter().filter_map(|message| message["content"].as_str());
+                Says::Text(said.skip(1).collect::<Vec<_>>().join("\n|"))
+            }
+        }
+    }
+    let model = ScriptedModel::start(works_and_tells).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    let first = say(&stage, id, "Is it ready?").await["message"].as_str().unwrap().to_owned();
+    for part in [
+        "action: act_",
+        "\"Report\"",
+        "approval: given ",
+        "Every hour (UTC).",
+        "Write a report about lamp oil",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    assert!(
+        first.ends_with("last runs:\n</in_view>\n\nIs it ready?") || first.ends_with("Is it ready?"),
+        "{first}"
+    );
+    stage.happens_at(60).await;
+    let second = say(&stage, id, "And now?").await["message"].as_str().unwrap().to_owned();
+    // What was said comes before what is in view, which is shown once, and is not kept.
+    assert_eq!(
+        second.matches("<in_view>").count(),
+        2,
+        "once by itself, once quoted in the first answer: {second}"
+    );
+    let view = second.rfind("<in_view>").unwrap();
+    assert!(second[..view].contains("Is it ready?"), "{second}");
+    for part in ["- due 2026-11-21T13:00:00Z: succeeded", "\"Oil\"", "Oil costs 7.", "And now?"] {
+        assert!(second[view..].contains(part), "{part}: {second}");
+    }
+    assert!(said(&stage.h, id).await.iter().all(|(role, text)| role != "user" || !text.contains("in_view")));
+}
+
+#[tokio::test]
+async fn what_cannot_be_said_is_refused() {
+    let stage = demo().await;
+    let h = &stage.h;
+    let id = stage.approved(json!({})).await;
+    let path = messages(id);
+    for content in [String::new(), "  ".into(), "x".repeat(32_001)] {
+        let problem = h.post(&path, json!({"content": content})).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], "content");
+    }
+    h.post(&path, json!({"message": "hello"})).await.refused(400, "invalid_input");
+    let nobodys = "/actions/act_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0/messages";
+    h.post(nobodys, json!({"content": "hi"})).await.refused(404, "not_found");
+    h.patch(&format!("/agents/{}", stage.agent), json!({"status": "archived"})).await.expect(200);
+    h.post(&path, json!({"content": "hi"})).await.refused(409, "agent_archived");
+    assert_eq!(said(h, id).await, []);
+}
+
+#[tokio::test]
+async fn a_repeated_message_is_said_once() {
+    let stage = demo().await;
+    let id = stage.approved(json!({})).await;
+    let (path, body) = (messages(id), json!({"content": "Why is it so?"}));
+    let first = stage.h.post_once(&path, "said", body.clone()).await.expect(200);
+    let again = stage.h.post_once(&path, "said", body).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.expect(200), first);
+    let else_ = json!({"content": "Else"});
+    stage.h.post_once(&path, "said", else_).await.refused(422, "idempotency_mismatch");
+    assert_eq!(said(&stage.h, id).await.len(), 2);
+}
+
+/// What a person has said is kept, whatever becomes of the answer; the next turn has it before it.
+#[tokio::test]
+async fn a_message_outlives_a_model_that_fails() {
+    let away = ModelsConfig {
+        url: Some("http://127.0.0.1:9/v1".into()),
+        model: Some("away".into()),
+        ..ModelsConfig::default()
+    };
+    let stage = Stage::with(away).await;
+    let id = stage.approved(json!({})).await;
+    let failed = stage.h.post(&messages(id), json!({"content": "Are you there?"})).await;
+    failed.refused(503, "run_failed");
+    let streamed = stream(&stage.h, &messages(id), json!({"content": "And now?"})).await;
+    assert_eq!(names(&streamed), ["run.started", "run.failed"]);
+    let user = |text: &str| ("user".to_owned(), text.to_owned());
+    assert_eq!(said(&stage.h, id).await, [user("Are you there?"), user("And now?")]);
+    assert_eq!(stage.action(id).await.state, ActionState::Defined);
+}
+
+#[tokio::test]
+async fn a_ceiling_stops_an_answer_before_it_costs() {
+    let mut config = PlatformConfig::in_memory();
+    config.budget.day_micros = 10;
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let task = json!({"title": "t", "task_config": {"instructions": "i", "expected_output": "o"}});
+    let action = h.post(&format!("/agents/{agent}/actions"), task).await.expect(201);
+    let id: ActionId = action["action_id"].as_str().unwrap().parse().unwrap();
+    h.post(&messages(id), json!({"content": "Why?"})).await.refused(402, "budget_exceeded");
+    assert_eq!(said(&h, id).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_cancelled_and_followed_like_any_turn() {
+    let mut config = PlatformConfig::in_memory();
+    config.demo = DemoSettings { delay_per_word: Duration::from_millis(100) };
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let task = json!({"title": "t", "task_config": {"instructions": "i", "expected_output": "o"}});
+    let action = h.post(&format!("/agents/{agent}/actions"), task).await.expect(201);
+    let path = format!("/actions/{}/messages", action["action_id"].as_str().unwrap());
+    let request = h.request(Method::POST, &path).header("accept", "text/event-stream");
+    let response = request.json(&json!({"content": "Why?"})).send().await.unwrap();
+    let location = response.headers()["location"].to_str().unwrap().to_owned();
+    assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.status, 202);
+    let seen = events(&response.text().await.unwrap());
+    assert_eq!(seen.last().unwrap().name, "run.cancelled");
+    let replay = h.request(Method::GET, &format!("{location}/events")).header("accept", "text/event-stream");
+    assert_eq!(events(send(replay).await.body.as_str().unwrap()), seen);
+    assert_eq!(h.get(&location).await.expect(200)["state"], "cancelled");
+}
+
+/// Asks which week, and writes about the one that it is told; talks about the action in a sentence.
+fn asks(request: &[Value]) -> Says {
+    if !request[0]["content"].as_str().unwrap_or_default().contains("<lamplighter:run>") {
+        return Says::Text("I only talk.".into());
+    }
+    if last(request).starts_with("saved") {
+        return Says::Text("It is done.".into());
+    }
+    let contents = request.iter().filter_map(|message| message["content"].as_str());
+    match contents.filter_map(|content| content.split_once("The person answered: ")).next_back() {
+        None => Says::Call("ask_person", json!({"question": "Which week?"})),
+        Some((_, week)) => Says::Call("save_output", json!({"title": "Report", "content": week})),
+    }
+}
+
+/// A run of the action waits for an answer to its question.
+async fn asked(model: &ScriptedModel) -> (Stage, ActionId, String) {
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1d"}})).await;
+    stage.happens_at(24 * 60).await;
+    assert_eq!(stage.became(id).await, ["1440 waiting asked"]);
+    let run = stage.occurrences(id).await[0].run_id.to_string();
+    (stage, id, run)
+}
+
+async fn output(stage: &Stage, id: ActionId, run: &str) -> Value {
+    let outputs = stage.h.get(&format!("/actions/{id}/runs/{run}/outputs")).await.expect(200);
+    let asset = outputs["data"][0]["asset_id"].as_str().unwrap();
+    stage.h.get(&format!("/assets/{asset}/content")).await.expect(200)
+}
+
+#[tokio::test]
+async fn what_is_said_to_a_run_that_asks_is_its_answer() {
+    let model = ScriptedModel::start(asks).await;
+    let (stage, id, run) = asked(&model).await;
+    let asked_before = model.asked();
+    let answer = stage.h.post_once(&messages(id), "answer", json!({"content": "Week 47"})).await;
+    assert_eq!(answer.headers["location"], format!("/runs/{run}"));
+    let answer = answer.expect(202);
+    assert_eq!((&answer["run_id"], &answer["state"]), (&json!(run), &json!("running")));
+    // Nobody else replies, and saying it again is saying it once.
+    let again = stage.h.post_once(&messages(id), "answer", json!({"content": "Week 47"})).await;
+    assert_eq!(again.expect(202), answer);
+    assert_eq!(model.asked(), asked_before);
+    // Before the run goes on, somebody asks about it: that is no answer, and hides none.
+    assert_eq!(say(&stage, id, "Does it know?").await["message"], "I only talk.");
+    stage.executors.work().await;
+    assert_eq!(stage.became(id).await, ["1440 succeeded"]);
+    assert_eq!(output(&stage, id, &run).await, "Week 47");
+    let entry = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+    let expected = [
+        entry("assistant", "Which week?"),
+        entry("user", "Week 47"),
+        entry("user", "Does it know?"),
+        entry("assistant", "I only talk."),
+    ];
+    assert_eq!(said(&stage.h, id).await, expected);
+}
+
+#[tokio::test]
+async fn who_answers_a_run_hears_how_it_goes_on() {
+    let model = ScriptedModel::start(asks).await;
+    let (stage, id, run) = asked(&model).await;
+    let request = stage.h.request(Method::POST, &messages(id)).header("accept", "text/event-stream");
+    let response = request.json(&json!({"content": "Week 48"})).send().await.unwrap();
+    assert_eq!(response.headers()["location"], format!("/runs/{run}"));
+    let (text, _) = tokio::join!(response.text(), stage.executors.work());
+    let heard = events(&text.unwrap());
+    assert_eq!(heard.last().unwrap().name, "run.completed");
+    assert!(!names(&heard).contains(&"run.waiting") && names(&heard).contains(&"tool.result"), "{heard:?}");
+    assert_eq!(output(&stage, id, &run).await, "Week 48");
+}
+
+/// One of them is the answer; the other comes when there is no question any more, and is talked about.
+#[tokio::test]
+async fn of_answers_that_meet_one_is_the_answer() {
+    let model = ScriptedModel::start(asks).await;
+    let (stage, id, run) = asked(&model).await;
+    let say = async |week: &str| stage.h.post(&messages(id), json!({"content": week})).await;
+    let weeks = ["Week 1", "Week 2", "Week 3"];
+    let answers = join_all(weeks.map(say)).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 202]);
+    let first = answers.iter().position(|answer| answer.status == 202).unwrap();
+    stage.executors.work().await;
+    assert_eq!(output(&stage, id, &run).await, weeks[first]);
+}
+
+/// A run that wants what it was not granted waits for a decision, and not for words.
+#[tokio::test]
+async fn a_run_that_waits_for_a_decision_can_be_talked_about() {
+    fn plans(request: &[Value]) -> Says {
+        if !request[0]["content"].as_str().unwrap_or_default().contains("<lamplighter:run>") {
+            return Says::Text(last(request).to_owned());
+        }
+        let task = json!({"instructions": "Look", "expected_output": "A list"});
+        let action = json!({"title": "Look", "description": "Look", "priority": "low", "task_config": task});
+        Says::Call("generate_actions", json!({"actions": [action]}))
+    }
+    let model = ScriptedModel::start(plans).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    let told = say(&stage, id, "What does it want?").await;
+    assert!(
+        told["message"].as_str().unwrap().contains("waiting, it wants to use generate_actions"),
+        "{told:#}"
+    );
+    assert_eq!(stage.became(id).await, ["60 waiting outside_grant"]);
+}
+
+#[tokio::test]
+async fn large_replies_lie_in_the_bucket_and_go_with_the_action() {
+    fn writes_at_length(request: &[Value]) -> Says {
+        if request.last().is_some_and(|message| message["role"] == "tool") {
+            return Says::Text("x".repeat(70_000));
+        }
+        let content = "oil ".repeat(20_000);
+        let asset = json!({"title": "t", "description": "d", "asset_type": "document", "content": content});
+        Says::Call("generate_asset", asset)
+    }
+    let model = ScriptedModel::start(writes_at_length).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let id = stage.approved(json!({})).await;
+    let turn = say(&stage, id, "Write it all down").await;
+    assert_eq!(turn["proposals"][0]["bytes"], 80_000);
+    let cx = &stage.h.platform.cx;
+    let found =
+        cx.store.messages(&stage.owner, id, None, 10, shared::store::table::Order::Oldest).await.unwrap();
+    let stored: Vec<MessageId> = found
+        .items
+        .iter()
+        .filter(|(_, m)| m.value.overflow)
+        .map(|(_, m)| m.value.message.message_id)
+        .collect();
+    assert!(!stored.is_empty());
+    let key = |message: &MessageId| BlobKey::message(&stage.owner, id.into(), *message);
+    for message in &stored {
+        assert!(cx.blobs.get(&key(message)).await.is_ok());
+    }
+    // The next turn has them whole before it.
+    assert_eq!(say(&stage, id, "Once more").await["state"], "completed");
+    assert_eq!(stage.h.delete(&format!("/actions/{id}")).await.status, 204);
+    for message in &stored {
+        assert!(cx.blobs.get(&key(message)).await.is_err());
+    }
+}
