@@ -115,6 +115,7 @@ fn knobs(weights: &mut Weights) -> Vec<&mut f32> {
         &mut weights.saturation,
         &mut weights.chunk_saturation,
         &mut weights.query.weak,
+        &mut weights.query.context,
         &mut weights.query.synonym,
         &mut weights.query.pair,
     ]);

@@ -11,6 +11,10 @@ pub struct Cues {
     pub markup: bool,
     /// What the theme is called and which version it is stands in one place.
     pub release: bool,
+    /// Which sections a page has, and what they say before a merchant changes it.
+    pub template: bool,
+    /// What every page has.
+    pub layout: bool,
 }
 
 #[rustfmt::skip]
@@ -21,7 +25,8 @@ const STYLE_CUES: &[&str] = &[
     "radius", "rounded", "polish", "ui", "visual", "size", "bigger", "smaller", "larger", "underline",
     "bold", "font", "contrast", "responsive", "position", "outline", "background", "thickness", "wider",
     "narrower", "taller", "whitespace", "cut", "breakpoint", "uppercase", "transparent",
-    "blur", "specificity",
+    "blur", "specificity", "safari", "ios", "ux", "design", "desktop", "screens", "sticky", "z", "zindex",
+    "container", "state", "states", "disabled", "stretched", "wrap", "wraps", "wrapping", "fit",
 ];
 #[rustfmt::skip]
 const SCRIPT_CUES: &[&str] = &[
@@ -30,6 +35,7 @@ const SCRIPT_CUES: &[&str] = &[
     "ajax", "reload", "refresh", "autoplay", "swipe", "drag", "scrolling", "esc", "press", "tap", "closes",
     "close", "closing", "opens", "open", "opening", "throws", "exception", "undefined", "script", "loads",
     "performance", "module", "dispatch", "submit", "type", "typing",
+    "error", "errors", "api", "selectors", "dynamic",
 ];
 #[rustfmt::skip]
 const SETTING_CUES: &[&str] = &[
@@ -44,6 +50,13 @@ const MARKUP_CUES: &[&str] = &[
     "lazy", "loading", "text", "translation", "translations", "typo", "heading", "title", "escape",
     "syntax", "variable", "image", "images", "json", "ld", "seo", "meta", "url", "href",
 ];
+const TEMPLATE_CUES: &[&str] =
+    &["template", "templates", "json", "default", "defaults", "content", "preset", "presets", "groups"];
+#[rustfmt::skip]
+const LAYOUT_CUES: &[&str] = &[
+    "favicon", "head", "preconnect", "preload", "analytics", "pixel", "tracking", "gtm", "variable", "variables",
+    "global", "everywhere",
+];
 const RELEASE_CUES: &[&str] = &["release", "bump", "changelog"];
 
 impl Cues {
@@ -57,12 +70,14 @@ impl Cues {
             markup: has(MARKUP_CUES),
             // Of a longer request `version` says little: the mobile version of the menu.
             release: has(RELEASE_CUES) || has(&["version"]) && (has(&["theme"]) || words.len() <= 3),
+            template: has(TEMPLATE_CUES),
+            layout: has(LAYOUT_CUES),
         }
     }
 }
 
 /// How a kind of file goes with what a request speaks of.
-pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 5] {
+pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 7] {
     let on = |cue: bool, fits: bool| if cue && fits { 1.0 } else { 0.0 };
     let is_template = matches!(
         kind,
@@ -74,5 +89,27 @@ pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 5] {
         on(cues.setting, matches!(kind, FileKind::Section | FileKind::Block | FileKind::SettingsSchema)),
         on(cues.markup, is_template),
         on(cues.release, kind == FileKind::SettingsSchema),
+        on(cues.template, matches!(kind, FileKind::JsonTemplate | FileKind::SectionGroup)),
+        on(cues.layout, kind == FileKind::Layout),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_speaks_of_kinds_of_files() {
+        let check = |request: &str, kind: FileKind, expected: [f32; 7]| {
+            let words: Vec<String> = request.split(' ').map(str::to_owned).collect();
+            assert_eq!(affinity(Cues::of(&words), kind), expected, "{request}: {kind}");
+        };
+        check("drawer overlaps on safari", FileKind::Stylesheet, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        check("console error when typing", FileKind::Script, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        check("another setting with a label", FileKind::Section, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+        check("bump the version of the theme", FileKind::SettingsSchema, [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        check("default blocks of the cart", FileKind::JsonTemplate, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        check("show a favicon", FileKind::Layout, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        check("cart drawer", FileKind::Stylesheet, [0.0; 7]);
+    }
 }

@@ -27,6 +27,22 @@ const WEAK_WORDS: &[&str] = &[
     "missing", "correct", "properly", "proper", "currently", "help", "put", "give", "turn", "page",
     "section", "theme", "store", "shop", "site", "website", "instances", "implement", "create", "apply",
     "enable", "appear", "appears", "happens", "cause", "causing",
+    "check", "checks", "switch", "switched", "include", "includes", "included", "convert", "converted", "rename",
+    "renamed", "revert", "restore", "avoid", "handle", "resolve", "resolves", "resolved", "applied", "applies",
+    "adapt", "tweak", "tweaks", "introduce", "introduces", "increase", "increased", "increases", "decrease",
+    "reduce", "reduced", "consistent", "consistently", "inconsistent", "inconsistency", "incorrect", "correctly",
+    "unused", "redundant", "unnecessary", "duplicate", "duplicated", "doubled", "unexpected", "undesired",
+    "invalid", "two", "one", "first", "high", "low", "higher", "lower", "api", "instance", "during", "without",
+    "optimize", "optimise", "simplify",
+];
+
+/// Under which circumstances, not where: they count half.
+#[rustfmt::skip]
+const CONTEXT_WORDS: &[&str] = &[
+    "mobile", "desktop", "tablet", "phone", "phones", "iphone", "ios", "os", "android", "safari", "chrome",
+    "firefox", "ie11", "windows", "browser", "browsers", "device", "devices", "screens", "viewport", "user",
+    "users", "customers", "merchant", "merchants", "ux", "ui", "polish", "iteration", "design", "enhancement",
+    "enhancements",
 ];
 
 pub fn is_stop(word: &str) -> bool {
@@ -35,4 +51,8 @@ pub fn is_stop(word: &str) -> bool {
 
 pub fn is_weak(word: &str) -> bool {
     WEAK_WORDS.contains(&word)
+}
+
+pub fn is_context(word: &str) -> bool {
+    CONTEXT_WORDS.contains(&word)
 }

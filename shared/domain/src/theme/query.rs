@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::cues::Cues;
 use super::index::ThemeIndex;
-use super::plain_words::{is_stop, is_weak};
+use super::plain_words::{is_context, is_stop, is_weak};
 use super::record::{NameId, Texts};
 use super::synonyms;
 use super::words::{self, TermId};
@@ -33,6 +33,7 @@ pub struct Query {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryWeights {
     pub weak: f32,
+    pub context: f32,
     pub synonym: f32,
     pub pair: f32,
 }
@@ -57,7 +58,12 @@ impl Query {
             if is_stop(raw) && !is_quoted {
                 continue;
             }
-            let weight = if is_weak(raw) && !is_quoted { weights.weak } else { 1.0 };
+            let weight = match raw.as_str() {
+                _ if is_quoted => 1.0,
+                raw if is_weak(raw) => weights.weak,
+                raw if is_context(raw) => weights.context,
+                _ => 1.0,
+            };
             said += weight;
             if !reader.word(word, raw, weight) {
                 unknown += weight;

@@ -7,6 +7,9 @@ use super::index::ThemeIndex;
 use super::query::Query;
 use super::text::LineRange;
 
+/// Words that say little of which file (`mobile`, `check`) do say where in it.
+const LEAST_WEIGHT: f32 = 0.6;
+
 /// The numbers that the choice of lines depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeWeights {
@@ -71,7 +74,8 @@ impl ThemeIndex {
                 }
             }
             let having = group_scores.iter().filter(|score| **score > 0.0).count();
-            let rarity = group.weight * ((count as f32 + 1.0) / (having as f32 + 0.5)).ln().max(0.05);
+            let rarity = group.weight.max(LEAST_WEIGHT)
+                * ((count as f32 + 1.0) / (having as f32 + 0.5)).ln().max(0.05);
             for (score, own) in scores.iter_mut().zip(&mut group_scores) {
                 *score += rarity * std::mem::take(own);
             }

@@ -41,6 +41,8 @@ pub enum Feature {
     SettingCue,
     MarkupCue,
     ReleaseCue,
+    TemplateCue,
+    LayoutCue,
     /// How many files need it, on a logarithmic scale.
     Hub,
     /// How long it is, on a logarithmic scale.
@@ -79,13 +81,13 @@ pub struct Weights {
 impl Weights {
     pub const TUNED: Self = Self {
         fields: [3.0, 2.0, 0.5, 0.7, 0.7, 1.0],
-        length: [0.3, 0.6, 0.5, 0.5, 0.5, 0.4],
+        length: [0.3, 0.6, 0.5, 0.5, 0.5, 0.35],
         saturation: 2.0,
         chunk_saturation: 1.5,
-        query: QueryWeights { weak: 0.3, synonym: 0.6, pair: 0.5 },
+        query: QueryWeights { weak: 0.3, context: 0.5, synonym: 0.6, pair: 0.5 },
         features: [
             1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.1, 0.1, 0.5, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
-            1.0, 0.4, 0.9,
+            1.0, 1.1, 0.3, 0.4, 0.9,
         ],
         trust: 0.75,
         active: 0.4,
@@ -324,6 +326,8 @@ impl Ranker<'_> {
             Feature::SettingCue,
             Feature::MarkupCue,
             Feature::ReleaseCue,
+            Feature::TemplateCue,
+            Feature::LayoutCue,
         ];
         for (cue, fit) in places.into_iter().zip(cues::affinity(query.cues, record.kind)) {
             features[cue as usize] = fit;
