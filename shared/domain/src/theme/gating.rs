@@ -78,7 +78,7 @@ impl ThemeIndex {
             bytes: record.bytes,
             lines: record.lines,
             ranges,
-            outline: (record.bytes > OUTLINED_CHARACTERS).then(|| self.outline(path)).flatten(),
+            outline: (record.characters > OUTLINED_CHARACTERS).then(|| self.outline(path)).flatten(),
         })
     }
 }
@@ -112,5 +112,19 @@ mod tests {
         let outline = gate.files[0].outline.as_ref().unwrap();
         assert_eq!((outline.len(), outline[999].name.as_str()), (1_000, "drawer-999"));
         assert!(!gate.files[0].ranges.is_empty());
+    }
+
+    #[test]
+    fn length_is_counted_in_characters() {
+        let check = |characters: usize, is_outlined: bool| {
+            let comment = "é".repeat(characters - ".drawer {}/**/".len());
+            let index =
+                ThemeIndex::build([("assets/drawer.css", format!(".drawer {{}}/*{comment}*/"))]).unwrap();
+            let index = ThemeIndex::from_blob(&index.to_blob()).unwrap();
+            let gate = index.gate("drawer", None, 3);
+            assert_eq!(gate.files[0].outline.is_some(), is_outlined, "{characters} characters");
+        };
+        check(OUTLINED_CHARACTERS as usize, false);
+        check(OUTLINED_CHARACTERS as usize + 1, true);
     }
 }

@@ -69,6 +69,8 @@ pub struct FileRecord {
     /// The first half of the content's SHA-256.
     pub hash: [u8; 16],
     pub bytes: u32,
+    /// Of a file that is too large to be read, as many as its bytes.
+    pub characters: u32,
     pub lines: u32,
     pub degraded: Vec<(u32, DegradedReason)>,
     pub symbols: Vec<SymbolRecord>,
@@ -113,6 +115,7 @@ impl<'a> RecordReader<'a> {
             kind,
             hash: digest[..16].try_into().expect("a digest has 32 bytes"),
             bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            characters: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             lines: 1,
             degraded: Vec::new(),
             symbols: Vec::new(),
@@ -137,6 +140,7 @@ impl<'a> RecordReader<'a> {
         let text = String::from_utf8_lossy(bytes);
         let lines = Lines::new(&text);
         record.lines = lines.count();
+        record.characters = text.chars().count() as u32;
         if let Cow::Owned(replaced) = &text {
             let offset = replaced.find('\u{FFFD}').unwrap_or(0);
             record.degraded.push((lines.line_of(offset as u32), DegradedReason::InvalidUtf8));
