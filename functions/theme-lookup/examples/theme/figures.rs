@@ -9,39 +9,127 @@ use crate::bench::quantile;
 
 const ROUNDS: usize = 15;
 
-type Files = Vec<(String, Vec<u8>)>;
+/// The size of the largest open theme that was tried.
+const LARGE_FILES: usize = 466;
+const LARGE_BYTES: usize = 8_000_000;
 
-pub fn run(files: Files) -> Result<()> {
+/// Times in milliseconds, memory in megabytes.
+pub struct Figures {
+    pub full: f64,
+    /// How much the process grew at most while it read the theme for the first time; nothing where the system doesn't tell.
+    pub peak: Option<f64>,
+    /// A large theme: files as this one's, and minified scripts.
+    pub large: f64,
+    /// The median file and the slowest.
+    pub one_file: [f64; 2],
+    pub slowest: String,
+    pub load: f64,
+    pub blob_share: f64,
+    /// How many times longer a theme of twice the size takes.
+    pub twice: f64,
+}
+
+impl Figures {
+    pub fn of<B: AsRef<[u8]>>(files: &[(String, B)]) -> Result<Self> {
+        let files: Vec<(&str, &[u8])> =
+            files.iter().map(|(path, content)| (path.as_str(), content.as_ref())).collect();
+        let before = memory("VmRSS:");
+        forget_peak();
+        let mut index = ThemeIndex::build(files.iter().copied())?;
+        let peak = before.zip(memory("VmHWM:")).map(|(before, peak)| peak - before);
+
+        let mut changes = Vec::new();
+        for &(path, content) in &files {
+            let time = median(3, || index.replace(path, content))?;
+            changes.push((time, path));
+        }
+        let mut times: Vec<f64> = changes.iter().map(|change| change.0).collect();
+        let slowest = changes.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |change| change.1);
+
+        let blob = index.to_blob();
+        let large = large(&files);
+        let copy = |(path, content): &(&str, &[u8])| (path.replacen('/', "/copy-", 1), content.to_vec());
+        let twice: Vec<(String, Vec<u8>)> = files
+            .iter()
+            .map(|(path, content)| ((*path).to_owned(), content.to_vec()))
+            .chain(files.iter().map(copy))
+            .collect();
+        Ok(Self {
+            full: median(ROUNDS, || ThemeIndex::build(files.iter().copied()))?,
+            peak,
+            large: median(5, || ThemeIndex::build(large.iter().map(|(path, content)| (path, content))))?,
+            one_file: [quantile(&mut times, 0.5), quantile(&mut times, 1.0)],
+            slowest: slowest.to_owned(),
+            load: median(ROUNDS, || ThemeIndex::from_blob(&blob))?,
+            blob_share: blob.len() as f64 / files.iter().map(|file| file.1.len()).sum::<usize>() as f64,
+            twice: best(7, || ThemeIndex::build(twice.iter().map(|(path, content)| (path, content))))?
+                / best(7, || ThemeIndex::build(files.iter().copied()))?,
+        })
+    }
+}
+
+fn large(files: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+    const SCRIPT: &str = "function a(b){return b?b+1:0}";
+    const SCRIPTS: usize = 6;
+    let named = |(at, (path, content)): (usize, &(&str, &[u8]))| {
+        (path.replacen('/', &format!("/{at}-"), 1), content.to_vec())
+    };
+    let mut large: Vec<(String, Vec<u8>)> =
+        files.iter().cycle().take(LARGE_FILES - SCRIPTS).enumerate().map(named).collect();
+    let bytes: usize = large.iter().map(|file| file.1.len()).sum();
+    let script = SCRIPT.repeat(LARGE_BYTES.saturating_sub(bytes) / SCRIPTS / SCRIPT.len());
+    large.extend((0..SCRIPTS).map(|at| (format!("assets/vendor-{at}.min.js"), script.clone().into_bytes())));
+    large
+}
+
+fn times<T, E>(
+    rounds: usize,
+    mut run: impl FnMut() -> std::result::Result<T, E>,
+) -> std::result::Result<Vec<f64>, E> {
+    let mut times = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let started = Instant::now();
+        run()?;
+        times.push(milliseconds(started));
+    }
+    Ok(times)
+}
+
+fn median<T, E>(
+    rounds: usize,
+    run: impl FnMut() -> std::result::Result<T, E>,
+) -> std::result::Result<f64, E> {
+    Ok(quantile(&mut times(rounds, run)?, 0.5))
+}
+
+fn best<T, E>(rounds: usize, run: impl FnMut() -> std::result::Result<T, E>) -> std::result::Result<f64, E> {
+    Ok(quantile(&mut times(rounds, run)?, 0.0))
+}
+
+/// A line of what Linux tells of this process, in megabytes.
+fn memory(name: &str) -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? / 1e3)
+}
+
+/// The peak begins anew. Where that is refused, the figure is the peak since the process began.
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+pub fn run(files: &[(String, Vec<u8>)]) -> Result<()> {
+    let figures = Figures::of(files)?;
     let bytes: usize = files.iter().map(|file| file.1.len()).sum();
     println!("{} files, {:.2} MB", files.len(), bytes as f64 / 1e6);
-    let translated = |path: &str| path.starts_with("locales/") && !path.contains(".default.");
-    let own: Files = files.iter().filter(|(path, _)| !translated(path)).cloned().collect();
-    build_figure("full index, one language", &own)?;
-    build_figure("full index, all languages", &files)?;
-
-    let mut index = ThemeIndex::build(pairs(&files))?;
-    let mut changes: Vec<(f64, &str)> = Vec::new();
-    for (path, content) in &files {
-        let started = Instant::now();
-        index.replace(path, content)?;
-        changes.push((milliseconds(started), path));
-    }
-    let mut times: Vec<f64> = changes.iter().map(|change| change.0).collect();
-    let slowest = changes.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |change| change.1);
-    println!("one file: {}, slowest {slowest}", spread(&mut times));
-
-    let blob = index.to_blob();
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let started = Instant::now();
-            let loaded = ThemeIndex::from_blob(&blob);
-            assert!(loaded.is_ok(), "a blob just written is readable");
-            milliseconds(started)
-        })
-        .collect();
-    println!("blob: {} bytes, {:.1} % of the text", blob.len(), 100.0 * blob.len() as f64 / bytes as f64);
-    println!("blob load: {}", spread(&mut times));
-
+    println!("full index: {:.1} ms", figures.full);
+    println!("peak memory: {}", figures.peak.map_or("unknown".to_owned(), |peak| format!("{peak:.1} MB")));
+    println!("{LARGE_FILES} files, {} MB: {:.0} ms", LARGE_BYTES / 1_000_000, figures.large);
+    let [usual, slowest] = figures.one_file;
+    println!("one file: {usual:.2} ms, slowest {slowest:.2} ms ({})", figures.slowest);
+    println!("blob: {:.1} % of the text, load {:.2} ms", 100.0 * figures.blob_share, figures.load);
+    println!("twice the size: {:.2} times the time", figures.twice);
+    let index = ThemeIndex::build(files.iter().map(|(path, content)| (path, content)))?;
     let requests = [
         "make the cart drawer wider on mobile",
         "hamburger menu does not close",
@@ -51,57 +139,16 @@ pub fn run(files: Files) -> Result<()> {
         "the filters on the collection page overlap the sticky header",
         "Warenkorb ist leer",
     ];
-    let mut times = Vec::new();
-    for _ in 0..100 {
-        for request in requests {
-            let started = Instant::now();
-            let lookup = index.lookup(request, None, 10);
-            times.push(milliseconds(started));
-            assert!(lookup.targets.len() <= 10, "the limit holds");
-        }
+    let mut lookups = Vec::new();
+    for request in requests {
+        lookups.extend(times::<_, std::convert::Infallible>(100, || Ok(index.lookup(request, None, 10)))?);
     }
-    println!("lookup: {}", spread(&mut times));
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let started = Instant::now();
-            let map = index.repo_map(Some(requests[0]), None, 4_000);
-            assert!(map.len() <= 16_000, "the budget holds");
-            milliseconds(started)
-        })
-        .collect();
-    println!("repo map of 4K: {}", spread(&mut times));
-
-    let copy = |(path, content): &(String, Vec<u8>)| (path.replacen('/', "/copy-", 1), content.clone());
-    let twice: Files = files.iter().cloned().chain(files.iter().map(copy)).collect();
-    let (once, twice) = (best_build(&files)?, best_build(&twice)?);
-    println!("twice the size: {:.2} times the time", twice / once);
+    let [p50, p99] = [0.5, 0.99].map(|at| quantile(&mut lookups, at) * 1e3);
+    println!("lookup: median {p50:.0} µs, 99 of 100 {p99:.0} µs");
+    let map =
+        median::<_, std::convert::Infallible>(ROUNDS, || Ok(index.repo_map(Some(requests[0]), None, 4_000)))?;
+    println!("repo map of 4K: {map:.2} ms");
     hostile()
-}
-
-fn pairs(files: &Files) -> Vec<(&str, &[u8])> {
-    files.iter().map(|(path, content)| (path.as_str(), content.as_slice())).collect()
-}
-
-fn build_figure(name: &str, files: &Files) -> Result<()> {
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        let started = Instant::now();
-        let index = ThemeIndex::build(pairs(files))?;
-        times.push(milliseconds(started));
-        assert_eq!(index.len(), files.len(), "every file is in");
-    }
-    println!("{name}: {}", spread(&mut times));
-    Ok(())
-}
-
-fn best_build(files: &Files) -> Result<f64> {
-    let mut best = f64::INFINITY;
-    for _ in 0..7 {
-        let started = Instant::now();
-        ThemeIndex::build(pairs(files))?;
-        best = best.min(milliseconds(started));
-    }
-    Ok(best)
 }
 
 /// One thing over and over, half a megabyte and a whole one: time must grow as size does.
@@ -154,11 +201,6 @@ fn hostile() -> Result<()> {
     Ok(())
 }
 
-fn milliseconds(since: Instant) -> f64 {
+pub fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
-}
-
-fn spread(times: &mut [f64]) -> String {
-    let (p50, p99) = (quantile(times, 0.5), quantile(times, 0.99));
-    format!("p50 {p50:.3} ms, p99 {p99:.3} ms, best {:.3} ms", quantile(times, 0.0))
 }

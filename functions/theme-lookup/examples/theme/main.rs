@@ -16,6 +16,7 @@
 
 mod bench;
 mod figures;
+mod gates;
 mod svg;
 mod tune;
 
@@ -60,7 +61,7 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Some("figures") => figures::run(files(arguments.get(1).ok_or("DIR is missing")?)?),
+        Some("figures") => figures::run(&files(arguments.get(1).ok_or("DIR is missing")?)?),
         Some("bench") => {
             let out = option("--out").map(Path::new);
             bench::run(&bench_file()?, option("--split").unwrap_or("all"), out)
