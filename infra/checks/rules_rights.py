@@ -44,7 +44,7 @@ BODIES = {
         "s3:PutObject": {"logs", "proposals"},
         "s3:DeleteObject": {"logs", "proposals"},
     },
-    "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
+    "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
 }

@@ -20,7 +20,7 @@ def uploads_wake_the_indexer(stack: Stack, repo: Repo) -> Iterator[str]:
         if [rule["Name"] for rule in rules] != ["suffix"]:
             yield f"keys begin with the owner: a filter is by their end, not {rules}"
         told |= {rule["Value"] for rule in rules}
-    for suffix in sorted(told ^ repo.theme_keys):
+    for suffix in sorted(told ^ repo.upload_keys):
         yield f"blobs.rs and the bucket's notification disagree about keys that end in {suffix}"
     if "ThemeQueuePolicy" not in listed(stack.resources["Bucket"].get("DependsOn", [])):
         yield "S3 refuses a notification to a queue that does not take it yet: the bucket depends on ThemeQueuePolicy"

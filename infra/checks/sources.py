@@ -110,12 +110,11 @@ class Repo:
         return set(re.findall(r'"\{owner\}/(\w+)/', self.text("shared/src/blobs.rs")))
 
     @cached_property
-    def theme_keys(self) -> set[str]:
+    def upload_keys(self) -> set[str]:
         """The ends of the keys whose uploads mean something to the indexer."""
         text = self.text("shared/src/blobs.rs")
-        keys = [
-            one(rf'(?s)pub fn {name}\(.*?format!\("([^"]+)"\)', text, name) for name in ("theme_archive", "theme_change")
-        ]
+        names = ("theme_archive", "theme_change", "log_archive")
+        keys = [one(rf'(?s)pub fn {name}\(.*?format!\("([^"]+)"\)', text, name) for name in names]
         return {key.rsplit("/", 1)[1].rsplit("}", 1)[-1] for key in keys}
 
     @cached_property

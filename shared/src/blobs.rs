@@ -107,6 +107,36 @@ impl BlobKey {
         Self(format!("{owner}/logs/{session}/{agent}/segments/{}", blob.simple()))
     }
 
+    /// Lines of a log that an import has brought: the same however often it is tried. No session has a dot in its name.
+    #[must_use]
+    pub fn imported_segment(
+        owner: &Owner,
+        import: ImportId,
+        session: &SessionId,
+        agent: &InstanceId,
+        first: u64,
+    ) -> Self {
+        Self(format!("{owner}/logs/.imports/{import}/{session}/{agent}/{first:012}"))
+    }
+
+    /// All that an import has brought of one log.
+    #[must_use]
+    pub fn imported_log(owner: &Owner, import: ImportId, session: &SessionId, agent: &InstanceId) -> Self {
+        Self(format!("{owner}/logs/.imports/{import}/{session}/{agent}/"))
+    }
+
+    /// All that an import has brought.
+    #[must_use]
+    pub fn imported_logs(owner: &Owner, import: ImportId) -> Self {
+        Self(format!("{owner}/logs/.imports/{import}/"))
+    }
+
+    /// An archive of log files that is to be imported. Its upload wakes the indexer.
+    #[must_use]
+    pub fn log_archive(owner: &Owner, import: ImportId) -> Self {
+        Self(format!("{owner}/logs/.imports/{import}.zip"))
+    }
+
     /// The content of a theme's files with this SHA-256.
     #[must_use]
     pub fn theme_file(owner: &Owner, project: ProjectId, sha256: &str) -> Self {
@@ -143,18 +173,22 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/theme.changed"))
     }
 
-    /// What the upload of a key means to the indexer; nothing for most.
+    /// Whose key it is, and what its upload means; nothing for most.
     #[must_use]
-    pub fn parse_theme_upload(key: &str) -> Option<(Owner, ProjectId, ThemeUpload)> {
+    pub fn parse_upload(key: &str) -> Option<(Owner, Upload)> {
+        let import = |archive: &str| archive.strip_suffix(".zip")?.parse().ok();
         let parts: Vec<&str> = key.split('/').collect();
-        let (owner, project, what) = match parts[..] {
-            [owner, "projects", project, "theme.changed"] => (owner, project, ThemeUpload::Changed),
-            [owner, "projects", project, "imports", archive] => {
-                (owner, project, ThemeUpload::Archive(archive.strip_suffix(".zip")?.parse().ok()?))
+        let (owner, what) = match parts[..] {
+            [owner, "projects", project, "theme.changed"] => {
+                (owner, Upload::ThemeChanged(project.parse().ok()?))
             }
+            [owner, "projects", project, "imports", archive] => {
+                (owner, Upload::Theme(project.parse().ok()?, import(archive)?))
+            }
+            [owner, "logs", ".imports", archive] => (owner, Upload::Logs(import(archive)?)),
             _ => return None,
         };
-        Some((Owner::new(owner).ok()?, project.parse().ok()?, what))
+        Some((Owner::new(owner).ok()?, what))
     }
 
     #[must_use]
@@ -163,12 +197,15 @@ impl BlobKey {
     }
 }
 
-/// What was uploaded of a theme.
+/// What an upload asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThemeUpload {
-    /// The note that files have changed.
-    Changed,
-    Archive(ImportId),
+pub enum Upload {
+    /// Files of a theme have changed.
+    ThemeChanged(ProjectId),
+    /// An archive is to be a project's theme.
+    Theme(ProjectId, ImportId),
+    /// An archive of log files is to be taken over.
+    Logs(ImportId),
 }
 
 /// An address under which one object may be put, once made, by whoever has it.
@@ -277,7 +314,8 @@ impl Blobs {
         }
     }
 
-    /// An address for the upload of `bytes` bytes of a type. Length, type and key are signed: S3 refuses what differs.
+    /// An address for the upload of `bytes` bytes of a type, with this SHA-256 where it is known. Length, type, key and
+    /// checksum are signed: S3 refuses what differs.
     ///
     /// # Errors
     /// When the request can't be signed.
@@ -285,6 +323,7 @@ impl Blobs {
         &self,
         key: &BlobKey,
         bytes: u64,
+        sha256: Option<[u8; 32]>,
         content_type: &str,
         valid: Duration,
     ) -> Result<PresignedPut, BlobError> {
@@ -297,6 +336,7 @@ impl Blobs {
             .key(&key.0)
             .content_type(content_type)
             .content_length(i64::try_from(bytes).unwrap_or(i64::MAX))
+            .set_checksum_sha256(sha256.map(aws_smithy_types::base64::encode))
             .presigned(config)
             .await
             .map_err(|error| unavailable(&error))?;
@@ -340,6 +380,18 @@ impl Blobs {
                 return Ok(());
             }
         }
+    }
+
+    /// What lies below a prefix, each by the rest of its key: up to a thousand, in the order of their keys, after one.
+    ///
+    /// # Errors
+    /// When S3 does not answer.
+    pub async fn list(&self, prefix: &BlobKey, after: Option<&str>) -> Result<Vec<String>, BlobError> {
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(&prefix.0);
+        let after = after.map(|after| format!("{}{after}", prefix.0));
+        let page = request.set_start_after(after).send().await.map_err(|error| unavailable(&error))?;
+        let rest = |key: &str| key.strip_prefix(&prefix.0).map(str::to_owned);
+        Ok(page.contents().iter().filter_map(|object| rest(object.key()?)).collect())
     }
 
     async fn delete_objects(&self, keys: impl Iterator<Item = &str>) -> Result<(), BlobError> {
@@ -404,27 +456,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upload_of_a_theme_is_told_by_its_key() {
+    fn an_upload_is_told_by_its_key() {
         let (owner, project) = (Owner::new("auth0|me").unwrap(), ProjectId::DEFAULT);
         let import = ImportId::from_uuid(uuid::Uuid::from_u128(7));
-        let parse = |key: &BlobKey| BlobKey::parse_theme_upload(key.as_str());
-        assert_eq!(
-            parse(&BlobKey::theme_change(&owner, project)),
-            Some((owner.clone(), project, ThemeUpload::Changed))
-        );
-        assert_eq!(
-            parse(&BlobKey::theme_archive(&owner, project, import)),
-            Some((owner.clone(), project, ThemeUpload::Archive(import)))
-        );
-        assert_eq!(parse(&BlobKey::theme_file(&owner, project, "00")), None);
+        let (session, agent) = (".imports".parse::<SessionId>(), "arch-1".parse().unwrap());
+        assert!(session.is_err(), "no session's logs lie among the imports");
+        let session = "s1".parse().unwrap();
+        for (key, meaning) in [
+            (BlobKey::theme_change(&owner, project), Some(Upload::ThemeChanged(project))),
+            (BlobKey::theme_archive(&owner, project, import), Some(Upload::Theme(project, import))),
+            (BlobKey::log_archive(&owner, import), Some(Upload::Logs(import))),
+            (BlobKey::theme_file(&owner, project, "00"), None),
+            (BlobKey::imported_segment(&owner, import, &session, &agent, 1), None),
+        ] {
+            let meaning = meaning.map(|meaning| (owner.clone(), meaning));
+            assert_eq!(BlobKey::parse_upload(key.as_str()), meaning, "{key:?}");
+        }
         for key in [
             "",
             "x",
             "me/projects/prj_x/theme.changed",
             "me/projects/default/imports/x.zip",
             "a#b/projects/default/theme.changed",
+            "me/logs/.imports/x.zip",
+            "me/logs/s1/imp_00000000000000000000000000000007.zip",
         ] {
-            assert_eq!(BlobKey::parse_theme_upload(key), None, "{key}");
+            assert_eq!(BlobKey::parse_upload(key), None, "{key}");
         }
     }
 }

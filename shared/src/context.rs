@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::aws::Clients;
 use crate::blobs::Blobs;
 use crate::bus::Bus;
@@ -25,6 +27,8 @@ pub struct Cx {
     pub live: LiveRuns,
     pub turns: Turns,
     pub themes: ThemeCache,
+    /// Whose turn it is to take over an archive of logs: one at a time.
+    pub imports: Arc<Semaphore>,
 }
 
 impl Cx {
@@ -43,6 +47,7 @@ impl Cx {
             live: LiveRuns::default(),
             turns: Turns::default(),
             themes: ThemeCache::default(),
+            imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
             clock,
         })

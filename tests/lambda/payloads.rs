@@ -109,7 +109,7 @@ async fn every_payload_is_answered() {
     let failed = ["2e1424d4-f796-459a-8184-9c92662be6d1", "2e1424d4-f796-459a-8184-9c92662be6d2"];
     assert_eq!(handled["batchItemFailures"], json!(failed.map(|id| json!({"itemIdentifier": id}))));
 
-    for name in ["theme-index.changed", "theme-index.archive"] {
+    for name in ["theme-index.changed", "theme-index.archive", "theme-index.logs"] {
         assert_eq!(
             walk.send(name).await.json().await,
             json!({"batchItemFailures": []}),

@@ -11,6 +11,7 @@ mod chats;
 mod cli;
 mod clients;
 mod context;
+mod context_imports;
 mod context_log_files;
 mod context_logs;
 mod crash;

@@ -2,18 +2,19 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::ids::ProjectId;
+use domain::ids::{ImportId, ProjectId};
 use domain::log::view::{self, Metadata};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
-use shared::extract::{Caller, Id, Json, Query};
+use shared::extract::{Caller, Id, Json, Query, header_text, parse_json};
 use shared::flows::logs::export::{self, Selection};
-use shared::flows::logs::import::{self, ImportReport};
+use shared::flows::logs::import::{self, LogImportView};
 use shared::flows::logs::read::{self, SessionView, Tail};
 use shared::flows::logs::{self, NewEntry};
+use shared::flows::uploads::NewUpload;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
@@ -25,7 +26,7 @@ const DEFAULT_LINES: u64 = 50;
 /// Most entries of one answer.
 const MAX_LINES: u64 = 1_000;
 
-shared::routes!(list, read_tail, append, export_all, import_archive);
+shared::routes!(list, read_tail, append, export_all, import_archive, read_import);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -189,22 +190,54 @@ async fn export_all(
 /// Import a zip of log files
 ///
 /// Takes what `/context/export` gives, also as a folder in the archive. Lines that are no entries are skipped and counted.
-/// A log that is there already is left as it is, so that an import can be repeated.
+/// A log that is there already is left as it is, so that an import can be repeated. A zip (up to 6 MB) is imported before
+/// the answer. For a larger one, up to 128 MB, send JSON with its size: the answer says where to put it within five
+/// minutes, the import begins with the upload, and `Location` says how far it is.
 #[utoipa::path(
     post, path = "/context/import", tag = "context", operation_id = "import_logs",
     params(
         ("project" = Option<ProjectId>, Query, description = "The project of sessions that are new"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
-    request_body(content = Vec<u8>, content_type = "application/zip"),
-    responses((status = 200, body = ImportReport), Problems),
+    request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
+    responses(
+        (status = 200, description = "It is done", body = LogImportView),
+        (status = 202, description = "It waits for its upload", body = LogImportView),
+        Problems,
+    ),
 )]
 async fn import_archive(
     State(cx): State<Cx>,
     caller: Caller,
     Query(of): Query<OfProject>,
+    headers: HeaderMap,
     archive: Bytes,
-) -> Result<axum::Json<ImportReport>> {
+) -> Result<Response> {
     let project = of.project.unwrap_or(ProjectId::DEFAULT);
-    import::archive(&cx, &caller.owner, project, archive).await.map(axum::Json)
+    let kind = header_text(&headers, header::CONTENT_TYPE).unwrap_or_default();
+    let is_json =
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if !is_json {
+        let import = import::inline(&cx, &caller.owner, project, archive).await?;
+        return Ok(axum::Json(import).into_response());
+    }
+    let import = import::upload(&cx, &caller.owner, project, parse_json(&archive)?).await?;
+    let place = [(header::LOCATION, format!("/context/imports/{}", import.import_id))];
+    Ok((StatusCode::ACCEPTED, place, axum::Json(import)).into_response())
+}
+
+/// See what has become of an import of log files
+///
+/// For a week after its end.
+#[utoipa::path(
+    get, path = "/context/imports/{import_id}", tag = "context", operation_id = "read_log_import",
+    params(("import_id" = ImportId, Path)),
+    responses((status = 200, body = LogImportView), Problems),
+)]
+async fn read_import(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ImportId>,
+) -> Result<axum::Json<LogImportView>> {
+    import::read(&cx, &caller.owner, id).await.map(axum::Json)
 }

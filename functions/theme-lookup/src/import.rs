@@ -6,8 +6,9 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::{ImportId, ProjectId};
 use domain::projects::theme::ImportState;
 use shared::extract::{Body, Caller, Id, Ids, header_text, parse_json};
-use shared::flows::themes::import::{self, ImportView, NewUpload};
+use shared::flows::themes::import::{self, ImportView};
 use shared::flows::themes::index::{self, MapStatus};
+use shared::flows::uploads::NewUpload;
 use shared::respond::Problems;
 use shared::{Cx, Error, Result};
 

@@ -105,7 +105,7 @@ ids! {
     ApiKeyId = "key_";
     /// A project: a theme and what is known of the work on it. The word `default` stands for the one that always is.
     ProjectId = "prj_" or "default" for Self::DEFAULT;
-    /// A theme that is taken over from an archive.
+    /// A theme, or logs, that are taken over from an archive.
     ImportId = "imp_";
 }
 

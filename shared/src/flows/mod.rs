@@ -19,4 +19,5 @@ pub mod sweep;
 pub mod themes;
 pub mod tools;
 pub mod turn;
+pub mod uploads;
 pub mod wake;

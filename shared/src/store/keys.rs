@@ -20,11 +20,12 @@
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | each area says |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
-//! | what belongs to such a session | `U#owner#LOG#session` | `SESSION`, `HEAD#agent`, `ONCE#…`, `LAUNCH#…`, `NAME#…`, `NAMES#…` |
+//! | what belongs to such a session | `U#owner#LOG#session` | `SESSION`, `HEAD#agent`, `ONCE#…`, `LAUNCH#…`, `STOP#…`, `NAME#…`, `NAMES#…` |
 //! | line of a log | `U#owner#LOG#session#agent` | `LINE#000000000001` |
 //! | segment of a log | `U#owner#LOG#session#agent` | `SEGMENT#` and its first line's number |
 //! | session that an agent was last seen in | `U#owner#LOGLAST` | the agent, or the project and the agent |
 //! | log with lines that are in no segment | `U#owner#LOGHOT` | since when, session, agent |
+//! | import of logs | `U#owner#LOGIMPORT` | `imp_…`; while it has no end also `OPEN#imp_…`, while it may have left something `LEFT#imp_…` |
 //! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
 //! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
 //! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
@@ -292,6 +293,11 @@ pub fn launch(owner: &Owner, session: &SessionId, background: &str) -> Key {
 }
 
 #[must_use]
+pub fn early_stop(owner: &Owner, session: &SessionId, background: &str) -> Key {
+    of_session(owner, session, format!("STOP#{}", hash(background)))
+}
+
+#[must_use]
 pub fn given_name(owner: &Owner, session: &SessionId, prompt: &str) -> Key {
     of_session(owner, session, format!("NAME#{prompt}"))
 }
@@ -342,6 +348,33 @@ pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
 #[must_use]
 pub fn hot_logs(owner: &Owner) -> Range {
     Range { pk: part(owner, "LOGHOT"), prefix: "" }
+}
+
+#[must_use]
+pub fn log_import(owner: &Owner, id: ImportId) -> Key {
+    key(part(owner, "LOGIMPORT"), id)
+}
+
+/// The mark of an import that has no end yet.
+#[must_use]
+pub fn open_log_import(owner: &Owner, id: ImportId) -> Key {
+    key(part(owner, "LOGIMPORT"), format!("OPEN#{id}"))
+}
+
+/// The mark of an import that may have left segments which no log names.
+#[must_use]
+pub fn left_log_import(owner: &Owner, id: ImportId) -> Key {
+    key(part(owner, "LOGIMPORT"), format!("LEFT#{id}"))
+}
+
+#[must_use]
+pub fn left_log_imports(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOGIMPORT"), prefix: "LEFT#" }
+}
+
+#[must_use]
+pub fn open_log_imports(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOGIMPORT"), prefix: "OPEN#" }
 }
 
 #[must_use]

@@ -5,7 +5,7 @@
 //! is told and tries again. So every line up to the head's number is there, totals need no counting, and the lines up to
 //! any number never change: they can be moved to S3 as a segment while others are appended.
 
-use domain::ids::{Owner, ProjectId};
+use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::{InstanceId, SessionId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,18 @@ pub struct Segment {
     pub first: u64,
     pub last: u64,
     pub bytes: u64,
-    pub blob: Uuid,
+    #[serde(flatten)]
+    pub place: SegmentPlace,
+}
+
+/// Where a segment lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentPlace {
+    /// With its log, under a name of its own.
+    Blob(Uuid),
+    /// With the import that has brought it, under the log's name and its first line's number.
+    Import(ImportId),
 }
 
 impl Segment {
@@ -114,6 +125,16 @@ pub struct Launch {
     pub description: String,
     /// The call that launched it.
     pub call: Option<String>,
+}
+
+/// An agent that has stopped before anybody told of it. Until somebody does it is shown among what was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlyStop {
+    pub answer: String,
+    pub at: Timestamp,
+    /// The refusal that shows it, and when it was written.
+    pub refusal: Uuid,
+    pub refused_at: Timestamp,
 }
 
 /// The name that was given to a prompt without one.
@@ -167,6 +188,20 @@ pub enum Appended {
     /// It had been logged before.
     Before,
     /// Another one was faster: read again.
+    Raced,
+}
+
+/// What became of making a log at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    Yes,
+    /// There is such a log already.
+    Taken,
+    /// The import has ended.
+    NoImport,
+    /// The project is gone.
+    NoProject,
+    /// The session was begun by another: read again.
     Raced,
 }
 
@@ -280,16 +315,24 @@ impl Store {
         })
     }
 
-    /// Makes a log whose lines all lie in segments. Refused where the log is there, or `session` is not new any more.
+    /// Makes a log of an import that has no end yet, all its lines in segments, where neither the log nor a `session` that
+    /// is new is there.
     pub async fn create_sealed_log(
         &self,
         owner: &Owner,
+        import: ImportId,
         head: &LogHead,
         segments: &[Segment],
         session: Option<&LogSession>,
         is_latest: bool,
-    ) -> Result<Written, StoreError> {
-        let mut writes = vec![Self::head_write(owner, head, None)?];
+    ) -> Result<Created, StoreError> {
+        let mut writes = vec![
+            Self::head_write(owner, head, None)?,
+            Write::Exists { key: keys::open_log_import(owner, import) },
+        ];
+        let project = Self::project_exists(owner, head.project_id);
+        let has_project = project.is_some();
+        writes.extend(project);
         for segment in segments {
             writes.push(Self::segment_write(owner, head, segment)?);
         }
@@ -299,7 +342,13 @@ impl Store {
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
         }
-        self.transact(writes).await
+        Ok(match self.transact(writes).await? {
+            Written::Yes => Created::Yes,
+            Written::Refused { first: 0 } => Created::Taken,
+            Written::Refused { first: 1 } => Created::NoImport,
+            Written::Refused { first: 2 } if has_project => Created::NoProject,
+            Written::Refused { .. } => Created::Raced,
+        })
     }
 
     fn segment_write(owner: &Owner, head: &LogHead, segment: &Segment) -> Result<Write, StoreError> {
@@ -449,6 +498,52 @@ impl Store {
         Ok(self.get(&keys::launch(owner, session, background)).await?.map(|found| found.value))
     }
 
+    /// Keeps the answer of an agent that nobody has told of, and shows it as refused. Refused itself where one is kept.
+    pub async fn keep_early_stop(
+        &self,
+        owner: &Owner,
+        (session, background): (&SessionId, &str),
+        stop: &EarlyStop,
+        refusal: &RefusedHook,
+    ) -> Result<Written, StoreError> {
+        let record = item(stop, &Extras::expiring(stop.refused_at + REMEMBERED))?;
+        let mut writes =
+            vec![Write::Create { key: keys::early_stop(owner, session, background), item: record }];
+        writes.extend(Self::refusal_writes(owner, stop.refusal, refusal)?);
+        self.transact(writes).await
+    }
+
+    pub async fn early_stop(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        background: &str,
+    ) -> Result<Option<EarlyStop>, StoreError> {
+        Ok(self.get(&keys::early_stop(owner, session, background)).await?.map(|found| found.value))
+    }
+
+    /// Forgets such an answer, which is no longer among what was refused.
+    pub async fn forget_early_stop(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        background: &str,
+        stop: &EarlyStop,
+    ) -> Result<(), StoreError> {
+        let writes = vec![
+            Write::Delete { key: keys::early_stop(owner, session, background), must_exist: true },
+            Write::Delete { key: keys::refused_hook(owner, stop.refusal), must_exist: false },
+            Write::Add {
+                key: keys::refused_hooks_of(owner, stop.refused_at),
+                numbers: vec![("count", -1)],
+                upsert: true,
+                expires: Some(stop.refused_at + REFUSED_KEPT + REFUSED_KEPT),
+            },
+        ];
+        // Refused where another has done it.
+        self.transact(writes).await.map(|_| ())
+    }
+
     /// The name that was given to a prompt, by the prompt's hash.
     pub async fn given_name(
         &self,
@@ -495,9 +590,13 @@ impl Store {
 
     /// Keeps a refused payload for a day, and counts it.
     pub async fn refuse_hook(&self, owner: &Owner, id: Uuid, hook: &RefusedHook) -> Result<(), StoreError> {
+        self.transact(Self::refusal_writes(owner, id, hook)?.into()).await.map(|_| ())
+    }
+
+    fn refusal_writes(owner: &Owner, id: Uuid, hook: &RefusedHook) -> Result<[Write; 2], StoreError> {
         let expires = hook.refused_at + REFUSED_KEPT;
         let record = item(hook, &Extras::expiring(expires))?;
-        self.transact(vec![
+        Ok([
             Write::Put { key: keys::refused_hook(owner, id), item: record },
             Write::Add {
                 key: keys::refused_hooks_of(owner, hook.refused_at),
@@ -506,8 +605,6 @@ impl Store {
                 expires: Some(expires + REFUSED_KEPT),
             },
         ])
-        .await
-        .map(|_| ())
     }
 
     /// Refused payloads, newest first; also some that are older than a day.

@@ -14,6 +14,7 @@ pub mod chats;
 pub mod documents;
 mod due;
 mod idempotency;
+pub mod log_imports;
 pub mod logs;
 pub mod messages;
 mod projects;

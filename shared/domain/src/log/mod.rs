@@ -2,11 +2,12 @@
 //!
 //! A log belongs to one agent *instance* of one session. Its lines come from the assistant's hooks ([`hook`]), which name
 //! the instance or have it named for them ([`name`]). An [`Entry`] is one line of JSON; [`view`] is how a log is shown and
-//! [`layout`] is how all logs lie in a folder of files.
+//! [`layout`] is how all logs lie in a folder of files, and [`import`] what is known of taking such a folder over.
 
 pub mod entry;
 pub mod hook;
 pub mod ids;
+pub mod import;
 pub mod layout;
 pub mod name;
 pub mod view;

@@ -21,8 +21,6 @@ pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 pub const DEBOUNCE: SignedDuration = SignedDuration::from_secs(5);
 /// How long whoever indexes may be silent before another may take over.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
-/// How long an archive may be uploaded under the address that was given for it.
-pub const UPLOAD_WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
 /// A file of a theme, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

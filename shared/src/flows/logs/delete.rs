@@ -5,7 +5,7 @@ use domain::ids::{Owner, ProjectId};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::store::logs::LogSession;
+use crate::store::logs::{LogHead, LogSession, Segment, SegmentPlace};
 use crate::store::table::Order;
 
 /// How many sessions or logs one query reads.
@@ -30,6 +30,16 @@ pub async fn of_project(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()
     }
 }
 
+/// Deletes what a log has in the bucket. What an import has brought of it lies with the import.
+async fn delete_bodies(cx: &Cx, owner: &Owner, head: &LogHead) -> Result<()> {
+    let (session, agent) = (&head.session_id, &head.agent_id);
+    let first = cx.store.log_segment(owner, session, agent, 1).await?;
+    if let Some(Segment { place: SegmentPlace::Import(import), .. }) = first {
+        cx.blobs.delete_prefix(&BlobKey::imported_log(owner, import, session, agent)).await?;
+    }
+    Ok(cx.blobs.delete_prefix(&BlobKey::log_prefix(owner, session, agent)).await?)
+}
+
 async fn of_session(cx: &Cx, owner: &Owner, project: ProjectId, session: &LogSession) -> Result<()> {
     let mut after: Option<String> = None;
     let mut others = session.project_id != project;
@@ -38,7 +48,7 @@ async fn of_session(cx: &Cx, owner: &Owner, project: ProjectId, session: &LogSes
         for (_, head) in found.items {
             let head = head.value;
             if head.project_id == project {
-                cx.blobs.delete_prefix(&BlobKey::log_prefix(owner, &head.session_id, &head.agent_id)).await?;
+                delete_bodies(cx, owner, &head).await?;
                 cx.store.delete_log(owner, &head).await?;
             } else {
                 others = true;

@@ -17,7 +17,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::flows::edit;
 use crate::problem::Result;
-use crate::store::logs::{HotLog, LineBody, LogHead, Segment};
+use crate::store::logs::{HotLog, LineBody, LogHead, Segment, SegmentPlace};
 use crate::store::table::Order;
 
 /// How many logs one call seals a part of.
@@ -106,7 +106,9 @@ async fn old_lines(
         return Ok((None, hot_since));
     }
     let count = lines.len() as u64;
-    let segment = segments::store(cx, log, head.sealed + 1, count, joined(&lines)).await?;
+    let segment =
+        segments::store(cx, log, SegmentPlace::Blob(cx.clock.uuid()), head.sealed + 1, count, joined(&lines))
+            .await?;
     Ok((Some(segment), hot_since))
 }
 

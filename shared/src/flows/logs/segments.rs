@@ -7,7 +7,7 @@ use domain::log::{InstanceId, SessionId};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
-use crate::store::logs::Segment;
+use crate::store::logs::{Segment, SegmentPlace};
 
 /// About how large a segment is, in bytes: what a read of all takes into memory at once.
 pub const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
@@ -22,7 +22,13 @@ pub struct Log<'a> {
 
 impl Log<'_> {
     fn key(&self, segment: &Segment) -> BlobKey {
-        BlobKey::log_segment(self.owner, self.session, self.agent, segment.blob)
+        let Log { owner, session, agent } = *self;
+        match segment.place {
+            SegmentPlace::Blob(blob) => BlobKey::log_segment(owner, session, agent, blob),
+            SegmentPlace::Import(import) => {
+                BlobKey::imported_segment(owner, import, session, agent, segment.first)
+            }
+        }
     }
 }
 
@@ -30,9 +36,15 @@ impl Log<'_> {
 ///
 /// # Errors
 /// When S3 does not take it.
-pub async fn store(cx: &Cx, log: Log<'_>, first: u64, lines: u64, text: Vec<u8>) -> Result<Segment> {
-    let blob = cx.clock.uuid();
-    let segment = Segment { first, last: first + lines - 1, bytes: text.len() as u64, blob };
+pub async fn store(
+    cx: &Cx,
+    log: Log<'_>,
+    place: SegmentPlace,
+    first: u64,
+    lines: u64,
+    text: Vec<u8>,
+) -> Result<Segment> {
+    let segment = Segment { first, last: first + lines - 1, bytes: text.len() as u64, place };
     cx.blobs.put(&log.key(&segment), text, "application/x-ndjson").await?;
     Ok(segment)
 }

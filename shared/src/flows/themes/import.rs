@@ -6,14 +6,14 @@
 //! has changed nothing and is done again from its beginning; one that comes after a newer one is left alone, so that in
 //! whatever order uploads are told of, the theme is that of the import that was asked for last.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{
-    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, UPLOAD_WINDOW, theme_paths,
+    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, theme_paths,
 };
 use domain::theme::ThemeIndex;
 use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
@@ -21,13 +21,14 @@ use domain::theme::path::MAX_PATH_BYTES;
 use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
 use crate::archive::{self, Limits};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::flows::{edit, projects};
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
@@ -48,14 +49,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it looks.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What it takes to be given an address for an upload.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[schema(example = json!({ "bytes": 9_437_184 }))]
-pub struct NewUpload {
-    /// Size of the archive, 1 byte to 128 MB. The upload must have exactly as many.
-    pub bytes: u64,
-}
-
 /// An import as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportView {
@@ -64,17 +57,6 @@ pub struct ImportView {
     /// Where the archive is to be put, for an import that was begun without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload: Option<UploadTarget>,
-}
-
-/// Where to put an archive.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct UploadTarget {
-    #[schema(example = "PUT")]
-    pub method: &'static str,
-    pub url: String,
-    /// Headers to send as they are.
-    pub headers: BTreeMap<String, String>,
-    pub expires_at: Timestamp,
 }
 
 /// Begins the import of an archive that the request has brought, and waits a while for it to be done.
@@ -107,20 +89,10 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
 /// 404 where the project is not there, 400 for a size that is not taken.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<ImportView> {
     projects::load(cx, owner, project).await?;
-    if !(1..=MAX_ARCHIVE_BYTES).contains(&new.bytes) {
-        let message = format!("must be 1 to {MAX_ARCHIVE_BYTES}, is {}", new.bytes);
-        return Err(FieldErrors::one("bytes", message).into());
-    }
+    let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
     let import = begin(cx, owner, project, new.bytes).await?;
     let key = BlobKey::theme_archive(owner, project, import.import_id);
-    let valid = Duration::try_from(UPLOAD_WINDOW).unwrap_or_default();
-    let signed = cx.blobs.presign_put(&key, new.bytes, "application/zip", valid).await?;
-    let upload = UploadTarget {
-        method: "PUT",
-        url: signed.url,
-        headers: signed.headers.into_iter().collect(),
-        expires_at: import.created_at + UPLOAD_WINDOW,
-    };
+    let upload = uploads::target(cx, &key, new.bytes, sha256, import.created_at).await?;
     Ok(ImportView { import, upload: Some(upload) })
 }
 

@@ -26,11 +26,11 @@ use super::{announce, current, hex_sha256, import, read, state};
 use crate::blobs::BlobKey;
 use crate::bus::{Event, IndexCompleted};
 use crate::context::Cx;
-use crate::flows::edit;
+use crate::flows::{edit, uploads};
 use crate::problem::{Error, Result};
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
-use domain::projects::theme::{Import, ImportState, MapPhase, UPLOAD_WINDOW};
+use domain::projects::theme::{Import, ImportState, MapPhase};
 
 /// How soon who waits for another looks again, at first; and at most, after ever longer waits.
 const POLL: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
     }
     let import = import::newest(cx, owner, project).await?;
     let is_coming =
-        |import: &Import| import.state == ImportState::Waiting && now < import.created_at + UPLOAD_WINDOW;
+        |import: &Import| import.state == ImportState::Waiting && now < import.created_at + uploads::WINDOW;
     let degraded = match &state.map {
         Some(map) if map.degraded > 0 && state.is_current() => {
             let mut degraded = current(cx, owner, project).await?.index.degraded();

@@ -1,0 +1,129 @@
+//! What is stored of an import of log files.
+//!
+//! An import goes on where it was cut off: its segments have names that come from the import itself, and of a log that is
+//! there already they tell whether this very import has made it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{ImportId, ProjectId};
+
+/// The largest archive that is taken, in bytes.
+pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
+
+/// The most bytes of its files together, inflated.
+pub const MAX_INFLATED_BYTES: u64 = 512 * 1024 * 1024;
+
+/// How long an import may show no sign of life before it counts as given up: longer than its upload is tried anew.
+pub const GIVEN_UP: SignedDuration = SignedDuration::from_hours(3);
+
+/// An import of log files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogImport {
+    pub import_id: ImportId,
+    /// That of sessions which are new.
+    pub project_id: ProjectId,
+    pub state: LogImportState,
+    /// Size of the archive.
+    pub archive_bytes: u64,
+    pub report: ImportReport,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogImportState {
+    /// For the upload, or for its turn.
+    Waiting,
+    /// Its logs are being made; the counts say how far it is.
+    Running,
+    Done,
+    /// The logs that were made until then are there.
+    Failed,
+}
+
+impl LogImportState {
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+/// What an import has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportReport {
+    /// Logs that were made.
+    pub logs: u64,
+    /// Their lines.
+    pub entries: u64,
+    /// Lines that are no entries, and were skipped.
+    pub corrupt_lines: u64,
+    /// Logs that were there already, and were left as they are.
+    pub skipped_logs: u64,
+    /// Their paths, up to 100.
+    pub skipped: Vec<String>,
+    /// Files that do not belong to the layout, or hold what other files hold too.
+    pub ignored_files: u64,
+}
+
+impl LogImport {
+    /// Whether nobody works on it any more, though it has no end.
+    #[must_use]
+    pub fn is_given_up(&self, now: Timestamp) -> bool {
+        !self.state.is_final() && self.updated_at + GIVEN_UP < now
+    }
+
+    /// The import after its end, for this reason where it failed.
+    #[must_use]
+    pub fn ended(self, failed: Option<String>) -> Self {
+        let state = if failed.is_some() { LogImportState::Failed } else { LogImportState::Done };
+        Self { state, reason: failed, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_read_back_and_two_are_ends() {
+        for (state, text, is_final) in [
+            (LogImportState::Waiting, "\"waiting\"", false),
+            (LogImportState::Running, "\"running\"", false),
+            (LogImportState::Done, "\"done\"", true),
+            (LogImportState::Failed, "\"failed\"", true),
+        ] {
+            assert_eq!(serde_json::to_string(&state).unwrap(), text);
+            assert_eq!(serde_json::from_str::<LogImportState>(text).unwrap(), state);
+            assert_eq!(state.is_final(), is_final);
+        }
+    }
+
+    #[test]
+    fn what_shows_no_sign_of_life_is_given_up() {
+        let at = Timestamp::from_second(1_000_000).unwrap();
+        let running = LogImport {
+            import_id: ImportId::NONE,
+            project_id: ProjectId::DEFAULT,
+            state: LogImportState::Running,
+            archive_bytes: 1,
+            report: ImportReport::default(),
+            reason: None,
+            created_at: at,
+            updated_at: at,
+        };
+        let late = at + GIVEN_UP + SignedDuration::from_secs(1);
+        assert!(running.is_given_up(late) && !running.is_given_up(at + GIVEN_UP));
+        assert!(!running.clone().ended(None).is_given_up(late));
+        let failed = running.ended(Some("the archive is gone".to_owned()));
+        assert_eq!(
+            (failed.state, failed.reason.as_deref()),
+            (LogImportState::Failed, Some("the archive is gone"))
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! The files of an archive, read as the lines of logs, some megabytes at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::log::import::MAX_INFLATED_BYTES;
+use domain::log::layout::{self, LogFile};
+use domain::log::{Entry, InstanceId, LogEvent, SessionId};
+use jiff::Timestamp;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::super::segments::SEGMENT_BYTES;
+use crate::archive::{self, ArchiveError, Limits};
+
+/// What an archive may have. A file is taken into memory whole.
+const LIMITS: Limits =
+    Limits { entries: 20_000, entry_bytes: 128 << 20, total_bytes: MAX_INFLATED_BYTES, path_bytes: 1_024 };
+
+/// Which log.
+pub type Name = (SessionId, InstanceId);
+
+/// What was read. The pieces of a log come in the order of its lines; those of several logs may take turns.
+pub enum Piece {
+    /// The next lines of a log, each with its newline: as many as a segment takes, but for the last.
+    Lines { log: Name, lines: u64, text: Vec<u8> },
+    /// A file has no more lines of a log.
+    Whole(Whole),
+    /// So many lines of a file are no entries.
+    Corrupt(u64),
+}
+
+/// A log as a file has it.
+pub struct Whole {
+    pub log: Name,
+    pub entries: u64,
+    pub bytes: u64,
+    /// Of the first line.
+    pub began: Timestamp,
+    pub last: Last,
+}
+
+/// What the last line says.
+pub struct Last {
+    pub at: Timestamp,
+    pub agent_type: String,
+    pub asked: Option<String>,
+}
+
+/// Nobody takes the pieces any more.
+struct Gone;
+
+type Out = mpsc::Sender<Piece>;
+
+/// Reads the logs of an archive, and tells how many files it left aside. Where the receiver is gone, it ends early.
+///
+/// # Errors
+/// What is wrong with the archive; the pieces until then are in order.
+pub fn read(archive: &[u8], out: &Out) -> Result<u64, ArchiveError> {
+    let mut paths = Vec::new();
+    let note = |path: &str| {
+        paths.push(path.to_owned());
+        false
+    };
+    archive::walk(archive, &LIMITS, note, |_| {})?;
+    let files: BTreeSet<LogFile> = paths.iter().filter_map(|path| layout::parse_path(path)).collect();
+    let mut taken = 0;
+    archive::walk(
+        archive,
+        &LIMITS,
+        |path| layout::parse_path(path).is_some_and(|file| !out.is_closed() && is_read(&file, &files)),
+        |entry| {
+            taken += 1;
+            let given = match layout::parse_path(&entry.path) {
+                Some(LogFile::Log(session, agent)) => one((session, agent), &entry.bytes, out),
+                Some(LogFile::SessionInstructions(session)) => several(Some(&session), &entry.bytes, out),
+                Some(LogFile::AllInstructions) => several(None, &entry.bytes, out),
+                None => Ok(()),
+            };
+            // Whoever has gone knows why.
+            drop(given);
+        },
+    )?;
+    Ok(paths.len() as u64 - taken)
+}
+
+/// The files with all agents together hold what the logs hold, and are read only where these are missing.
+fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
+    match file {
+        LogFile::Log(..) => true,
+        LogFile::SessionInstructions(session) => {
+            !files.iter().any(|file| matches!(file, LogFile::Log(of, _) if of == session))
+        }
+        LogFile::AllInstructions => files.len() == 1,
+    }
+}
+
+/// A file that is one log.
+fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Gone> {
+    let (mut reading, mut corrupt) = (Reading::new(log), 0);
+    for line in lines(text) {
+        corrupt += u64::from(!reading.add(line, out)?);
+    }
+    reading.end(out)?;
+    give(out, Piece::Corrupt(corrupt))
+}
+
+/// A file with the lines of several logs, which name theirs.
+fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Gone> {
+    #[derive(Deserialize)]
+    struct Names {
+        session_id: Option<SessionId>,
+        agent_id: InstanceId,
+    }
+    let (mut logs, mut corrupt) = (BTreeMap::<Name, Reading>::new(), 0);
+    for line in lines(text) {
+        let names: Option<Names> = serde_json::from_slice(line).ok();
+        let log = names.and_then(|names| Some((session.cloned().or(names.session_id)?, names.agent_id)));
+        let taken = match log {
+            Some(log) => logs.entry(log.clone()).or_insert_with(|| Reading::new(log)).add(line, out)?,
+            None => false,
+        };
+        corrupt += u64::from(!taken);
+    }
+    for reading in logs.into_values() {
+        reading.end(out)?;
+    }
+    give(out, Piece::Corrupt(corrupt))
+}
+
+/// The lines of a text that are not blank.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+}
+
+fn give(out: &Out, piece: Piece) -> Result<(), Gone> {
+    out.blocking_send(piece).map_err(|_| Gone)
+}
+
+/// A log while its lines are read.
+struct Reading {
+    log: Name,
+    /// The lines that are in no piece yet.
+    lines: u64,
+    text: Vec<u8>,
+    entries: u64,
+    bytes: u64,
+    began: Timestamp,
+    last: Option<Last>,
+}
+
+impl Reading {
+    fn new(log: Name) -> Self {
+        let (text, began) = (Vec::new(), Timestamp::UNIX_EPOCH);
+        Self { log, lines: 0, text, entries: 0, bytes: 0, began, last: None }
+    }
+
+    /// Takes a line; whether it is an entry.
+    fn add(&mut self, line: &[u8], out: &Out) -> Result<bool, Gone> {
+        let (session, agent) = &self.log;
+        let Ok(entry) = Entry::from_line(line, session, agent) else { return Ok(false) };
+        if self.text.len() + line.len() >= SEGMENT_BYTES {
+            self.give(out)?;
+        }
+        self.lines += 1;
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+        if self.entries == 0 {
+            self.began = entry.timestamp;
+        }
+        self.entries += 1;
+        self.bytes += line.len() as u64 + 1;
+        let asked = (entry.event == LogEvent::AgentStart).then_some(entry.description);
+        self.last = Some(Last { at: entry.timestamp, agent_type: entry.agent_type, asked });
+        Ok(true)
+    }
+
+    fn give(&mut self, out: &Out) -> Result<(), Gone> {
+        if self.lines == 0 {
+            return Ok(());
+        }
+        let (lines, text) = (std::mem::take(&mut self.lines), std::mem::take(&mut self.text));
+        give(out, Piece::Lines { log: self.log.clone(), lines, text })
+    }
+
+    fn end(mut self, out: &Out) -> Result<(), Gone> {
+        self.give(out)?;
+        let Self { log, entries, bytes, began, last, .. } = self;
+        let Some(last) = last else { return Ok(()) };
+        give(out, Piece::Whole(Whole { log, entries, bytes, began, last }))
+    }
+}

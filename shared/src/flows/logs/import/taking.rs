@@ -1,0 +1,196 @@
+//! The pieces of an archive become logs.
+//!
+//! Segments are stored first, under names that the import, the log and the line give: tried again, they are the same. A log
+//! then comes into being in one transaction with all its segments, or not at all.
+
+use std::collections::{HashMap, HashSet};
+
+use domain::ids::{ImportId, Owner, ProjectId};
+use domain::log::import::{ImportReport, LogImport};
+use domain::log::layout;
+
+use super::files::{Last, Name, Piece, Whole};
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::flows::edit;
+use crate::flows::logs::segments::{self, Log};
+use crate::problem::{Error, Result};
+use crate::store::logs::{Created, LogHead, LogSession, Segment, SegmentPlace};
+
+/// How many paths of skipped logs are named.
+const MAX_NAMED: usize = 100;
+
+/// Why no more is taken.
+pub enum Stop {
+    /// The import has come to its end elsewhere.
+    Ended,
+    /// It can't be done, for this reason.
+    Refused(String),
+    /// The table or the bucket did not answer: it is to be tried again.
+    Ours(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Ours(error.into())
+    }
+}
+
+/// An import under way.
+pub struct Taking<'a> {
+    cx: &'a Cx,
+    owner: &'a Owner,
+    id: ImportId,
+    project: ProjectId,
+    /// Whether a try before this one may have left something.
+    again: bool,
+    /// Logs of which pieces have come, and are to come.
+    open: HashMap<Name, Found>,
+    /// Logs that this try has been through: a second file of one is left aside.
+    seen: HashSet<Name>,
+    pub report: ImportReport,
+}
+
+/// What there is of a log in the table.
+enum Found {
+    /// Nothing yet; these segments are stored.
+    Nothing(Vec<Segment>),
+    /// An earlier try of this import has made it.
+    Ours,
+    /// It was there before.
+    Another,
+}
+
+impl<'a> Taking<'a> {
+    pub fn new(cx: &'a Cx, owner: &'a Owner, import: &LogImport, again: bool) -> Self {
+        let (id, project) = (import.import_id, import.project_id);
+        let (open, seen, report) = (HashMap::new(), HashSet::new(), ImportReport::default());
+        Self { cx, owner, id, project, again, open, seen, report }
+    }
+
+    pub async fn take(&mut self, piece: Piece) -> Result<(), Stop> {
+        match piece {
+            Piece::Corrupt(lines) => self.report.corrupt_lines += lines,
+            Piece::Lines { log, lines, text } => {
+                if !self.open.contains_key(&log) {
+                    let found = self.look(&log).await?;
+                    self.open.insert(log.clone(), found);
+                }
+                if let Some(Found::Nothing(stored)) = self.open.get_mut(&log) {
+                    let first = stored.last().map_or(1, |segment| segment.last + 1);
+                    let place = SegmentPlace::Import(self.id);
+                    let named = Log { owner: self.owner, session: &log.0, agent: &log.1 };
+                    stored.push(segments::store(self.cx, named, place, first, lines, text).await?);
+                }
+            }
+            Piece::Whole(whole) => {
+                let made = match self.open.remove(&whole.log) {
+                    Some(Found::Nothing(stored)) => self.make(&whole, &stored).await?,
+                    Some(Found::Ours) => true,
+                    Some(Found::Another) | None => false,
+                };
+                if made {
+                    self.report.logs += 1;
+                    self.report.entries += whole.entries;
+                } else {
+                    self.skip(&whole.log);
+                }
+                self.seen.insert(whole.log);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what was stored of logs that were not made. Nobody makes them any more: the import or the project is gone.
+    pub async fn discard(&mut self) -> Result<()> {
+        for (log, found) in std::mem::take(&mut self.open) {
+            let is_stored = matches!(&found, Found::Nothing(stored) if !stored.is_empty());
+            if is_stored && !is_of(self.cx, self.owner, self.id, &log).await? {
+                self.discard_log(&log).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn discard_log(&self, (session, agent): &Name) -> Result<()> {
+        let prefix = BlobKey::imported_log(self.owner, self.id, session, agent);
+        Ok(self.cx.blobs.delete_prefix(&prefix).await?)
+    }
+
+    fn skip(&mut self, (session, agent): &Name) {
+        self.report.skipped_logs += 1;
+        if self.report.skipped.len() < MAX_NAMED {
+            self.report.skipped.push(layout::log_path(session, agent));
+        }
+    }
+
+    async fn look(&self, log: &Name) -> Result<Found> {
+        if self.seen.contains(log) {
+            return Ok(Found::Another);
+        }
+        if self.cx.store.log_head(self.owner, &log.0, &log.1).await?.is_none() {
+            return Ok(Found::Nothing(Vec::new()));
+        }
+        if is_of(self.cx, self.owner, self.id, log).await? {
+            return Ok(Found::Ours);
+        }
+        if self.again {
+            self.discard_log(log).await?;
+        }
+        Ok(Found::Another)
+    }
+
+    /// Makes a log; whether it is this import's.
+    async fn make(&self, whole: &Whole, stored: &[Segment]) -> Result<bool, Stop> {
+        let Self { cx, owner, id, project, .. } = *self;
+        let Whole { log, entries, bytes, began, last: Last { at, agent_type, asked } } = whole;
+        let (session, agent) = log;
+        let head = LogHead {
+            session_id: session.clone(),
+            agent_id: agent.clone(),
+            project_id: project,
+            agent_type: agent_type.clone(),
+            entries: *entries,
+            bytes: *bytes,
+            sealed: *entries,
+            hot_since: None,
+            last_at: *at,
+            asked: asked.clone(),
+        };
+        for _ in 0..edit::TRIES {
+            let is_new = cx.store.log_session(owner, session).await?.is_none();
+            let record = is_new.then(|| LogSession {
+                session_id: session.clone(),
+                project_id: project,
+                started_at: *began,
+            });
+            let latest = cx.store.latest_log(owner, None, agent).await?;
+            let is_latest = latest.is_none_or(|latest| latest.at < *at);
+            match cx.store.create_sealed_log(owner, id, &head, stored, record.as_ref(), is_latest).await? {
+                Created::Yes => return Ok(true),
+                // By a hook meanwhile, or by the same event that was told of twice.
+                Created::Taken if is_of(cx, owner, id, log).await? => return Ok(true),
+                Created::Taken => {
+                    self.discard_log(log).await?;
+                    return Ok(false);
+                }
+                Created::NoImport => {
+                    self.discard_log(log).await?;
+                    return Err(Stop::Ended);
+                }
+                Created::NoProject => {
+                    self.discard_log(log).await?;
+                    return Err(Stop::Refused("the project is gone".to_owned()));
+                }
+                Created::Raced => {}
+            }
+        }
+        Err(Stop::Ours(edit::contended()))
+    }
+}
+
+/// Whether a log that is there has come with this import.
+pub async fn is_of(cx: &Cx, owner: &Owner, id: ImportId, (session, agent): &Name) -> Result<bool> {
+    let first = cx.store.log_segment(owner, session, agent, 1).await?;
+    Ok(first.is_some_and(|segment| segment.place == SegmentPlace::Import(id)))
+}

@@ -1,0 +1,108 @@
+//! Archives that are larger than a request may be: put into the bucket by the client, under an address that was signed for
+//! this archive alone. Its upload then wakes whoever imports it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::validate::FieldErrors;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::problem::Result;
+
+/// How long an archive may be uploaded under the address that was given for it.
+pub const WINDOW: SignedDuration = SignedDuration::from_mins(5);
+
+/// What it takes to be given an address for an upload.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({ "bytes": 9_437_184 }))]
+pub struct NewUpload {
+    /// Size of the archive, 1 byte to 128 MB. The upload must have exactly as many.
+    pub bytes: u64,
+    /// SHA-256 of the archive, 64 hexadecimal digits. An upload of anything else is refused.
+    #[serde(default)]
+    pub sha256: Option<String>,
+}
+
+/// Where to put an archive.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct UploadTarget {
+    #[schema(example = "PUT")]
+    pub method: &'static str,
+    pub url: String,
+    /// Headers to send as they are.
+    pub headers: BTreeMap<String, String>,
+    pub expires_at: Timestamp,
+}
+
+impl NewUpload {
+    /// The checksum, if one is given.
+    ///
+    /// # Errors
+    /// Every field that breaks its limit; an archive has at most `most` bytes.
+    pub fn check(&self, most: u64) -> Result<Option<[u8; 32]>, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if !(1..=most).contains(&self.bytes) {
+            errors.add("bytes", format!("must be 1 to {most}, is {}", self.bytes));
+        }
+        let sha256 = self.sha256.as_deref().map(parse_sha256);
+        if sha256 == Some(None) {
+            errors.add("sha256", "must be 64 hexadecimal digits");
+        }
+        errors.into_result(sha256.flatten())
+    }
+}
+
+fn parse_sha256(digits: &str) -> Option<[u8; 32]> {
+    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// Signs the address for a zip under `key`, from the moment `now`.
+///
+/// # Errors
+/// When the request can't be signed.
+pub async fn target(
+    cx: &Cx,
+    key: &BlobKey,
+    bytes: u64,
+    sha256: Option<[u8; 32]>,
+    now: Timestamp,
+) -> Result<UploadTarget> {
+    let valid = Duration::try_from(WINDOW).unwrap_or_default();
+    let signed = cx.blobs.presign_put(key, bytes, sha256, "application/zip", valid).await?;
+    let headers = signed.headers.into_iter().collect();
+    Ok(UploadTarget { method: "PUT", url: signed.url, headers, expires_at: now + WINDOW })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_and_a_checksum_have_limits() {
+        let check = |bytes, sha256: Option<&str>| {
+            let new = NewUpload { bytes, sha256: sha256.map(str::to_owned) };
+            new.check(100).map_err(|errors| errors.to_string())
+        };
+        assert_eq!(check(1, None), Ok(None));
+        let mut hash = [0; 32];
+        (hash[0], hash[31]) = (0xA1, 0x0f);
+        let digits = format!("a1{}0F", "0".repeat(60));
+        assert_eq!(check(100, Some(&digits)), Ok(Some(hash)));
+        assert_eq!(check(0, None), Err("bytes: must be 1 to 100, is 0".to_owned()));
+        assert_eq!(check(101, None), Err("bytes: must be 1 to 100, is 101".to_owned()));
+        for bad in ["", "00", &"0".repeat(63), &format!("{}é", "0".repeat(62)), &"g".repeat(64)] {
+            assert_eq!(check(1, Some(bad)), Err("sha256: must be 64 hexadecimal digits".to_owned()), "{bad}");
+        }
+    }
+}
