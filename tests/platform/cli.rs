@@ -183,10 +183,17 @@ async fn what_waited_is_read_once_and_in_order_though_it_was_sent_twice() {
         fs::read_dir(desk.path(".local/state/lamplighter/spool")).unwrap().next().unwrap().unwrap().path();
     let kept = desk.path("kept");
     copy(&spool, &kept);
+    let up = jiff::Timestamp::now();
     desk.points_at(&h.platform.url());
     desk.hook("-a", &task(5, "AgentId: arch-1\nWork")).await;
     let expected: Vec<_> = (0..6).map(|n| format!("agent_start Step {n}")).collect();
-    assert_eq!(steps(&desk.entries("arch-1").await), expected);
+    let entries = desk.entries("arch-1").await;
+    assert_eq!(steps(&entries), expected);
+    // Each is of the time when it happened, not of that when it arrived.
+    for entry in &entries[..5] {
+        let at: jiff::Timestamp = entry["timestamp"].as_str().unwrap().parse().unwrap();
+        assert!(at < up, "{entry}");
+    }
     copy(&kept, &spool);
     let kept =
         fs::read_dir(&spool).unwrap().filter(|file| file.as_ref().unwrap().file_name() != ".lock").count();
@@ -273,6 +280,12 @@ async fn two_people_who_edit_at_once_both_keep_their_text() {
         "{}",
         missing.err
     );
+    // What an edit begins with is a document.
+    let mut begin = desk.command(env!("CARGO_BIN_EXE_command"));
+    begin.args(["context", "edit", "--workflow", "new"]).env("EDITOR", "sed -i 's/- Task:/- Task: Log in/'");
+    assert_eq!(desk.end(&mut begin, "").await.ok(), "saved\n");
+    let begun = desk.run(&["context", "show", "--workflow", "new"]).await.ok();
+    assert!(begun.contains("- Task: Log in\n\n## PLAN\n"), "{begun}");
     let markdown = "# Context: Checkout\n\n## PLAN (10:00)\n\n### Task\nBuild it\n";
     let put = h.request(Method::PUT, "/projects/default/context.md").body(markdown);
     tests::send(put).await.expect(201);

@@ -327,10 +327,125 @@ async fn what_runs_in_the_background_is_answered_when_it_stops() {
         report(&h, "", &stop("scout-1")).await;
     }
     assert_eq!(entries(&h, "scout-1").await.len(), 2);
-    // One that nobody launched answers by its own hook.
-    report(&h, "", &stop("a0b1c2")).await;
-    assert_eq!(entries(&h, "a0b1c2").await.len(), 0);
     assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["count"], 0);
+}
+
+fn stopped(agent: &str, kind: &str) -> Value {
+    json!({
+        "session_id": SESSION, "hook_event_name": "SubagentStop", "agent_id": agent, "agent_type": kind,
+        "stop_hook_active": false, "agent_transcript_path": "/home/me/agent.jsonl",
+        "last_assistant_message": "It is designed.", "background_tasks": [], "session_crons": [],
+    })
+}
+
+/// The answer to a call, or the news that it goes on in the background.
+fn called(call: &str, agent: &str, is_async: bool) -> Value {
+    let mut payload = hook("PostToolUse", "the-architect", &format!("AgentId: arch-{call}\nDesign"), call);
+    payload["tool_response"] = if is_async {
+        json!({"isAsync": true, "status": "async_launched", "agentId": agent, "outputFile": "/tmp/x"})
+    } else {
+        let content = json!([{"type": "text", "text": "It is designed."}]);
+        json!({"status": "completed", "agentId": agent, "agentType": "the-architect", "content": content})
+    };
+    payload
+}
+
+#[tokio::test]
+async fn an_agent_that_stops_before_its_call_is_told_of_is_kept_and_listed_until_then() {
+    let h = Harness::start().await;
+    let refused = async || h.get("/context/hooks/rejected").await.expect(200);
+    let events = async |call: &str| -> Vec<Value> {
+        let read = entries(&h, &format!("arch-{call}")).await;
+        read.iter().map(|entry| entry["event"].clone()).collect()
+    };
+    for (call, agent, is_async) in [("one", "a5e8d7d6b0c1f2a34", true), ("two", "a0b1c2d3e4f506172", false)] {
+        report(&h, "", &asked(&format!("AgentId: arch-{call}\nDesign"), call)).await;
+        // Told of twice, it is listed once.
+        for _ in 0..2 {
+            report(&h, "", &stopped(agent, "the-architect")).await;
+        }
+        let listed = refused().await;
+        assert_eq!((&listed["count"], listed["data"].as_array().unwrap().len()), (&json!(1), 1));
+        assert_eq!(listed["data"][0]["reason"], "agent_id: no call of this agent has been reported yet");
+        assert!(listed["data"][0]["excerpt"].as_str().unwrap().contains(agent));
+        assert_eq!(events(call).await, ["agent_start"]);
+        report(&h, "", &called(call, agent, is_async)).await;
+        assert_eq!(events(call).await, ["agent_start", "agent_complete"]);
+        assert_eq!((&refused().await["count"], &refused().await["data"]), (&json!(0), &json!([])));
+        // It is told of once more, late.
+        report(&h, "", &stopped(agent, "the-architect")).await;
+        assert_eq!((events(call).await.len(), &refused().await["count"]), (2, &json!(0)));
+    }
+    // What the project does not log is not missed.
+    report(&h, "", &stopped("a9f8e7d6c5b4a3210", "Explore")).await;
+    assert_eq!(refused().await["count"], 0);
+    // A background agent whose question was lost has an answer all the same.
+    report(&h, "", &called("three", "ab00000000000003a", true)).await;
+    report(&h, "", &stopped("ab00000000000003a", "the-architect")).await;
+    assert_eq!(events("three").await, ["agent_complete"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_and_its_launch_that_meet_are_one_answer() {
+    let h = Harness::start().await;
+    let pairs = (0..20).map(async |n| {
+        let (call, agent) = (format!("n{n}"), format!("a{n:016x}"));
+        let (launch, stop) = (called(&call, &agent, true), stopped(&agent, "the-architect"));
+        report(&h, "", &asked(&format!("AgentId: arch-{call}\nDesign"), &call)).await;
+        tokio::join!(report(&h, "", &launch), report(&h, "", &stop));
+        let read = entries(&h, &format!("arch-{call}")).await;
+        read.iter().map(|entry| entry["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    for events in join_all(pairs).await {
+        assert_eq!(events, ["agent_start", "agent_complete"]);
+    }
+    assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["count"], 0);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_called_by_another_has_its_own_log() {
+    let h = Harness::start().await;
+    let caller = json!({"agent_id": "aec53c0c9eb492003", "agent_type": "Chief"});
+    for (event, output) in [("PreToolUse", ""), ("PostToolUse", "It is designed.")] {
+        let mut payload = hook(event, "the-architect", "AgentId: arch-db\nDesign", "call-1");
+        payload["tool_response"] = json!(output);
+        payload.as_object_mut().unwrap().extend(caller.as_object().unwrap().clone());
+        report(&h, "", &payload).await;
+        // An assistant that plays an agent itself.
+        payload["tool_use_id"] = json!("call-2");
+        payload.as_object_mut().unwrap().remove("agent_id");
+        report(&h, "", &payload).await;
+    }
+    let read = entries(&h, "arch-db").await;
+    assert_eq!((read.len(), &read[0]["agent_type"]), (4, &json!("the-architect")));
+    assert_eq!(entries(&h, "aec53c0c9eb492003").await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_hook_that_is_reported_late_says_when_it_happened() {
+    let (config, _clock) = clocked("2025-08-12T14:00:00Z");
+    let h = Harness::with(config).await;
+    for (n, (query, expected)) in [
+        ("", "2025-08-12T14:00:00.000Z"),
+        ("?at=2025-08-01T07:30:00.250Z", "2025-08-01T07:30:00.250Z"),
+        ("?at=2025-08-01T09:30:00.25%2B02:00", "2025-08-01T07:30:00.250Z"),
+        ("?at=2025-08-12T14:05:00Z", "2025-08-12T14:05:00.000Z"),
+        // Refused times: the hook is logged all the same, as of now.
+        ("?at=2025-08-12T14:05:00.001Z", "2025-08-12T14:00:00.000Z"),
+        ("?at=yesterday", "2025-08-12T14:00:00.000Z"),
+        ("?at=", "2025-08-12T14:00:00.000Z"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        report(&h, query, &asked(&format!("AgentId: arch-{n:02}\nDesign"), &format!("call-{n}"))).await;
+        assert_eq!(entries(&h, &format!("arch-{n:02}")).await[0]["timestamp"], expected, "{query}");
+    }
+    let refused = h.get("/context/hooks/rejected").await.expect(200)["data"].clone();
+    let reasons: Vec<&str> =
+        refused.as_array().unwrap().iter().rev().map(|row| row["reason"].as_str().unwrap()).collect();
+    let no_time = "at: must be a time of RFC 3339";
+    assert_eq!(reasons, ["at: must not be in the future; it is 2025-08-12T14:00:00Z here", no_time, no_time]);
 }
 
 #[tokio::test]

@@ -17,8 +17,9 @@ shared::routes!(receive, list_refused);
 /// Report a hook
 ///
 /// The payload as the assistant gives it to its hooks: `PreToolUse` and `PostToolUse` of the tools `Task` and `Agent`, and
-/// `SubagentStop`. Always answered with 200 and an empty body; what was not taken is under `/context/hooks/rejected`. A
-/// payload with a `tool_use_id` is logged once, however often it is sent.
+/// `SubagentStop`. Always answered with 200 and an empty body; what was not taken is under `/context/hooks/rejected`, and so
+/// is the end of an agent whose call has not been reported yet: it is logged when that is. A payload with a `tool_use_id` is
+/// logged once, however often it is sent.
 #[utoipa::path(
     post, path = "/context/hooks", tag = "context", operation_id = "report_hook",
     params(

@@ -109,8 +109,9 @@ impl Server {
     /// See [`ServerError`].
     pub fn deliver(&self, record: &Record, project: Option<&ProjectId>) -> Result<(), ServerError> {
         let project = record.project.as_deref().or(project.map(ProjectId::as_str));
-        let url =
-            self.url.at("/context/hooks", &[("session", record.session.as_deref()), ("project", project)]);
+        let (session, at) = (record.session.as_deref(), record.at());
+        let query = [("session", session), ("project", project), ("at", at.as_deref())];
+        let url = self.url.at("/context/hooks", &query);
         let request = self
             .authorized(self.agent.post(&url))
             .header("content-type", "application/json")
@@ -133,7 +134,7 @@ impl Server {
         Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
     }
 
-    /// Writes a Markdown document over the version with this tag.
+    /// Writes a Markdown document over the version with this tag; version 0 is that of none.
     ///
     /// # Errors
     /// See [`ServerError`]; 409 where it is another version by now.

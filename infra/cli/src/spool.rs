@@ -113,6 +113,13 @@ impl Record {
         Self { id: Uuid::now_v7(), session, project, body }
     }
 
+    /// When the hook happened (RFC 3339): its id says so, also after weeks.
+    #[must_use]
+    pub fn at(&self) -> Option<String> {
+        let (seconds, nanos) = self.id.get_timestamp()?.to_unix();
+        Some(rfc3339(seconds, nanos / 1_000_000))
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let head = Head { session: self.session.clone(), project: self.project.clone() };
         let mut bytes = serde_json::to_vec(&head).expect("texts become JSON");
@@ -141,6 +148,19 @@ impl Entry {
     fn id(&self) -> Option<Uuid> {
         self.name.split('.').nth(1)?.parse().ok()
     }
+}
+
+/// An instant of UTC, to the millisecond. Counts in 400 years that begin in March, so that a leap day is a year's last.
+fn rfc3339(seconds: u64, millis: u32) -> String {
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 /// A record's name at a place in the order.
@@ -364,4 +384,26 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_says_when_it_was_made() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_400, "2000-02-29T00:00:00.007Z"),
+            (951_868_799, "2000-02-29T23:59:59.007Z"),
+            (951_868_800, "2000-03-01T00:00:00.007Z"),
+            (1_795_251_600, "2026-11-21T09:00:00.007Z"),
+            (1_798_761_599, "2026-12-31T23:59:59.007Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.007Z"),
+        ] {
+            let made = uuid::Timestamp::from_unix(uuid::NoContext, seconds, 7_000_000);
+            let record = Record { id: Uuid::new_v7(made), ..Record::new(None, None, Vec::new()) };
+            assert_eq!(record.at().as_deref(), Some(expected));
+        }
+    }
 }

@@ -50,6 +50,8 @@ fn a_payload_goes_to_the_server_as_it_is() {
             ("POST", &format!("/context/hooks{}", query.replace("PROJECT", PROJECT)))
         );
         assert_eq!(request.text(), *body);
+        let at = request.at.clone().unwrap();
+        assert!(at.len() == 28 && at.starts_with("20") && at.ends_with('Z'), "{at}");
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
         ids.insert(request.header("idempotency-key").unwrap().to_owned());

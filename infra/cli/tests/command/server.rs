@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: String,
-    /// Path and query.
+    /// Path and query, but for when it happened.
     pub target: String,
+    /// When it happened.
+    pub at: Option<String>,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
@@ -214,6 +216,10 @@ fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>, String> {
     if reader.read_exact(&mut body).is_err() {
         return Ok(None);
     }
+    let (target, at) = match target.rsplit_once("at=") {
+        Some((rest, at)) if rest.ends_with(['?', '&']) => (&rest[..rest.len() - 1], Some(at.to_owned())),
+        _ => (target, None),
+    };
     let (method, target) = (method.to_owned(), target.to_owned());
-    Ok(Some(Request { method, target, headers, body }))
+    Ok(Some(Request { method, target, at, headers, body }))
 }

@@ -3,6 +3,10 @@
 //! Before and after a sub-agent works the assistant fires `PreToolUse` and `PostToolUse` of its tool `Task` (`Agent` in
 //! newer builds). An agent that was sent into the background answers later: then `PostToolUse` says only that it was
 //! launched, and `SubagentStop` that it is done. All else is not for the logs and passes without a word.
+//!
+//! Newer builds number their agents themselves (`a` and hexadecimal digits). `SubagentStop` names by it the agent that has
+//! stopped, `tool_response` the one that was called; but beside `tool_name` it is the agent that *calls*, whose log this is
+//! not. The same goes for an `agent_type` there. What a wrapper names in these fields is another matter: it is the log.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -25,14 +29,35 @@ pub const MAX_SUMMARY: usize = 1_000;
 pub enum Hook {
     /// An agent is asked for something.
     Asked(Task),
-    /// It has answered; the text is cut to what an entry takes.
-    Answered(Task, String),
+    /// It has answered.
+    Answered(Task, Answer),
     /// It works in the background, where the assistant knows it by this id.
     Launched(Task, String),
-    /// An agent that the assistant knows by this id has answered.
-    Stopped { session: SessionId, background: String, answer: String },
+    /// An agent has answered, of which only the assistant's id is told.
+    Stopped(Stop),
     /// Another tool's or event's.
     Foreign,
+}
+
+/// What an agent has answered to its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Cut to what an entry takes.
+    pub text: String,
+    /// The assistant's own id of the agent, by which it will say that the agent has stopped, or has said so already.
+    pub background: Option<String>,
+}
+
+/// The end of an agent's work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    pub session: SessionId,
+    /// The assistant's own id of the agent.
+    pub background: String,
+    /// Empty where the assistant does not say it.
+    pub agent_type: String,
+    /// Cut to what an entry takes.
+    pub answer: String,
 }
 
 /// One call of a sub-agent.
@@ -114,11 +139,12 @@ pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
     }
     let input: TaskInput =
         typed("tool_input", payload.tool_input.clone().ok_or_else(|| missing("tool_input"))?)?;
+    let instance = instance(payload.agent_id.as_deref().filter(|id| !is_assistants(id)))?;
     let task = Task {
         session: session_id(&payload, session)?,
         call: word("tool_use_id", payload.tool_use_id.clone())?,
-        instance: instance(payload.agent_id.as_deref())?,
-        agent_type: kind(&payload, input.subagent_type)?,
+        agent_type: kind(&payload, input.subagent_type, instance.is_some())?,
+        instance,
         description: cut(&text("tool_input.description", input.description)?, MAX_DESCRIPTION),
         prompt: text("tool_input.prompt", input.prompt)?,
     };
@@ -133,14 +159,19 @@ pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
     }
     match launched(&payload)? {
         Some(background) => Ok(Hook::Launched(task, background)),
-        None => Ok(Hook::Answered(task, cut(&answer, MAX_SUMMARY))),
+        None => {
+            let background = background(&payload)?;
+            Ok(Hook::Answered(task, Answer { text: cut(&answer, MAX_SUMMARY), background }))
+        }
     }
 }
 
 fn stopped(payload: &Payload, session: Option<&str>) -> Result<Hook, Refusal> {
     let session = session_id(payload, session)?;
     let background = word("agent_id", payload.agent_id.clone())?.ok_or_else(|| missing("agent_id"))?;
-    Ok(Hook::Stopped { session, background, answer: cut(&answer(payload)?, MAX_SUMMARY) })
+    let agent_type = word("agent_type", payload.agent_type.clone())?.unwrap_or_default();
+    let answer = cut(&answer(payload)?, MAX_SUMMARY);
+    Ok(Hook::Stopped(Stop { session, background, agent_type, answer }))
 }
 
 fn typed<T: DeserializeOwned>(field: &str, value: Value) -> Result<T, Refusal> {
@@ -170,13 +201,24 @@ fn instance(agent_id: Option<&str>) -> Result<Option<InstanceId>, Refusal> {
     Ok(Some(id))
 }
 
-fn kind(payload: &Payload, subagent_type: Option<String>) -> Result<String, Refusal> {
-    let named = payload.agent_type.clone().filter(|kind| !kind.is_empty());
-    Ok(match named {
-        Some(kind) => word("agent_type", Some(kind))?,
-        None => word("tool_input.subagent_type", subagent_type)?,
+/// Whether an id is one that the assistant has made, and not one that somebody has chosen.
+fn is_assistants(id: &str) -> bool {
+    let digits = id.strip_prefix('a').unwrap_or_default();
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    digits.len() >= 6 && digits.bytes().all(is_hex) && digits.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The kind of agent that is called. The payload's own `agent_type` says it where its `agent_id` names the log.
+fn kind(payload: &Payload, subagent_type: Option<String>, is_named: bool) -> Result<String, Refusal> {
+    let outer = ("agent_type", payload.agent_type.clone());
+    let input = ("tool_input.subagent_type", subagent_type);
+    let places = if is_named { [outer, input] } else { [input, outer] };
+    for (field, kind) in places {
+        if let Some(kind) = word(field, kind)? {
+            return Ok(kind);
+        }
     }
-    .unwrap_or_default())
+    Ok(String::new())
 }
 
 /// A short text in one line; none where it is empty.
@@ -232,9 +274,12 @@ fn joined(output: &Value) -> String {
 fn launched(payload: &Payload) -> Result<Option<String>, Refusal> {
     let Some(response) = &payload.tool_response else { return Ok(None) };
     let is_launch = response["status"] == "async_launched" || response["isAsync"] == true;
-    if !is_launch {
-        return Ok(None);
-    }
+    if is_launch { background(payload) } else { Ok(None) }
+}
+
+/// The assistant's own id of the agent that was called.
+fn background(payload: &Payload) -> Result<Option<String>, Refusal> {
+    let Some(response) = &payload.tool_response else { return Ok(None) };
     let id = response["agentId"].as_str().or_else(|| response["agent_id"].as_str());
     word("tool_response.agentId", id.map(str::to_owned))
 }

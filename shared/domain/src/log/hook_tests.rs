@@ -56,8 +56,25 @@ fn a_question_is_read_from_every_shape() {
         (json!({"new": {"field": [1]}}), task()),
         (json!({"agent_id": "Arch-9"}), Task { instance: Some("arch-9".parse().unwrap()), ..task() }),
         (json!({"agent_id": ""}), task()),
-        (json!({"agent_type": "Explore"}), Task { agent_type: "Explore".into(), ..task() }),
+        (
+            json!({"agent_id": "Arch-9", "agent_type": "Explore"}),
+            Task { instance: Some("arch-9".parse().unwrap()), agent_type: "Explore".into(), ..task() },
+        ),
         (json!({"agent_type": ""}), task()),
+        // Asked by an agent that the assistant numbers, or by an assistant that plays one: both say who calls.
+        (json!({"agent_id": "a3f09c2b7d1e4a586", "agent_type": "the-chief"}), task()),
+        (json!({"agent_type": "chief"}), task()),
+        // A word is no number.
+        (json!({"agent_id": "acceded"}), Task { instance: Some("acceded".parse().unwrap()), ..task() }),
+        (
+            json!({"agent_type": "the-helper", "tool_input": bare}),
+            Task {
+                agent_type: "the-helper".into(),
+                description: String::new(),
+                prompt: "p".into(),
+                ..task()
+            },
+        ),
         (
             json!({"tool_input": bare}),
             Task { agent_type: String::new(), description: String::new(), prompt: "p".into(), ..task() },
@@ -91,10 +108,12 @@ fn an_answer_is_the_first_output_that_has_a_text() {
     ] {
         let mut change = change;
         change["hook_event_name"] = json!("PostToolUse");
-        assert_eq!(read(&change, None), Ok(Hook::Answered(task(), expected.to_owned())), "{change}");
-        if !expected.is_empty() {
+        let background = change["tool_response"]["agentId"].as_str().map(str::to_owned);
+        let expected = Ok(Hook::Answered(task(), Answer { text: expected.to_owned(), background }));
+        assert_eq!(read(&change, None), expected, "{change}");
+        if !matches!(&expected, Ok(Hook::Answered(_, answer)) if answer.text.is_empty()) {
             change["hook_event_name"] = Value::Null;
-            assert_eq!(read(&change, None), Ok(Hook::Answered(task(), expected.to_owned())), "{change}");
+            assert_eq!(read(&change, None), expected, "{change}");
         }
     }
 }
@@ -123,8 +142,9 @@ fn what_goes_on_in_the_background_is_launched_and_stops() {
         (json!({"last_assistant_message": "It is designed."}), "It is designed."),
         (json!({"output": "o", "last_assistant_message": "m"}), "o"),
     ] {
-        let (session, background) = (task().session, "a5f3c1".to_owned());
-        assert_eq!(stop(&more), Ok(Hook::Stopped { session, background, answer: answer.to_owned() }));
+        let Task { session, agent_type, .. } = task();
+        let (background, answer) = ("a5f3c1".to_owned(), answer.to_owned());
+        assert_eq!(stop(&more), Ok(Hook::Stopped(Stop { session, background, agent_type, answer })));
     }
     assert_eq!(stop(&json!({"agent_id": null})), Err(missing("agent_id")));
 }
@@ -137,7 +157,9 @@ fn long_texts_are_cut_and_say_so() {
     assert_eq!(task.description, format!("{}… [truncated 23 chars]", "d".repeat(478)));
     assert_eq!(task.prompt.len(), 100_000);
     let change = json!({"hook_event_name": "PostToolUse", "tool_response": "ä".repeat(5_000)});
-    let Ok(Hook::Answered(_, answer)) = read(&change, None) else { panic!("it is taken") };
+    let Ok(Hook::Answered(_, Answer { text: answer, .. })) = read(&change, None) else {
+        panic!("it is taken")
+    };
     assert_eq!(answer.chars().count(), MAX_SUMMARY);
     assert!(answer.ends_with("ä… [truncated 4024 chars]"), "{answer}");
 }
@@ -173,8 +195,8 @@ fn nonsense_is_refused_by_name() {
         (json!({"agent_id": "a b"}), "agent_id"),
         (json!({"agent_id": "a\0b"}), "agent_id"),
         (json!({"agent_id": "Main"}), "agent_id"),
-        (json!({"agent_type": long}), "agent_type"),
-        (json!({"agent_type": "the-\0"}), "agent_type"),
+        (json!({"agent_id": "arch-9", "agent_type": long}), "agent_type"),
+        (json!({"agent_id": "arch-9", "agent_type": "the-\0"}), "agent_type"),
         (json!({"tool_use_id": long}), "tool_use_id"),
         (json!({"tool_name": null}), "tool_name"),
         (json!({"tool_name": ["Task"]}), "tool_name"),

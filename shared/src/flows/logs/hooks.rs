@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
-use domain::log::hook::{self, Task};
+use domain::log::hook::{self, Stop, Task};
 use domain::log::{Entry, Hook, InstanceId, LogEvent, Refusal, SessionId, name};
+use domain::projects::Project;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,14 @@ use crate::flows::{edit, projects};
 use crate::page::{self, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Store;
-use crate::store::logs::{GivenNames, Launch, RefusedHook};
+use crate::store::logs::{EarlyStop, GivenNames, Launch, LogHead, RefusedHook};
 use crate::store::table::Written;
 
 /// How much of a refused payload is kept, in characters.
 const EXCERPT: usize = 1_000;
+
+/// How far the clock of a hook's machine may be ahead of ours.
+const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// What a hook's address says.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -30,6 +34,10 @@ pub struct HookQuery {
     pub session: Option<String>,
     /// The project; `default` where nothing else is said.
     pub project: Option<String>,
+    /// When it happened (RFC 3339), for a hook that is reported later. Left out, it is when it arrives. One that is no time,
+    /// or more than 5 minutes ahead, is listed under `/context/hooks/rejected`, and the time of arrival taken in its place.
+    #[param(example = "2026-11-21T09:00:00.250Z")]
+    pub at: Option<String>,
 }
 
 /// Why a hook is not taken: it is to blame, or we are.
@@ -55,7 +63,15 @@ impl From<Error> for Failure {
 /// # Errors
 /// When the table or the bucket does not answer: then nothing is acknowledged, and the hook may be sent again.
 pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> Result<()> {
-    match take(cx, owner, query, body).await {
+    let now = cx.clock.now();
+    let at = match happened(query.at.as_deref(), now) {
+        Ok(at) => at,
+        Err(refusal) => {
+            refuse(cx, owner, &refusal, body).await?;
+            now
+        }
+    };
+    match take(cx, owner, query, at, body).await {
         Ok(()) => Ok(()),
         Err(Failure::Ours(error)) => Err(error),
         Err(Failure::Refused(refusal)) => refuse(cx, owner, &refusal, body).await,
@@ -67,37 +83,50 @@ pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> 
 /// # Errors
 /// When the table does not answer.
 pub async fn refuse(cx: &Cx, owner: &Owner, refusal: &Refusal, body: &Bytes) -> Result<()> {
+    let refused = refused_hook(cx.clock.now(), refusal, body);
+    Ok(cx.store.refuse_hook(owner, cx.clock.uuid(), &refused).await?)
+}
+
+fn refused_hook(now: Timestamp, refusal: &Refusal, body: &[u8]) -> RefusedHook {
     let start = &body[..body.len().min(EXCERPT * 4)];
-    let refused = RefusedHook {
-        refused_at: cx.clock.now(),
+    RefusedHook {
+        refused_at: now,
         reason: refusal.to_string(),
         field: refusal.blames().map(str::to_owned),
         bytes: body.len() as u64,
         excerpt: String::from_utf8_lossy(start).chars().take(EXCERPT).collect(),
-    };
-    Ok(cx.store.refuse_hook(owner, cx.clock.uuid(), &refused).await?)
+    }
 }
 
-async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, body: &[u8]) -> Result<(), Failure> {
-    let (task, event, text) = match hook::parse(body, query.session.as_deref())? {
+/// When a hook happened, by what its address says.
+fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
+    let Some(text) = at else { return Ok(now) };
+    let at: Timestamp = text.parse().map_err(|_| Refusal::field("at", "must be a time of RFC 3339"))?;
+    if at > now + MAX_AHEAD {
+        return Err(Refusal::field("at", format!("must not be in the future; it is {now} here")));
+    }
+    Ok(at)
+}
+
+async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[u8]) -> Result<(), Failure> {
+    let (task, event, text, background) = match hook::parse(body, query.session.as_deref())? {
         Hook::Foreign => return Ok(()),
-        Hook::Stopped { session, background, answer } => {
-            return Ok(stopped(cx, owner, &session, &background, answer).await?);
-        }
+        Hook::Stopped(stop) => return stopped(cx, owner, query, at, &stop, body).await,
         Hook::Asked(task) => {
             let prompt = task.prompt.clone();
-            (task, LogEvent::AgentStart, prompt)
+            (task, LogEvent::AgentStart, prompt, None)
         }
-        Hook::Answered(task, answer) => (task, LogEvent::AgentComplete, answer),
+        Hook::Answered(task, answer) => (task, LogEvent::AgentComplete, answer.text, answer.background),
         Hook::Launched(task, background) => {
-            if wanted(cx, owner, query, &task).await?.is_some() {
-                launched(cx, owner, &task, &background).await?;
+            if let Some(project) = wanted(cx, owner, query, &task.agent_type).await? {
+                let agent_id = instance(cx, owner, &task, LogEvent::AgentComplete, at).await?;
+                launched(cx, owner, project, &task, agent_id, &background).await?;
             }
             return Ok(());
         }
     };
-    let Some(project) = wanted(cx, owner, query, &task).await? else { return Ok(()) };
-    let agent_id = instance(cx, owner, &task, event).await?;
+    let Some(project) = wanted(cx, owner, query, &task.agent_type).await? else { return Ok(()) };
+    let agent_id = instance(cx, owner, &task, event, at).await?;
     let once = task.call.as_deref().map(|call| once(event, call));
     let (instruction, output_summary) = match event {
         LogEvent::AgentStart => (Some(text), None),
@@ -105,15 +134,19 @@ async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, body: &[u8]) -> Result<
     };
     let entry = Entry {
         event,
-        agent_type: task.agent_type,
-        agent_id,
-        description: task.description,
+        agent_type: task.agent_type.clone(),
+        agent_id: agent_id.clone(),
+        description: task.description.clone(),
         instruction,
         output_summary,
-        session_id: task.session,
-        timestamp: cx.clock.now(),
+        session_id: task.session.clone(),
+        timestamp: at,
     };
-    Ok(write(cx, owner, project, &entry, once.as_deref()).await?)
+    write(cx, owner, project, &entry, once.as_deref()).await?;
+    if let Some(background) = background.filter(|_| task.call.is_some()) {
+        launched(cx, owner, project, &task, agent_id, &background).await?;
+    }
+    Ok(())
 }
 
 /// What names an event of a call within its session.
@@ -126,15 +159,20 @@ async fn wanted(
     cx: &Cx,
     owner: &Owner,
     query: &HookQuery,
-    task: &Task,
+    agent_type: &str,
 ) -> Result<Option<ProjectId>, Failure> {
+    let project = project_of(cx, owner, query).await?;
+    Ok(project.hook_filter.takes(agent_type).then_some(project.project_id))
+}
+
+async fn project_of(cx: &Cx, owner: &Owner, query: &HookQuery) -> Result<Project, Failure> {
     let unknown = || Refusal::field("project", "there is no such project");
     let id: ProjectId = match &query.project {
         None => ProjectId::DEFAULT,
         Some(text) => text.parse().map_err(|_| unknown())?,
     };
     match projects::load(cx, owner, id).await {
-        Ok(project) => Ok(project.value.hook_filter.takes(&task.agent_type).then_some(id)),
+        Ok(project) => Ok(project.value),
         Err(Error::NotFound(_)) => Err(unknown().into()),
         Err(error) => Err(error.into()),
     }
@@ -142,7 +180,7 @@ async fn wanted(
 
 /// Whose log a task goes to: the one that the assistant names, that of the question to which this is the answer, the one
 /// that the prompt names, the assistant's own, or one that is named now.
-async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent) -> Result<InstanceId> {
+async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Timestamp) -> Result<InstanceId> {
     if let Some(instance) = &task.instance {
         return Ok(instance.clone());
     }
@@ -155,12 +193,12 @@ async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent) -> Resul
     match name::in_prompt(&task.prompt) {
         Some(instance) => Ok(instance),
         None if task.agent_type.is_empty() => Ok(InstanceId::main()),
-        None => given_name(cx, owner, task).await,
+        None => given_name(cx, owner, task, at).await,
     }
 }
 
 /// The name that a prompt without one has been given, or is given now.
-async fn given_name(cx: &Cx, owner: &Owner, task: &Task) -> Result<InstanceId> {
+async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Result<InstanceId> {
     let fallback = name::Fallback::new(&task.session, &task.agent_type, &task.prompt);
     let mut taken = 0;
     for _ in 0..edit::TRIES {
@@ -170,7 +208,7 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task) -> Result<InstanceId> {
         let found = cx.store.given_names(owner, &task.session, &fallback.hash).await?;
         let (mut names, read_at) = match found {
             Some(found) => (found.value, Some(found.version)),
-            None => (GivenNames { first_seen: cx.clock.now(), number: 0 }, None),
+            None => (GivenNames { first_seen: at, number: 0 }, None),
         };
         names.number += 1 + taken;
         let name = fallback.name(names.first_seen, names.number, cx.clock.uuid());
@@ -186,44 +224,91 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task) -> Result<InstanceId> {
     Err(edit::contended())
 }
 
-/// An agent works in the background: its answer will come under the assistant's own id.
-async fn launched(cx: &Cx, owner: &Owner, task: &Task, background: &str) -> Result<()> {
+/// An agent will stop, or has stopped, under the assistant's own id. Whoever tells of it first keeps what he knows and then
+/// looks for the other: so one of two that meet finds both.
+async fn launched(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    task: &Task,
+    agent_id: InstanceId,
+    background: &str,
+) -> Result<()> {
+    let session = &task.session;
     let launch = Launch {
-        agent_id: instance(cx, owner, task, LogEvent::AgentComplete).await?,
+        agent_id,
         agent_type: task.agent_type.clone(),
         description: task.description.clone(),
         call: task.call.clone(),
     };
-    Ok(cx.store.put_launch(owner, &task.session, background, &launch, cx.clock.now()).await?)
+    cx.store.put_launch(owner, session, background, &launch, cx.clock.now()).await?;
+    let Some(early) = cx.store.early_stop(owner, session, background).await? else { return Ok(()) };
+    completed(cx, owner, project, (session, background), &early.answer, early.at).await?;
+    Ok(cx.store.forget_early_stop(owner, session, background, &early).await?)
 }
 
-/// The answer of an agent that works in the background. Agents that the assistant waits for stop too, and answer by their
-/// own hook: what was not launched, and has no question open under this id, is passed over.
+/// An agent has stopped. One that nobody has told of yet is kept, and shown among what was refused until somebody does: an
+/// agent that the assistant waits for stops before its answer is reported.
 async fn stopped(
     cx: &Cx,
     owner: &Owner,
-    session: &SessionId,
-    background: &str,
-    answer: String,
-) -> Result<()> {
+    query: &HookQuery,
+    at: Timestamp,
+    stop: &Stop,
+    body: &[u8],
+) -> Result<(), Failure> {
+    let Stop { session, background, agent_type, answer } = stop;
+    let project = project_of(cx, owner, query).await?;
+    let (id, whose) = (project.project_id, (session, background.as_str()));
+    let is_wanted = agent_type.is_empty() || project.hook_filter.takes(agent_type);
+    if completed(cx, owner, id, whose, answer, at).await? || !is_wanted {
+        return Ok(());
+    }
+    let refusal = Refusal::field("agent_id", "no call of this agent has been reported yet");
+    let now = cx.clock.now();
+    let early = EarlyStop { answer: answer.clone(), at, refusal: cx.clock.uuid(), refused_at: now };
+    let shown = refused_hook(now, &refusal, body);
+    let kept = cx.store.keep_early_stop(owner, whose, &early, &shown).await.map_err(Error::from)?;
+    if kept.done() && completed(cx, owner, id, whose, answer, at).await? {
+        cx.store.forget_early_stop(owner, session, background, &early).await.map_err(Error::from)?;
+    }
+    Ok(())
+}
+
+/// Logs the answer of an agent that stopped, once; whether it is known whose it is.
+async fn completed(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    (session, background): (&SessionId, &str),
+    answer: &str,
+    at: Timestamp,
+) -> Result<bool> {
     let launch = cx.store.launch(owner, session, background).await?;
     let agent_id = match (&launch, background.parse::<InstanceId>()) {
         (Some(launch), _) => launch.agent_id.clone(),
         (None, Ok(instance)) => instance,
-        (None, Err(_)) => return Ok(()),
+        (None, Err(_)) => return Ok(false),
     };
-    let Some(head) = cx.store.log_head(owner, session, &agent_id).await? else { return Ok(()) };
-    let head = head.value;
-    let (agent_type, description, call) = match (launch, head.asked) {
+    let head = cx.store.log_head(owner, session, &agent_id).await?.map(|head| head.value);
+    // Without the call's id, the number of the question tells one answer from another.
+    let number = head.as_ref().map_or(0, |head| head.entries);
+    let project = head.as_ref().map_or(project, |head| head.project_id);
+    let (agent_type, description, call) = match (launch, head) {
         (Some(Launch { agent_type, description, call: Some(call), .. }), _) => {
             (agent_type, description, call)
         }
-        // Without the call's id, the number of the question tells one answer from another.
-        (Some(Launch { agent_type, description, call: None, .. }), Some(_)) => {
-            (agent_type, description, format!("{background} {}", head.entries))
+        (Some(Launch { agent_type, description, call: None, .. }), head)
+            if head.as_ref().is_none_or(|head| head.asked.is_some()) =>
+        {
+            (agent_type, description, format!("{background} {number}"))
         }
-        (None, Some(asked)) => (head.agent_type, asked, format!("{background} {}", head.entries)),
-        (_, None) => return Ok(()),
+        (None, Some(LogHead { agent_type, asked: Some(asked), .. })) => {
+            (agent_type, asked, format!("{background} {number}"))
+        }
+        // It has answered before.
+        (_, Some(_)) => return Ok(true),
+        (_, None) => return Ok(false),
     };
     let entry = Entry {
         event: LogEvent::AgentComplete,
@@ -231,11 +316,12 @@ async fn stopped(
         agent_id,
         description,
         instruction: None,
-        output_summary: Some(answer),
+        output_summary: Some(answer.to_owned()),
         session_id: session.clone(),
-        timestamp: cx.clock.now(),
+        timestamp: at,
     };
-    write(cx, owner, head.project_id, &entry, Some(&once(LogEvent::AgentComplete, &call))).await
+    write(cx, owner, project, &entry, Some(&once(LogEvent::AgentComplete, &call))).await?;
+    Ok(true)
 }
 
 /// A payload that was not taken.

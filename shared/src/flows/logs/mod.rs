@@ -13,8 +13,6 @@ use domain::log::{Entry, InstanceId, LogEvent, SessionId};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
-use tokio::sync::{Mutex, MutexGuard};
 use utoipa::ToSchema;
 
 use super::projects;
@@ -143,7 +141,8 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
     let text = entry.to_line();
     let bytes = text.len() as u64 + 1;
     let line = StoredLine { at: cx.clock.now(), body: body(cx, owner, entry, text).await? };
-    let _turn = turn(owner, session, agent).await;
+    // In the order in which they came, and without making each other try again.
+    let _turn = cx.turns.wait((owner, session, agent)).await;
     for attempt in 0..TRIES {
         let found = cx.store.log_head(owner, session, agent).await?;
         let read_at = found.as_ref().map(|found| found.version);
@@ -165,14 +164,6 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
         }
     }
     Err(Error::Store(StoreError::Contended))
-}
-
-/// The appends to one log, of this process, one after the other: they keep the order in which they came, and do not make
-/// each other try again. Logs that share a lock by chance only wait.
-async fn turn(owner: &Owner, session: &SessionId, agent: &InstanceId) -> MutexGuard<'static, ()> {
-    static TURNS: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
-    let hash = Sha256::digest(format!("{owner}#{session}#{agent}"));
-    TURNS[usize::from(hash[0]) % TURNS.len()].lock().await
 }
 
 async fn body(cx: &Cx, owner: &Owner, entry: &Entry, text: String) -> Result<LineBody> {
