@@ -46,7 +46,8 @@ async fn a_document_is_written_read_listed_and_restored() {
     h.get(HERE).await.refused(404, "not_found");
     h.get(&markdown).await.refused(404, "not_found");
 
-    let made = put(&h, &markdown, AUTHENTICATION, None).await;
+    put(&h, &markdown, AUTHENTICATION, Some(1)).await.refused(404, "not_found");
+    let made = put(&h, &markdown, AUTHENTICATION, Some(0)).await;
     assert_eq!(made.headers["etag"], "\"1\"");
     let made = made.expect(201);
     assert_eq!(
@@ -72,6 +73,8 @@ async fn a_document_is_written_read_listed_and_restored() {
     assert_eq!(put(&h, &markdown, &longer, Some(1)).await.expect(200)["version"], 2);
     let conflict = put(&h, &markdown, AUTHENTICATION, Some(1)).await.refused(409, "version_conflict");
     assert_eq!(conflict["current"]["version"], 2);
+    // Version 0 is that of none: who has seen none writes over none.
+    put(&h, &markdown, AUTHENTICATION, Some(0)).await.refused(409, "version_conflict");
     // The same again is no new version.
     assert_eq!(put(&h, &markdown, &longer, None).await.expect(200)["version"], 2);
     assert_eq!(h.get(&markdown).await.expect(200), longer.as_str());

@@ -90,7 +90,7 @@ async fn read_markdown(
     put, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "replace_context",
     params(
         ("project_id" = ProjectId, Path), Which,
-        ("If-Match" = Option<String>, Header, description = "The version read"),
+        ("If-Match" = Option<String>, Header, description = "The version read; `\"0\"` where there was none"),
     ),
     request_body(content = String, content_type = "text/markdown"),
     responses(

@@ -20,6 +20,8 @@ mod server;
 mod spool;
 mod url;
 
+pub use context::edit::BEGINNING;
+
 use args::{Command, UsageError};
 
 const HELP: &str = "\

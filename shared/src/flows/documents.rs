@@ -178,7 +178,9 @@ async fn put(
     let decide = |current: Option<&DocumentView>| {
         match current {
             Some(current) => edit::check(if_match, current.version, current)?,
-            None if if_match.is_some() => return Err(Error::NotFound("context document")),
+            None if if_match.is_some_and(|IfMatch(version)| version > 0) => {
+                return Err(Error::NotFound("context document"));
+            }
             None => {}
         }
         Ok(Some(document.clone()))

@@ -1,4 +1,5 @@
-//! `context edit`: the document in the person's editor, written back over the version that was read.
+//! `context edit`: the document in the person's editor, written back over the version that was read. One that is not there
+//! yet begins with the headings of a plan.
 //!
 //! What a person wrote is kept in a file until the server took it. When somebody else was faster, both texts are named and
 //! their difference is shown; `--from` goes on with the person's text over the newer version.
@@ -16,6 +17,25 @@ use crate::output;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{private_dir, write_private};
 
+/// What a document that is not there yet begins with.
+pub const BEGINNING: &str = "\
+# Context Document
+
+## Metadata
+- Task:
+
+## PLAN
+
+### Decisions
+-
+
+### Notes
+-
+";
+
+/// The version of a document that is not there.
+const NONE: &str = "\"0\"";
+
 /// Reads, lets the person edit, writes.
 ///
 /// # Errors
@@ -26,8 +46,13 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
     let path = super::path(document, &settings);
     let query = [("workflow", document.workflow.as_deref())];
     let server = Server::new(&settings, Patience::PERSON);
-    let read = server.get(&path, &query)?;
-    let before = String::from_utf8_lossy(&read.body).into_owned();
+    let (before, etag) = match server.get(&path, &query) {
+        Ok(read) => (String::from_utf8_lossy(&read.body).into_owned(), read.etag),
+        Err(ServerError::Refused { status: 404, detail, .. }) if detail.contains("context document") => {
+            (BEGINNING.to_owned(), Some(NONE.to_owned()))
+        }
+        Err(error) => return Err(error.into()),
+    };
 
     let draft = Draft::begin(match from {
         Some(file) => fs::read_to_string(file)
@@ -40,7 +65,7 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
         draft.discard()?;
         return Ok(output::print("nothing changed\n")?);
     }
-    match server.put_markdown(&path, &query, &text, read.etag.as_deref()) {
+    match server.put_markdown(&path, &query, &text, etag.as_deref()) {
         Ok(_) => {
             draft.discard()?;
             Ok(output::print("saved\n")?)

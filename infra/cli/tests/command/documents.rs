@@ -95,6 +95,30 @@ fn an_edit_is_written_over_the_version_that_was_read() {
 }
 
 #[test]
+fn a_document_that_is_not_there_is_begun() {
+    let missing = r#"{"code":"not_found","detail":"there is no such context document"}"#;
+    let server = Server::start(move |request| match request.method.as_str() {
+        "GET" => Reply::status(404, missing),
+        _ => Reply::tagged(1, request.text()),
+    });
+    let bed = Bed::new(&server.url).with("EDITOR", "true");
+    bed.run(&["context", "edit"]).printed("nothing changed\n");
+    let bed = bed.with("EDITOR", "sed -i 's/^- Task:/- Task: Log in/'");
+    bed.run(&["context", "edit"]).printed("saved\n");
+    let put = server.requests().pop().unwrap();
+    assert_eq!((put.method.as_str(), put.header("if-match")), ("PUT", Some("\"0\"")));
+    let expected = lamplighter_cli::BEGINNING.replace("Task:", "Task: Log in");
+    assert_eq!(put.text(), expected);
+    assert_eq!(drafts(&bed), Vec::<PathBuf>::new());
+    // A project that is not there is another matter.
+    let server = Server::start(|_| Reply::status(404, r#"{"detail":"there is no such project"}"#));
+    Bed::new(&server.url)
+        .with("EDITOR", "false")
+        .run(&["context", "edit"])
+        .failed("there is no such project");
+}
+
+#[test]
 fn a_conflict_is_shown_and_both_texts_are_kept() {
     let document = Document::new("title\none\n");
     let somebody = document.clone();
