@@ -2,7 +2,9 @@
 
 pub mod appointments;
 pub mod executors;
+pub mod logs;
 pub mod model;
+pub mod program;
 pub mod season;
 pub mod seasons;
 

@@ -4,12 +4,14 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::logs;
 
 use crate::server::{Server, command};
 
@@ -163,6 +165,44 @@ async fn a_server_that_is_killed_twenty_times_keeps_every_acknowledged_write() {
     }
     let [agents, assets, messages] = acknowledged.counts();
     println!("{KILLS} kills; kept {agents} agents, {assets} assets, {messages} messages");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_whose_server_is_killed_twice_has_every_line_once() {
+    const EACH: usize = 30;
+    let data = TempDir::new().unwrap();
+    let mut server = Server::start(&mut command(data.path()));
+    let (url, port) = (server.url.clone(), server.port().to_owned());
+    let done = Arc::new(AtomicUsize::new(0));
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let (url, done) = (url.clone(), done.clone());
+            tokio::spawn(async move {
+                let client = tests::client();
+                for n in 0..EACH {
+                    logs::report(&client, &url, &logs::hook("arch-1", &format!("{writer}-{n}"))).await;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for kill in 1..=2 {
+        while done.load(Ordering::Relaxed) < 4 * EACH * kill / 3 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        drop(server);
+        server = Server::start(command(data.path()).env("LAMPLIGHTER_PORT", &port));
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let log = get(&tests::client(), &server.url, "/context/logs/arch-1?lines=1000").await;
+    let mut found: Vec<&str> =
+        log["entries"].as_array().unwrap().iter().map(|line| id(line, "description")).collect();
+    found.sort_unstable();
+    let mut sent: Vec<String> = (0..4 * EACH).map(|n| format!("{}-{}", n / EACH, n % EACH)).collect();
+    sent.sort_unstable();
+    assert_eq!(found, sent);
 }
 
 /// Waits for a server that is not expected to start, and gives how it ended and what it said.

@@ -1,0 +1,101 @@
+//! Context logs from the outside: hooks that are sent until they are taken, imports, exports, and what is found in them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use shared::archive::{self, Limits};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// How often an import is looked at.
+const POLL: Duration = Duration::from_millis(50);
+
+const ARCHIVE: Limits =
+    Limits { entries: 1_000, entry_bytes: 1 << 30, total_bytes: 1 << 32, path_bytes: 1_000 };
+
+/// The question of an agent, under a call's id of its own.
+#[must_use]
+pub fn hook(agent: &str, call: &str) -> Value {
+    json!({
+        "session_id": "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11", "hook_event_name": "PreToolUse",
+        "tool_name": "Task", "tool_use_id": call,
+        "tool_input": {
+            "subagent_type": "the-architect", "description": call,
+            "prompt": format!("AgentId: {agent}\nWork on {call}"),
+        },
+    })
+}
+
+/// Sends a hook until it is acknowledged; how often it had to be sent.
+pub async fn report(client: &Client, url: &str, payload: &Value) -> usize {
+    for sent in 1.. {
+        let answer = client.post(format!("{url}/context/hooks")).json(payload).send().await;
+        if answer.is_ok_and(|answer| answer.status() == 200) {
+            return sent;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    0
+}
+
+/// All logs, by their paths.
+///
+/// # Errors
+/// When the server does not give them.
+pub async fn export(client: &Client, url: &str) -> Result<HashMap<String, String>> {
+    let zip = client.get(format!("{url}/context/export")).send().await?.error_for_status()?.bytes().await?;
+    let files = archive::read(&zip, &ARCHIVE)?;
+    files.into_iter().map(|file| Ok((file.path, String::from_utf8(file.bytes)?))).collect()
+}
+
+/// How often each description is in a log.
+///
+/// # Errors
+/// When a line is no JSON.
+pub fn counted(log: &str) -> Result<BTreeMap<String, usize>> {
+    let mut counts = BTreeMap::new();
+    for line in log.lines() {
+        let entry: Value = serde_json::from_str(line)?;
+        *counts.entry(entry["description"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// Begins the import of an archive and uploads it. Gives the path of its record.
+///
+/// # Errors
+/// When the server or its bucket does not take it.
+pub async fn upload(client: &Client, url: &str, zip: Vec<u8>) -> Result<String> {
+    let new = json!({"bytes": zip.len()});
+    let answer = client.post(format!("{url}/context/import")).json(&new).send().await?.error_for_status()?;
+    let import: Value = serde_json::from_slice(&answer.bytes().await?)?;
+    let mut put = client.put(import["upload"]["url"].as_str().ok_or("no address")?);
+    for (name, value) in import["upload"]["headers"].as_object().ok_or("no headers")? {
+        if name != "content-length" {
+            put = put.header(name, value.as_str().unwrap_or_default());
+        }
+    }
+    put.body(zip).send().await?.error_for_status()?;
+    Ok(format!("/context/imports/{}", import["import_id"].as_str().unwrap_or_default()))
+}
+
+/// Waits for the end of an import, also where the server is away for a while.
+///
+/// # Errors
+/// When it failed.
+pub async fn imported(client: &Client, url: &str, path: &str) -> Result<Value> {
+    loop {
+        if let Ok(answer) = client.get(format!("{url}{path}")).send().await {
+            let import: Value = serde_json::from_slice(&answer.bytes().await?)?;
+            match import["state"].as_str() {
+                Some("waiting" | "running") => {}
+                Some("done") => return Ok(import),
+                _ => return Err(format!("the import failed: {import}").into()),
+            }
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
