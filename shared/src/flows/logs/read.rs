@@ -72,9 +72,10 @@ pub async fn tail(
         return Ok(nothing(Some(session)));
     };
     let log = Log { owner, session: &session, agent };
-    let lines = match last_lines(cx, log, lines).await {
+    let any_hot = head.sealed < head.entries;
+    let lines = match last_lines(cx, log, any_hot, lines).await {
         // A long line went into a segment between the look at its record and the one at its text.
-        Err(Error::Blob(BlobError::Missing { .. })) => last_lines(cx, log, lines).await?,
+        Err(Error::Blob(BlobError::Missing { .. })) => last_lines(cx, log, any_hot, lines).await?,
         lines => lines?,
     };
     let entries = lines.iter().map(|line| parse(log, line)).collect::<Result<_>>()?;
@@ -91,11 +92,12 @@ pub fn parse(log: Log<'_>, line: &[u8]) -> Result<Entry> {
 }
 
 /// The last lines: those of the table first, and what is missing from the newest segments. A line leaves the table only
-/// after its segment is named, so what a sealing takes away between the two reads is found by the second.
-async fn last_lines(cx: &Cx, log: Log<'_>, count: u64) -> Result<Vec<Bytes>> {
+/// after its segment is named, so what a sealing takes away between the two reads is found by the second. Where all were
+/// sealed when the head was read, the table is not asked.
+async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64) -> Result<Vec<Bytes>> {
     let Log { owner, session, agent } = log;
     let (mut newest, mut before) = (Vec::new(), None);
-    while (newest.len() as u64) < count {
+    while any_hot && (newest.len() as u64) < count {
         let limit = count as usize - newest.len();
         let (lines, end) = cx.store.log_lines(owner, session, agent, before, limit, Order::Newest).await?;
         before = lines.last().map_or(before, |(number, _)| Some(*number));
