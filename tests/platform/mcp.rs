@@ -340,7 +340,8 @@ async fn resources_are_documents_and_assets() {
     let templates = c.ask("resources/templates/list", json!({})).await;
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
     for missing in ["file:///etc/passwd", "lamplighter://projects/default/context/none.md"] {
-        assert_eq!(c.error("resources/read", json!({ "uri": missing })).await["code"], -32002, "{missing}");
+        let error = c.error("resources/read", json!({ "uri": missing })).await;
+        assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32002), &json!(missing)));
     }
 }
 

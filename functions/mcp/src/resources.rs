@@ -5,6 +5,7 @@ use domain::context::Workflow;
 use domain::ids::{AssetId, ProjectId};
 use rmcp::ErrorData;
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
 use shared::Error;
 use shared::flows::assets;
 use shared::flows::documents::{self, DocumentView, Place};
@@ -85,8 +86,7 @@ fn document(view: &DocumentView) -> Resource {
 /// # Errors
 /// The protocol's "not found" where there is none.
 pub async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let missing = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
-    let (text, mime) = match parse(uri).ok_or_else(missing)? {
+    let (text, mime) = match parse(uri).ok_or_else(|| missing(uri))? {
         Named::Document(place) => {
             let found = documents::read(&server.cx, &server.owner, &place, None).await;
             (found.map_err(|error| not_found(error, uri))?.markdown(), MARKDOWN)
@@ -118,9 +118,13 @@ fn parse(uri: &str) -> Option<Named> {
 
 fn not_found(error: Error, uri: &str) -> ErrorData {
     match error {
-        Error::NotFound(_) => ErrorData::resource_not_found(format!("there is no resource {uri}"), None),
+        Error::NotFound(_) => missing(uri),
         other => protocol_error(other),
     }
+}
+
+fn missing(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({"uri": uri})))
 }
 
 fn protocol_error(error: Error) -> ErrorData {
