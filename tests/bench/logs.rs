@@ -1,7 +1,7 @@
 //! Long context logs, as figures: a file that is imported, and its end that is read.
 //!
 //! ```text
-//! cargo build --release -p tests --bin server --example logs
+//! cargo build --profile bench -p tests --bin server --example logs
 //! target/release/examples/logs                        # or fewer lines: … logs 50000
 //! ```
 //!

@@ -2,7 +2,7 @@
 //! there twice.
 //!
 //! ```text
-//! cargo build --release -p tests --bin server --example races
+//! cargo build --profile bench -p tests --bin server --example races
 //! target/release/examples/races
 //! ```
 //!
