@@ -1,5 +1,6 @@
 //! Runs a [`Function`] against the Lambda Runtime API.
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
 use lambda_http::RequestExt;
+use lambda_http::request::RequestContext;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 use tracing::Instrument;
@@ -28,6 +30,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
     init_tracing();
+    say_where_it_panics();
     crate::metrics::collect();
     let config = match Config::from_env() {
         Ok(config) => config,
@@ -66,7 +69,7 @@ async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_ru
     match function.trigger {
         Trigger::Http { routes, streaming } => {
             let app = http::app(cx, routes(), None);
-            let service = tower::ServiceBuilder::new().map_request(without_stage).service(app);
+            let service = tower::ServiceBuilder::new().map_request(as_routed).service(app);
             if streaming {
                 lambda_http::run_with_streaming_response(service).await
             } else {
@@ -106,17 +109,42 @@ async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_ru
     }
 }
 
-/// API Gateway's REST requests name the stage in the path where the default domain is used; routes don't.
-fn without_stage(request: lambda_http::Request) -> lambda_http::Request {
+/// A request's path as routes have it: without the stage, which the default domain of a REST API puts before it, and
+/// without the base path under which a domain of one's own may have the API.
+fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     let raw = request.raw_http_path().to_owned();
+    let resource = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(context)) => context.resource_path.clone().unwrap_or_default(),
+        _ => String::new(),
+    };
     let (mut parts, body) = request.into_parts();
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    if raw.starts_with('/')
-        && let Ok(uri) = format!("{raw}{query}").parse()
+    let path = below_base(&raw, &resource);
+    if path.starts_with('/')
+        && let Ok(uri) = format!("{path}{query}").parse()
     {
         parts.uri = uri;
     }
     lambda_http::Request::from_parts(parts, body)
+}
+
+/// The outermost part of a path that is of the kind of this resource, such as `/agents/{agent_id}`; the whole where none
+/// is.
+fn below_base<'a>(path: &'a str, resource: &str) -> &'a str {
+    let is_one = |candidate: &&str| {
+        let mut given = candidate.split('/');
+        for part in resource.split('/') {
+            match given.next() {
+                // Takes all that follows.
+                Some(_) if part.ends_with("+}") => return true,
+                Some(given) if part.starts_with('{') && !given.is_empty() => {}
+                Some(given) if given == part => {}
+                _ => return false,
+            }
+        }
+        given.next().is_none()
+    };
+    path.match_indices('/').map(|(at, _)| &path[at..]).find(is_one).unwrap_or(path)
 }
 
 fn invocation<T>(event: &LambdaEvent<T>) -> Invocation {
@@ -130,7 +158,7 @@ async fn logged<T>(
     call: impl Future<Output = Result<T>>,
 ) -> std::result::Result<T, lambda_runtime::Error> {
     let span = tracing::info_span!("invocation", function, request_id);
-    let ended = call.instrument(span.clone()).await;
+    let ended = caught(call).instrument(span.clone()).await;
     ended.map_err(|error| {
         // API Gateway makes its 401 of exactly this word from an authorizer, and a 500 of every other.
         if let Error::Unauthenticated(reason) = error {
@@ -240,7 +268,7 @@ async fn each<F: Future<Output = Result<()>>>(
         let span = tracing::info_span!("message", message_id = %id);
         let handled = handle(record.body.unwrap_or_default());
         async move {
-            match handled.await {
+            match caught(handled).await {
                 Ok(()) => None,
                 Err(error) => {
                     tracing::error!(code = error.code(), cause = %error.causes(), "message failed");
@@ -274,6 +302,20 @@ fn detail_of(body: &str, detail_type: &str) -> Result<Value> {
     Ok(envelope["detail"].take())
 }
 
+/// A panic is logged by its place. Its text is not: it may quote what somebody has written.
+fn say_where_it_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(place, "panicked");
+    }));
+}
+
+/// What `call` answers; a panic in it is an error like any other, and ends nothing else.
+async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let panicked = |_| Err(Error::internal("the handler panicked"));
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
+}
+
 /// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
 fn init_tracing() {
     // Not `EnvFilter`: its expressions bring a regex engine into every binary.
@@ -292,6 +334,28 @@ fn init_tracing() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_base_path_is_no_part_of_the_route() {
+        for (path, resource, expected) in [
+            ("/agents", "/agents", "/agents"),
+            ("/v1/agents", "/agents", "/agents"),
+            ("/a/b/agents/x", "/agents/{agent_id}", "/agents/x"),
+            // A base path that is called like a route, and an id like one.
+            ("/agents/agents", "/agents", "/agents"),
+            ("/agents/agents", "/agents/{agent_id}", "/agents/agents"),
+            ("/v1/p/f/a/b.css", "/p/f/{path+}", "/p/f/a/b.css"),
+            ("/p/f/p/f/a%2Fb", "/p/f/{path+}", "/p/f/p/f/a%2Fb"),
+            ("/v1/", "/", "/"),
+            // What the resource does not describe stays as it is.
+            ("/v1/agents/", "/agents/{agent_id}", "/v1/agents/"),
+            ("/v1/other", "/agents", "/v1/other"),
+            ("/v1/agents", "", "/v1/agents"),
+            ("", "/agents", ""),
+        ] {
+            assert_eq!(below_base(path, resource), expected, "{path} of {resource}");
+        }
+    }
 
     #[test]
     fn a_notification_names_its_objects_decoded_once() {

@@ -40,6 +40,35 @@ async fn the_stage_is_no_part_of_the_route() {
 }
 
 #[tokio::test]
+async fn neither_is_the_base_path_of_a_domain_of_ones_own() {
+    let bed = Bed::new().await;
+    let mut themes = bed.lambda("theme-lookup").await;
+    let project = themes.http(&post("/projects", "local", &json!({"name": "Spring"}))).await.expect(201);
+    let project = format!("/projects/{}", project["project_id"].as_str().unwrap());
+    let file = "/projects/{project_id}/files/{path+}";
+    for base in ["", "/v1", "/shop/v1", "/projects"] {
+        let based = |method: &str, path: &str, resource: &str| {
+            let mut request = request(method, &format!("{base}{path}"), "local");
+            request["resource"] = resource.into();
+            request["requestContext"]["resourcePath"] = resource.into();
+            request["requestContext"]["path"] = request["path"].clone();
+            request["requestContext"]["domainName"] = "api.example.com".into();
+            request
+        };
+        let path = format!("{project}/files/assets/a%20b.css");
+        let mut put = based("PUT", &path, file);
+        put["body"] = format!("/* {base} */").into();
+        assert!(themes.http(&put).await.status < 300, "{base}");
+        let read = themes.http(&based("GET", &path, file)).await;
+        assert_eq!((read.status, read.text()), (200, format!("/* {base} */").as_str()), "{base}");
+        let listed = themes.http(&based("GET", "/projects", "/projects")).await.expect(200);
+        let found = listed["data"].as_array().unwrap().iter().any(|project| project["name"] == "Spring");
+        assert!(found, "{base}: {listed:#}");
+    }
+    themes.http(&request("GET", "/v1/projects", "local")).await.refused(404, "not_found");
+}
+
+#[tokio::test]
 async fn the_query_arrives_as_it_was_sent() {
     let bed = Bed::new().await;
     let mut agents = bed.lambda("agents").await;

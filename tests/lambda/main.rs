@@ -5,14 +5,17 @@
 
 mod bed;
 mod binaries;
+mod issuer;
 mod lambda;
 mod model;
 mod payload;
 mod reply;
 mod runtime_api;
 
+mod authorizer;
 mod http;
 mod lifecycle;
+mod panics;
 mod payloads;
 mod streams;
 mod triggers;

@@ -57,6 +57,8 @@ async fn every_payload_is_answered() {
     let agent = walk.json("agents.create", 201).await;
     walk.know(AGENT, &agent["agent_id"]);
     assert_eq!(walk.json("agents.list", 200).await["data"], json!([agent]));
+    // The same under a base path of a domain of one's own.
+    assert_eq!(walk.json("agents.custom-domain", 200).await["data"], json!([agent]));
 
     let turn = walk.send("agent-chat.turn").await.http().await;
     assert_eq!(turn.events().last(), Some(&"run.completed"));

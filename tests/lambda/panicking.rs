@@ -1,0 +1,83 @@
+//! A function of each kind whose handlers panic when they are told to, run as every function is.
+
+use std::process::ExitCode;
+
+use axum::body::Body;
+use futures::FutureExt;
+use futures::stream::{self, StreamExt};
+use serde_json::{Value, json};
+use shared::Cx;
+use shared::function::{Function, Trigger};
+use utoipa_axum::router::OpenApiRouter;
+
+/// What a panic must not tell anybody.
+const SECRET: &str = "a secret word";
+
+fn main() -> ExitCode {
+    let trigger = match std::env::var("PANICKING_AS").as_deref() {
+        Ok("buffered") => Trigger::Http { routes, streaming: false },
+        Ok("streaming") => Trigger::Http { routes, streaming: true },
+        Ok("timer") => Trigger::Timer {
+            every: std::time::Duration::from_secs(60),
+            handler: |_, invocation| {
+                // A timer's event says nothing; its deadline tells the calls apart.
+                let long = invocation.deadline > jiff::Timestamp::now() + jiff::SignedDuration::from_secs(60);
+                async move {
+                    told(if long { "panic" } else { "well" }).await;
+                    Ok(json!("well"))
+                }
+                .boxed()
+            },
+        },
+        Ok("queue") => Trigger::Queue {
+            detail_type: "action.due",
+            handler: |_, _, detail: Value| {
+                async move {
+                    told(detail["do"].as_str().unwrap_or_default()).await;
+                    Ok(())
+                }
+                .boxed()
+            },
+        },
+        Ok("upload") => Trigger::Upload {
+            handler: |_, _, uploaded| {
+                async move {
+                    told(&uploaded.key).await;
+                    Ok(())
+                }
+                .boxed()
+            },
+        },
+        Ok("authorizer") => Trigger::Authorizer {
+            handler: |_, event: Value| {
+                async move {
+                    told(event["do"].as_str().unwrap_or_default()).await;
+                    Ok(event)
+                }
+                .boxed()
+            },
+        },
+        other => panic!("PANICKING_AS is {other:?}"),
+    };
+    shared::lambda::run(&Function { name: "panicking", trigger })
+}
+
+async fn told(what: &str) {
+    // As a cut through the middle of a character does it, which quotes the text.
+    assert!(what != "panic", "{SECRET}");
+}
+
+fn routes() -> OpenApiRouter<Cx> {
+    use axum::routing::get;
+    let broken = || async {
+        let pieces = stream::iter(["one", "two"]).map(|piece| {
+            assert!(piece != "two", "{SECRET}");
+            Ok::<_, std::convert::Infallible>(piece)
+        });
+        Body::from_stream(pieces)
+    };
+    OpenApiRouter::new()
+        .route("/well", get(|| async { "well" }))
+        .route("/panic", get(|| async { told("panic").await }))
+        .route("/broken", get(broken))
+}
