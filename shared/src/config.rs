@@ -9,6 +9,7 @@
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
 //! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
 //! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
+//! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the authorities that the keys' server is checked against, and no others: for an issuer of one's own | the public ones |
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
@@ -19,6 +20,9 @@
 
 use std::sync::Arc;
 
+use rustls::RootCertStore;
+
+use crate::https;
 use crate::models::{Endpoint, InvalidEndpoint, Limits};
 
 /// Why the environment can't be used. Phrased to follow "failed to start: …".
@@ -85,8 +89,8 @@ pub struct JwtConfig {
 /// What a token's signature is checked with.
 #[derive(Clone)]
 pub enum JwtKeys {
-    /// RS256, ES256 and EdDSA keys, fetched from here and cached.
-    Jwks { url: String },
+    /// RS256, ES256 and EdDSA keys, fetched from here and cached. With `authorities` only theirs are trusted for it.
+    Jwks { url: String, authorities: Option<RootCertStore> },
     /// A shared secret. No variable of the environment leads here: tests make it in code.
     Hs256 { secret: Vec<u8> },
 }
@@ -94,7 +98,7 @@ pub enum JwtKeys {
 impl std::fmt::Debug for JwtKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Jwks { url } => f.debug_struct("Jwks").field("url", url).finish(),
+            Self::Jwks { url, .. } => f.debug_struct("Jwks").field("url", url).finish_non_exhaustive(),
             Self::Hs256 { .. } => f.write_str("Hs256"),
         }
     }
@@ -218,8 +222,20 @@ impl AuthConfig {
             let problem = "must begin with https://".to_owned();
             return Err(ConfigError { variable: "LAMPLIGHTER_JWKS_URL", problem });
         }
-        Ok(Self::On(Some(Arc::new(JwtConfig { issuer, audience, keys: JwtKeys::Jwks { url } }))))
+        let authorities = match present("LAMPLIGHTER_JWKS_CA_FILE") {
+            Some(path) => Some(authorities("LAMPLIGHTER_JWKS_CA_FILE", &path)?),
+            None => None,
+        };
+        let keys = JwtKeys::Jwks { url, authorities };
+        Ok(Self::On(Some(Arc::new(JwtConfig { issuer, audience, keys }))))
     }
+}
+
+fn authorities(variable: &'static str, path: &str) -> Result<RootCertStore, ConfigError> {
+    let refused = |problem: String| ConfigError { variable, problem };
+    let pem =
+        std::fs::read(path).map_err(|error| refused(format!("names a file that can't be read: {error}")))?;
+    https::authorities(&pem).ok_or_else(|| refused("must name a PEM file of certificates".to_owned()))
 }
 
 impl ModelsConfig {
@@ -365,6 +381,22 @@ mod tests {
             (
                 &[("LAMPLIGHTER_JWT_ISSUER", "http://issuer.example"), ("LAMPLIGHTER_JWT_AUDIENCE", "x")],
                 "LAMPLIGHTER_JWKS_URL must begin with https://",
+            ),
+            (
+                &[
+                    ("LAMPLIGHTER_JWT_ISSUER", "https://issuer.example"),
+                    ("LAMPLIGHTER_JWT_AUDIENCE", "x"),
+                    ("LAMPLIGHTER_JWKS_CA_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
+                ],
+                "LAMPLIGHTER_JWKS_CA_FILE must name a PEM file of certificates",
+            ),
+            (
+                &[
+                    ("LAMPLIGHTER_JWT_ISSUER", "https://issuer.example"),
+                    ("LAMPLIGHTER_JWT_AUDIENCE", "x"),
+                    ("LAMPLIGHTER_JWKS_CA_FILE", "/nowhere/ca.pem"),
+                ],
+                "LAMPLIGHTER_JWKS_CA_FILE names a file that can't be read: No such file or directory (os error 2)",
             ),
             (
                 &[("LAMPLIGHTER_MODEL_URL", "localhost:11434/v1")],

@@ -18,6 +18,9 @@ use aws_smithy_types::body::SdkBody;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 /// How long a connection may take until it is open.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -28,12 +31,30 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// Never: ring has the default protocol versions.
 #[must_use]
 pub fn tls() -> rustls::ClientConfig {
-    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    trusting(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() })
+}
+
+/// The same for a server whose certificate is of an authority of one's own; the public ones count for nothing there.
+///
+/// # Panics
+/// Never: ring has the default protocol versions.
+#[must_use]
+pub fn trusting(roots: RootCertStore) -> rustls::ClientConfig {
     rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring has the default protocol versions")
         .with_root_certificates(roots)
         .with_no_client_auth()
+}
+
+/// The certificates of a PEM file, to be trusted. `None` where it holds none, or one that can't be read.
+#[must_use]
+pub fn authorities(pem: &[u8]) -> Option<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate.ok()?).ok()?;
+    }
+    (!roots.is_empty()).then_some(roots)
 }
 
 /// What the AWS SDK makes its calls with: one pool of connections for all of its clients, with TLS but where an endpoint

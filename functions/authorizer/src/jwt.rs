@@ -53,9 +53,9 @@ pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Ow
         JwtKeys::Hs256 { secret } => {
             Key { id: None, algorithm: Algorithm::HS256, decoding: DecodingKey::from_secret(secret) }
         }
-        JwtKeys::Jwks { url } => {
+        JwtKeys::Jwks { url, authorities } => {
             let id = decode_header(token).map_err(|_| MALFORMED)?.kid;
-            let found = KEYS.find(url, id.as_deref(), now, || jwks::fetch(url)).await;
+            let found = KEYS.find(url, id.as_deref(), now, || jwks::fetch(url, authorities.clone())).await;
             let unreachable =
                 |error: jwks::FetchError| Error::Outside { what: "the issuer", cause: error.to_string() };
             found
