@@ -1,10 +1,14 @@
 """The table and the bucket: shaped as the code reads them, and kept."""
 
+import re
 from collections.abc import Iterator
 
 from rules import rule
 from sources import Repo
 from template import Stack, listed, sub
+
+# Says how long a proposal lives.
+PROPOSALS = "shared/domain/src/chats/proposal.rs"
 
 
 @rule
@@ -96,5 +100,16 @@ def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
     for what in ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"):
         if not any(what in rule for rule in rules):
             yield f"no lifecycle rule has {what}: what nobody sees would be paid for, for ever"
-    if any("ExpirationInDays" in rule or "ExpirationDate" in rule for rule in rules):
-        yield "a lifecycle rule deletes what is in use"
+    # A proposal's content is stored before its record: a day more than the record lives is never too early.
+    (days,) = re.findall(r"LIFETIME: SignedDuration = .*from_hours\((\d+) \* 24\)", repo.text(PROPOSALS))
+    (tag,) = re.findall(r'A_MONTH: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
+    expired = 0
+    for rule in rules:
+        if "ExpirationInDays" not in rule and "ExpirationDate" not in rule:
+            continue
+        tags = [f"{wanted['Key']}={wanted['Value']}" for wanted in rule.get("TagFilters", [])]
+        if tags != [tag] or rule.get("ExpirationInDays", 0) <= int(days):
+            yield "a lifecycle rule deletes what is in use"
+        expired += tags == [tag]
+    if expired != 1:
+        yield f"no lifecycle rule deletes what is tagged {tag}: contents of expired proposals stay for ever"

@@ -30,6 +30,7 @@ BODIES = {
     "agent-chat": {
         "s3:GetObject": {"actions", "assets", "chats", "proposals"},
         "s3:PutObject": {"actions", "chats", "proposals"},
+        "s3:PutObjectTagging": {"proposals"},
         "s3:DeleteObject": {"chats", "proposals"},
     },
     "asset-save": {
@@ -42,6 +43,7 @@ BODIES = {
     "mcp": {
         "s3:GetObject": {"assets", "logs", "projects"},
         "s3:PutObject": {"logs", "proposals"},
+        "s3:PutObjectTagging": {"proposals"},
         "s3:DeleteObject": {"logs", "proposals"},
     },
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),

@@ -248,6 +248,8 @@ f = partial(fault, rule="the_bucket_keeps_and_forgets")
 f("a bucket without versions", plant=put("Bucket/Properties/VersioningConfiguration", GONE))
 f("versions for ever", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/Status", "Disabled"))
 f("bodies that vanish", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/ExpirationInDays", 30))
+f("proposals that vanish", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/1/ExpirationInDays", 30))
+f("proposals for ever", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/1/TagFilters/0/Value", "a-day"))
 
 # Rights
 f = partial(fault, rule="rights_are_those_the_work_needs")

@@ -8,6 +8,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::operation::head_object::HeadObjectError;
+use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
@@ -17,6 +18,9 @@ use domain::log::{InstanceId, SessionId};
 use uuid::Uuid;
 
 use crate::store::messages::Thread;
+
+/// The tag by which the bucket's lifecycle knows what it deletes after a month.
+const A_MONTH: &str = "keep=a-month";
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -239,16 +243,31 @@ impl Blobs {
         body: impl Into<Bytes>,
         content_type: &str,
     ) -> Result<(), BlobError> {
+        let put = self.putting(key, body, content_type);
+        put.send().await.map(|_| ()).map_err(|error| unavailable(&error))
+    }
+
+    /// Stores a body that nobody has to delete: S3 does, once it is more than thirty days old.
+    ///
+    /// # Errors
+    /// When S3 does not take it.
+    pub async fn put_for_a_month(
+        &self,
+        key: &BlobKey,
+        body: impl Into<Bytes>,
+        content_type: &str,
+    ) -> Result<(), BlobError> {
+        let put = self.putting(key, body, content_type).tagging(A_MONTH);
+        put.send().await.map(|_| ()).map_err(|error| unavailable(&error))
+    }
+
+    fn putting(&self, key: &BlobKey, body: impl Into<Bytes>, content_type: &str) -> PutObjectFluentBuilder {
         self.client
             .put_object()
             .bucket(&self.bucket)
             .key(&key.0)
             .content_type(content_type)
             .body(ByteStream::from(body.into()))
-            .send()
-            .await
-            .map_err(|error| unavailable(&error))?;
-        Ok(())
     }
 
     /// Reads a body.

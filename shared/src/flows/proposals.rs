@@ -115,9 +115,9 @@ pub async fn of_asset(cx: &Cx, owner: &Owner, origin: Origin, asset: NewAsset) -
     let proposal_id = ProposalId::from_uuid(cx.clock.uuid());
     let bytes = asset.content.len() as u64;
     let content = if asset.content.len() > MAX_INLINE_BYTES {
-        cx.blobs
-            .put(&BlobKey::proposal(owner, proposal_id), asset.content, "text/plain; charset=utf-8")
-            .await?;
+        // Where the proposal is not taken nobody comes to delete it, nor where this process ends before the record is there.
+        let key = BlobKey::proposal(owner, proposal_id);
+        cx.blobs.put_for_a_month(&key, asset.content, "text/plain; charset=utf-8").await?;
         None
     } else {
         Some(asset.content)
