@@ -608,6 +608,39 @@ async fn queued_runs_end_with_the_approval_that_they_were_queued_under() {
     assert_eq!(states().await, [OccurrenceState::Cancelled; 4]);
 }
 
+/// A tool that an action was granted has changed since its runs were queued, and the person has approved it as it is now:
+/// what was queued is not what was approved, does not run, and is not counted any more.
+#[tokio::test]
+async fn queued_runs_that_are_refused_are_no_longer_counted() {
+    let (h, clock) = still().await;
+    let mut body = report();
+    body["schedule"] = json!({"every": "1m", "overlap": "queue", "end_at": "2026-11-21T12:03:30Z"});
+    let action = path(&define(&h, body).await);
+    let _ = step(&h, &action, "approve").await.expect(200);
+    clock.set("2026-11-21T12:04:30Z".parse().unwrap());
+    let cx = &h.platform.cx;
+    assert_eq!(plan(cx, id(&action)).await.decided.len(), 3);
+
+    let loaded = actions::load_live(cx, &local(), id(&action)).await.unwrap();
+    let mut next = loaded.action.value.clone();
+    assert_eq!(next.queued, 2);
+    next.approval.as_mut().unwrap().hash = "another".to_owned();
+    let live = loaded.live.as_ref().map(|live| &live.value);
+    let writes = actions::action_writes(&local(), &loaded.action, &next, live, cx.clock.now()).unwrap();
+    assert!(cx.store.transact(writes).await.unwrap().done());
+
+    let deadline = cx.clock.now() + SignedDuration::from_mins(15);
+    shared::flows::wake::wake(cx, &local(), id(&action), deadline).await.unwrap();
+    let found = cx.store.occurrences(&local(), id(&action), None, 10, Order::Oldest).await.unwrap();
+    let states: Vec<_> = found.items.into_iter().map(|(_, occurrence)| occurrence.value.state).collect();
+    assert_eq!(states, [OccurrenceState::Cancelled; 3]);
+    let ended = h.get(&action).await.expect(200);
+    assert_eq!((&ended["state"], &ended["queued"]), (&json!("completed"), &json!(0)));
+    for shard in 0..64 {
+        assert_eq!(cx.store.due(shard, Timestamp::MAX, 10).await.unwrap(), [], "it is not looked at again");
+    }
+}
+
 #[tokio::test]
 async fn a_person_who_is_asked_answers_by_resuming() {
     let (h, _) = still().await;

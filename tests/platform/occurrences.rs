@@ -337,3 +337,23 @@ async fn a_run_ends_where_its_budget_does() {
     assert!((99_000..=100_000).contains(&run.cost_micros), "{}", run.cost_micros);
     assert_eq!(stage.action(id).await.state, ActionState::Failed);
 }
+
+/// A count that is too high is put right, and costs no wake-up for ever.
+#[tokio::test]
+async fn what_is_counted_as_queued_and_is_not_there_is_forgotten() {
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let id = stage.approved(json!({"schedule": {"at": "2026-11-21T12:01:00Z"}})).await;
+    let cx = &stage.h.platform.cx;
+    let read = actions::load(cx, &stage.owner, id).await.unwrap();
+    let next = domain::actions::Action { queued: 3, next_due: None, ..read.value.clone() };
+    let writes = actions::action_writes(&stage.owner, &read, &next, None, noon()).unwrap();
+    assert!(cx.store.transact(writes).await.unwrap().done());
+    stage.happens_at(1).await;
+    let action = stage.action(id).await;
+    assert_eq!((action.queued, action.state), (0, ActionState::Failed));
+    for minutes in [10, 20, 60] {
+        stage.at(minutes);
+        let swept = sweep(&stage.h.platform.cx, Timestamp::MAX).await.unwrap();
+        assert_eq!(swept.leased, 0, "after {minutes} minutes");
+    }
+}

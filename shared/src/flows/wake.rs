@@ -142,8 +142,18 @@ async fn claim(
             Err(Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(occurrence) = turn(cx, owner, &action.value, live).await? else { return Ok(None) };
         let now = cx.clock.now();
+        let Some(occurrence) = turn(cx, owner, &action.value, live).await? else {
+            if action.value.live_run.is_none() && action.value.queued > 0 {
+                // Nothing is queued, whatever was counted: the action would be looked at again and again.
+                let next = unqueued(&action.value, 0, now);
+                let writes = actions::action_writes(owner, &action, &next, None, now)?;
+                if !cx.store.transact(writes).await?.done() {
+                    continue;
+                }
+            }
+            return Ok(None);
+        };
         let manual = occurrence.value.kind == OccurrenceKind::Manual;
         let (next, changed) =
             match start(&action.value, &occurrence.value, status, manual, now, deadline + LEASE_BEYOND) {
@@ -241,9 +251,19 @@ fn start(
         Err(refused) => {
             let reason = Reason::new(ReasonCode::Cancelled, refused.to_string());
             let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now).ok()?;
-            Some((ended(action, &cancelled, now), cancelled))
+            // One that was queued is not what the action calls its live run.
+            let next = if action.live_run == Some(run) {
+                ended(action, &cancelled, now)
+            } else {
+                unqueued(action, action.queued.saturating_sub(1), now)
+            };
+            Some((next, cancelled))
         }
     }
+}
+
+fn unqueued(action: &Action, left: u32, now: Timestamp) -> Action {
+    transition(action, Command::Unqueued { left }, now).unwrap_or_else(|_| action.clone())
 }
 
 /// The action after its occurrence has come to this state.

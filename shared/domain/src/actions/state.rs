@@ -63,6 +63,10 @@ pub enum Command<'a> {
         run: RunId,
         approval_hash: &'a str,
     },
+    /// Only so many of the queued runs are left: others ended without ever being live.
+    Unqueued {
+        left: u32,
+    },
     /// The run ended or waits. Of no effect unless it is the live run, so that a message may come twice.
     OccurrenceEnded {
         run: RunId,
@@ -84,6 +88,7 @@ impl Command<'_> {
             Self::Patch { .. } => "edit",
             Self::Planned { .. } => "plan",
             Self::OccurrenceStarted { .. } => "start",
+            Self::Unqueued { .. } => "unqueue",
             Self::OccurrenceEnded { .. } => "end",
         }
     }
@@ -237,6 +242,11 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             next.live_run = Some(run);
             next.state = if state == Paused { Paused } else { InProgress };
         }
+        Command::Unqueued { left } if left < action.queued => {
+            next.queued = left;
+            end_if_over(&mut next);
+        }
+        Command::Unqueued { .. } => {}
         Command::OccurrenceEnded { run, outcome } => {
             if action.live_run == Some(run) {
                 settle(&mut next, outcome);
@@ -350,6 +360,11 @@ fn planned(action: &mut Action, plan: &DuePlan) {
             Decision::Missed(_) | Decision::Skipped(_) | Decision::Held(_) => {}
         }
     }
+    end_if_over(action);
+}
+
+/// Where the last due time has passed, and no run is left, so has the action.
+fn end_if_over(action: &mut Action) {
     let over = !is_due(action) && action.live_run.is_none();
     if over && matches!(action.state, ActionState::Scheduled | ActionState::Paused) {
         // The last due time passed without a run: a series is over, a single appointment was not kept.

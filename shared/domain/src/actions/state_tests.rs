@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::samples::{approved, defined, in_state, noon, run, schedule, tools, ts};
 use super::{
@@ -30,6 +30,27 @@ fn words(action: &Action) -> String {
         words.push_str(&format!(", due {due}"));
     }
     words
+}
+
+#[test]
+fn runs_that_were_queued_are_forgotten_one_by_one() {
+    let check = |value: Value, next_due: Option<Timestamp>, ends: ActionState| {
+        let mut action = approved(&value);
+        (action.queued, action.next_due) = (2, next_due);
+        let unqueued =
+            |action: &Action, left| transition(action, Command::Unqueued { left }, noon()).unwrap();
+        let one = unqueued(&action, 1);
+        assert_eq!((one.queued, one.state, one.version), (1, ActionState::Scheduled, action.version + 1));
+        assert_eq!(unqueued(&one, 1), one);
+        let none = unqueued(&one, 0);
+        assert_eq!((none.queued, none.state), (0, ends), "{value}");
+        // A count never grows by it.
+        assert_eq!(unqueued(&none, 5), none);
+    };
+    let hourly = json!({"every": "1h"});
+    check(hourly.clone(), Some(noon()), ActionState::Scheduled);
+    check(hourly, None, ActionState::Completed);
+    check(json!({"at": "2026-11-21T13:00:00Z"}), None, ActionState::Failed);
 }
 
 #[test]
@@ -61,6 +82,7 @@ fn every_state_answers_every_command() {
             ("started, live", Command::OccurrenceStarted { run: run(1), approval_hash: approval }),
             ("started, other", Command::OccurrenceStarted { run: run(2), approval_hash: approval }),
             ("started, drifted", Command::OccurrenceStarted { run: run(1), approval_hash: "old" }),
+            ("unqueued", Command::Unqueued { left: 0 }),
             ("succeeded", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Succeeded }),
             ("failed", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Failed }),
             ("cancelled", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Cancelled }),
