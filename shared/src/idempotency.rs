@@ -3,6 +3,10 @@
 //! The key is claimed with the request's fingerprint before the handler runs. While it is in flight another gets 409;
 //! a request that differs gets 422; afterwards the stored answer is replayed. Where the request began a run, the answer
 //! is the run's: its events or its result, from the beginning. Answers that say "try again" are not kept.
+//!
+//! What that leaves open: a write that the table took, and whose answer was lost on each of its six tries, looks like one that
+//! failed. The caller hears 503, the key is free again, and the next try may do it a second time, with or without a key. Each
+//! of the six carries the same token, so fewer lost answers do no harm. Who can't live with the rest reads before trying again.
 
 use axum::body::Body;
 use axum::extract::{Request, State};

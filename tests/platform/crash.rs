@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -228,7 +228,13 @@ fn ended(mut child: Child) -> (ExitStatus, String, String) {
 #[track_caller]
 fn refuses(data: &Path, variables: &[(&str, &str)], why: &str) {
     let mut command = command(data);
-    command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(variables.iter().copied());
+    refused(command, why);
+}
+
+#[track_caller]
+fn refused(mut command: Command, why: &str) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let (status, out, err) = ended(command.spawn().unwrap());
     assert_eq!(
         (status.code(), out.as_str(), err.as_str()),
@@ -289,20 +295,26 @@ fn what_is_in_the_way_is_said_in_one_line() {
 #[test]
 fn a_folder_that_may_not_be_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
 
     let parent = TempDir::new().unwrap();
     let closed = parent.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read_dir(&closed).is_ok() {
-        // Nothing is closed to root: what may be read is used.
-        let server = Server::start(&mut command(&closed));
-        assert!(server.url.starts_with("http://127.0.0.1:"), "{}", server.url);
-        return;
-    }
     let why = format!(
         "use the data folder {}: it can't be read: Permission denied (os error 13)",
         closed.display()
     );
-    refuses(&closed, &[], &why);
+    let mut server = command(&closed);
+    if fs::read_dir(&closed).is_ok() {
+        // Nothing is closed to root: nobody starts it, from a place where everybody may.
+        const NOBODY: u32 = 65_534;
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = parent.path().join("server");
+        fs::copy(env!("CARGO_BIN_EXE_server"), &program).unwrap();
+        server = Command::new(program);
+        server.env_clear().env("LAMPLIGHTER_DATA", &closed).env("LAMPLIGHTER_PORT", "0");
+        server.current_dir(parent.path()).gid(NOBODY).uid(NOBODY);
+    }
+    refused(server, &why);
 }

@@ -117,7 +117,8 @@ async fn an_imported_theme_answers_questions() {
         let map = ask(&h, "repo-map", json!({"request": "cart drawer", "max_tokens": tokens})).await;
         assert!(map["tokens"].as_u64().unwrap() <= tokens && !map["text"].as_str().unwrap().is_empty());
     }
-    ask(&h, "repo-map", json!({})).await;
+    let map = ask(&h, "repo-map", json!({})).await;
+    assert!(map["text"].as_str().unwrap().contains("layout/theme.liquid"), "{map:#}");
 
     let (mut seen, mut page) = (Vec::new(), format!("{PROJECT}/map?limit=10"));
     loop {

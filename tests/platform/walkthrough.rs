@@ -30,6 +30,23 @@ async fn bash(script: String) -> Output {
     tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
 }
 
+/// What stands on the first page can be copied as it stands: it names where this server listens, and no other place.
+#[tokio::test]
+async fn the_first_page_names_its_own_address() {
+    let h = Harness::start().await;
+    let page = h.get("/").await;
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    let page = page.expect(200).as_str().unwrap().to_owned();
+    let url = h.platform.url();
+    let addresses: Vec<&str> =
+        page.match_indices("http://").map(|(at, _)| &page[at..(at + url.len()).min(page.len())]).collect();
+    assert_eq!(addresses, [url.as_str(); 3], "{page}");
+    for name in catalog::NAMES {
+        assert!(page.contains(&format!("<code>{name}</code>")), "{name}: {page}");
+    }
+    assert_eq!(h.get("/health").await.expect(200)["status"], "ok");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     if missing("bash") || missing("curl") {
