@@ -167,5 +167,5 @@ fn a_repo_map_keeps_its_budget() {
     }
     let map = index.repo_map(Some("cart drawer"), None, 300);
     // What is asked for comes first.
-    assert_eq!(map.lines().next(), Some("snippets/cart-drawer.liquid [snippet, 21 lines]"), "{map}");
+    assert_eq!(map.lines().next(), Some("assets/cart-drawer.js [script, 29 lines]"), "{map}");
 }
