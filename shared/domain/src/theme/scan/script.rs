@@ -1,6 +1,6 @@
 //! The script scanner: classes, methods, functions, custom elements and imports.
 //!
-//! The [`lexer`] cuts the text into tokens and pairs the brackets; definitions are then patterns of a few tokens.
+//! The lexer cuts the text into tokens and pairs the brackets; definitions are then patterns of a few tokens.
 
 mod lexer;
 
