@@ -120,13 +120,13 @@ impl BlobKey {
         agent: &InstanceId,
         first: u64,
     ) -> Self {
-        Self(format!("{owner}/logs/.imports/{import}/{session}/{agent}/{first:012}"))
+        Self(format!("{}{first:012}", Self::imported_log(owner, import, session, agent).0))
     }
 
     /// All that an import has brought of one log.
     #[must_use]
     pub fn imported_log(owner: &Owner, import: ImportId, session: &SessionId, agent: &InstanceId) -> Self {
-        Self(format!("{owner}/logs/.imports/{import}/{session}/{agent}/"))
+        Self(format!("{}{session}/{agent}/", Self::imported_logs(owner, import).0))
     }
 
     /// All that an import has brought.

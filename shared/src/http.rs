@@ -1,14 +1,11 @@
 //! The HTTP edge that every function shares: request ids and spans, who calls, idempotency, and what becomes of a
 //! panic, an unknown path or a wrong method.
 
-use std::panic::AssertUnwindSafe;
-
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use domain::ids::Owner;
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
@@ -18,7 +15,7 @@ use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::extract::{Caller, header_text};
 use crate::idempotency;
-use crate::problem::{Error, Result};
+use crate::problem::{Error, Result, caught};
 
 /// The most that Lambda takes in one request.
 pub const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
@@ -70,10 +67,7 @@ async fn edge(request: Request, next: Next) -> Response {
         trace_id = trace.as_deref().map(|value| &value[3..35]),
     );
     let serve = async {
-        let response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
-            Ok(response) => response,
-            Err(_) => Error::internal("the handler panicked").into_response(),
-        };
+        let response = caught(next.run(request)).await.unwrap_or_else(IntoResponse::into_response);
         tracing::info!(status = response.status().as_u16(), "answered");
         response
     };

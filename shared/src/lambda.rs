@@ -1,6 +1,5 @@
 //! Runs a [`Function`] against the Lambda Runtime API.
 
-use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,7 +20,8 @@ use crate::config::Config;
 use crate::context::Cx;
 use crate::function::{Function, Invocation, Trigger, Uploaded};
 use crate::http;
-use crate::problem::{Error, Result};
+use crate::logging;
+use crate::problem::{Error, Result, caught};
 
 /// How long a start may wait for the table; a table that is away is told of by the first invocation.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -158,7 +158,7 @@ async fn logged<T>(
     call: impl Future<Output = Result<T>>,
 ) -> std::result::Result<T, lambda_runtime::Error> {
     let span = tracing::info_span!("invocation", function, request_id);
-    let ended = caught(call).instrument(span.clone()).await;
+    let ended = caught(call).instrument(span.clone()).await.flatten();
     ended.map_err(|error| {
         // API Gateway makes its 401 of exactly this word from an authorizer, and a 500 of every other.
         if let Error::Unauthenticated(reason) = error {
@@ -268,7 +268,7 @@ async fn each<F: Future<Output = Result<()>>>(
         let span = tracing::info_span!("message", message_id = %id);
         let handled = handle(record.body.unwrap_or_default());
         async move {
-            match caught(handled).await {
+            match caught(handled).await.flatten() {
                 Ok(()) => None,
                 Err(error) => {
                     tracing::error!(code = error.code(), cause = %error.causes(), "message failed");
@@ -310,17 +310,9 @@ fn say_where_it_panics() {
     }));
 }
 
-/// What `call` answers; a panic in it is an error like any other, and ends nothing else.
-async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
-    let panicked = |_| Err(Error::internal("the handler panicked"));
-    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
-}
-
 /// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
 fn init_tracing() {
-    // Not `EnvFilter`: its expressions bring a regex engine into every binary.
-    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let filter = logging::filter(Targets::new().with_default(LevelFilter::INFO));
     let lines = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)

@@ -20,6 +20,7 @@ pub mod http;
 pub mod https;
 pub mod idempotency;
 pub mod lambda;
+pub mod logging;
 pub mod metrics;
 pub mod models;
 pub mod page;

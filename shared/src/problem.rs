@@ -3,9 +3,12 @@
 //! A problem says what the caller can do about it. What went wrong inside is logged once, here at the edge, under the
 //! request's id, and never sent.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use domain::validate::{FieldError, FieldErrors};
+use futures::FutureExt;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +18,11 @@ use crate::bus::BusError;
 use crate::store::StoreError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What `call` gives; a panic in it is an error like any other, and ends nothing else.
+pub(crate) async fn caught<T>(call: impl Future<Output = T>) -> Result<T> {
+    AssertUnwindSafe(call).catch_unwind().await.map_err(|_| Error::internal("the handler panicked"))
+}
 
 /// Everything that a request can fail with.
 #[derive(Debug, thiserror::Error)]

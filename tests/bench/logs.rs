@@ -78,7 +78,7 @@ async fn tails(client: &Client, url: &str, agents: &[&str]) -> Result<Vec<Vec<Du
 async fn main() -> Result<()> {
     let lines = std::env::args().nth(1).map_or(Ok(LINES), |text| text.parse())?;
     let data = tempfile::tempdir()?;
-    let server = Server::start(&program::beside()?, data.path(), "0")?;
+    let server = Server::start(&mut program::command(&program::beside()?, data.path()));
     let (client, url) = (tests::client(), server.url.as_str());
 
     let (size, took) = import(&client, url, "dev-perf/arch-large.jsonl", lines).await?;

@@ -124,8 +124,8 @@ async fn at_once(client: &Client, url: &str) -> Result<Row> {
 
 /// Eight writers at one log, and a server that is killed under them.
 async fn appends(program: &Path, data: &Path) -> Result<Row> {
-    let mut server = Server::start(program, data, "0")?;
-    let (url, port) = (server.url.clone(), server.port());
+    let mut server = Server::start(&mut program::command(program, data));
+    let (url, port) = (server.url.clone(), server.port().to_owned());
     let done = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
     let writers: Vec<_> = (0..WRITERS)
@@ -146,7 +146,7 @@ async fn appends(program: &Path, data: &Path) -> Result<Row> {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         drop(server);
-        server = Server::start(program, data, &port)?;
+        server = Server::start(program::command(program, data).env("LAMPLIGHTER_PORT", &port));
     }
     let mut sent = 0;
     for writer in writers {
@@ -161,8 +161,8 @@ async fn appends(program: &Path, data: &Path) -> Result<Row> {
 
 /// An archive that is imported by a server that is killed at it.
 async fn import(program: &Path, data: &Path) -> Result<Row> {
-    let mut server = Server::start(program, data, "0")?;
-    let (url, port, client) = (server.url.clone(), server.port(), tests::client());
+    let mut server = Server::start(&mut program::command(program, data));
+    let (url, port, client) = (server.url.clone(), server.port().to_owned(), tests::client());
     let log = |log: usize| {
         let mut text = String::new();
         for n in 0..LINES {
@@ -181,7 +181,7 @@ async fn import(program: &Path, data: &Path) -> Result<Row> {
         tokio::time::sleep(Duration::from_millis(60 + 40 * kill as u64)).await;
         drop(server);
         kills += 1;
-        server = Server::start(program, data, &port)?;
+        server = Server::start(program::command(program, data).env("LAMPLIGHTER_PORT", &port));
         let answer = client.get(format!("{url}{path}")).send().await?.bytes().await?;
         if serde_json::from_slice::<Value>(&answer)?["state"] == "done" {
             break;
@@ -212,7 +212,7 @@ async fn main() -> Result<ExitCode> {
         rows.push((row.lost(), row.doubled()));
     };
     let data = tempfile::tempdir()?;
-    let server = Server::start(&program, data.path(), "0")?;
+    let server = Server::start(&mut program::command(&program, data.path()));
     for count in [20, 200] {
         end(updates(&server.url, count).await?);
     }

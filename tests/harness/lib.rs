@@ -110,6 +110,21 @@ async fn answer(response: Response) -> Answer {
     Answer { status, headers, body }
 }
 
+/// Uploads an archive to where an import says, with the headers that it says; the client counts the length itself.
+///
+/// # Panics
+/// When it is no import's answer, or nobody answers.
+pub async fn put_archive(client: &reqwest::Client, import: &Value, archive: Vec<u8>) -> Response {
+    let upload = &import["upload"];
+    let mut request = client.put(upload["url"].as_str().expect("an upload has an address"));
+    for (name, value) in upload["headers"].as_object().expect("an upload has headers") {
+        if name != "content-length" {
+            request = request.header(name, value.as_str().expect("a header is a string"));
+        }
+    }
+    request.body(archive).send().await.expect("the storage answers")
+}
+
 /// # Panics
 /// When the client can't be built.
 #[must_use]

@@ -72,13 +72,7 @@ pub async fn upload(client: &Client, url: &str, zip: Vec<u8>) -> Result<String> 
     let new = json!({"bytes": zip.len()});
     let answer = client.post(format!("{url}/context/import")).json(&new).send().await?.error_for_status()?;
     let import: Value = serde_json::from_slice(&answer.bytes().await?)?;
-    let mut put = client.put(import["upload"]["url"].as_str().ok_or("no address")?);
-    for (name, value) in import["upload"]["headers"].as_object().ok_or("no headers")? {
-        if name != "content-length" {
-            put = put.header(name, value.as_str().unwrap_or_default());
-        }
-    }
-    put.body(zip).send().await?.error_for_status()?;
+    crate::put_archive(client, &import, zip).await.error_for_status()?;
     Ok(format!("/context/imports/{}", import["import_id"].as_str().unwrap_or_default()))
 }
 

@@ -1,4 +1,4 @@
-//! The server as a program of its own, for programs that measure it or kill it.
+//! The server as a program of its own, for what measures it or kills it.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,15 @@ pub fn beside() -> Result<PathBuf, Box<dyn Error>> {
     Ok(program)
 }
 
-/// A server on a folder of its own; killed when it is dropped.
+/// This server on this folder; the caller's environment must not choose a model or a port.
+#[must_use]
+pub fn command(program: &Path, data: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("LAMPLIGHTER_DATA", data).env("LAMPLIGHTER_PORT", "0");
+    command
+}
+
+/// A server that answers; killed when it is dropped.
 pub struct Server {
     child: Child,
     pub url: String,
@@ -27,22 +35,31 @@ pub struct Server {
 }
 
 impl Server {
-    /// # Errors
+    /// # Panics
     /// When it does not start.
-    pub fn start(program: &Path, data: &Path, port: &str) -> Result<Self, Box<dyn Error>> {
-        let mut command = Command::new(program);
-        command.env_clear().env("LAMPLIGHTER_DATA", data).env("LAMPLIGHTER_PORT", port);
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let mut stdout = BufReader::new(child.stdout.take().ok_or("no output")?);
+    #[must_use]
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program can be run");
+        let mut stdout = BufReader::new(child.stdout.take().expect("its output is a pipe"));
         let mut line = String::new();
-        stdout.read_line(&mut line)?;
-        let url = line.trim_end().strip_prefix("Lamplighter runs at ").ok_or("the server did not start")?;
-        Ok(Self { url: url.to_owned(), child, _stdout: stdout })
+        stdout.read_line(&mut line).expect("its output can be read");
+        let url = line.trim_end().strip_prefix("Lamplighter runs at ").unwrap_or_else(|| {
+            drop(child.kill());
+            panic!("the server did not start: {line:?}")
+        });
+        Self { url: url.to_owned(), child, _stdout: stdout }
     }
 
     #[must_use]
-    pub fn port(&self) -> String {
-        self.url.rsplit(':').next().unwrap_or_default().to_owned()
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// # Panics
+    /// Never: an address has a port.
+    #[must_use]
+    pub fn port(&self) -> &str {
+        self.url.rsplit(':').next().expect("a text has a last part")
     }
 
     /// What Linux says of its memory, in KiB.
@@ -59,7 +76,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // SIGKILL: it gets no chance to put anything in order.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.kill().expect("it runs until it is killed");
+        self.child.wait().expect("it ends when it is killed");
     }
 }

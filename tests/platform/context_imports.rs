@@ -62,14 +62,7 @@ async fn begin(h: &Harness, query: &str, archive: &[u8]) -> Value {
 }
 
 async fn put(import: &Value, archive: Vec<u8>) -> u16 {
-    let upload = &import["upload"];
-    let mut request = tests::client().put(upload["url"].as_str().unwrap());
-    for (name, value) in upload["headers"].as_object().unwrap() {
-        if name != "content-length" {
-            request = request.header(name, value.as_str().unwrap());
-        }
-    }
-    request.body(archive).send().await.unwrap().status().as_u16()
+    tests::put_archive(&tests::client(), import, archive).await.status().as_u16()
 }
 
 /// Begins an import and uploads this.

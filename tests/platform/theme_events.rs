@@ -43,15 +43,8 @@ async fn upload(h: &Harness, archive: Vec<u8>) -> Value {
 }
 
 async fn put_to(import: &Value, archive: Vec<u8>) -> reqwest::Response {
-    let upload = &import["upload"];
-    assert_eq!(upload["method"], "PUT");
-    let mut request = tests::client().put(upload["url"].as_str().unwrap());
-    for (name, value) in upload["headers"].as_object().unwrap() {
-        if name != "content-length" {
-            request = request.header(name, value.as_str().unwrap());
-        }
-    }
-    request.body(archive).send().await.unwrap()
+    assert_eq!(import["upload"]["method"], "PUT");
+    tests::put_archive(&tests::client(), import, archive).await
 }
 
 async fn state_of(h: &Harness, import: &Value) -> Value {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -117,7 +118,8 @@ impl Record {
     #[must_use]
     pub fn at(&self) -> Option<String> {
         let (seconds, nanos) = self.id.get_timestamp()?.to_unix();
-        Some(rfc3339(seconds, nanos / 1_000_000))
+        let at = Timestamp::new(seconds.try_into().ok()?, nanos.try_into().ok()?).ok()?;
+        Some(format!("{at:.3}"))
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -148,19 +150,6 @@ impl Entry {
     fn id(&self) -> Option<Uuid> {
         self.name.split('.').nth(1)?.parse().ok()
     }
-}
-
-/// An instant of UTC, to the millisecond. Counts in 400 years that begin in March, so that a leap day is a year's last.
-fn rfc3339(seconds: u64, millis: u32) -> String {
-    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 /// A record's name at a place in the order.

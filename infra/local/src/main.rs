@@ -21,10 +21,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 fn main() -> ExitCode {
-    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let quiet = || Targets::new().with_default(LevelFilter::WARN).with_target("s3s", LevelFilter::OFF);
+    let quiet = Targets::new().with_default(LevelFilter::WARN).with_target("s3s", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(lines.with_filter(asked.unwrap_or_else(quiet))).init();
+    tracing_subscriber::registry().with(lines.with_filter(shared::logging::filter(quiet))).init();
     let started = config().and_then(|config| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(serve(config))

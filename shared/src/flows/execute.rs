@@ -195,23 +195,23 @@ impl Work {
     async fn answers(&self) -> Result<Vec<String>> {
         let run = Some(self.occurrence.value.run_id);
         let (mut answers, mut after) = (Vec::new(), None::<String>);
-        loop {
+        'asked: loop {
             let (id, after_this) = (self.action.id, after.as_deref());
             let found = self.cx.store.messages(&self.owner, id, after_this, 100, Order::Newest).await?;
             let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
             for message in of_run.filter(|message| message.run_id == run) {
                 if message.role == Role::Assistant {
-                    answers.reverse();
-                    return Ok(answers);
+                    break 'asked;
                 }
                 answers.push(format!("The person answered: {}", message.text()));
             }
             after = found.last;
             if after.is_none() {
-                answers.reverse();
-                return Ok(answers);
+                break;
             }
         }
+        answers.reverse();
+        Ok(answers)
     }
 
     /// Writes the occurrence after `command`, together with `more`. `false`: it is not ours any more.

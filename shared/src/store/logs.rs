@@ -533,12 +533,7 @@ impl Store {
         let writes = vec![
             Write::Delete { key: keys::early_stop(owner, session, background), must_exist: true },
             Write::Delete { key: keys::refused_hook(owner, stop.refusal), must_exist: false },
-            Write::Add {
-                key: keys::refused_hooks_of(owner, stop.refused_at),
-                numbers: vec![("count", -1)],
-                upsert: true,
-                expires: Some(stop.refused_at + REFUSED_KEPT + REFUSED_KEPT),
-            },
+            Self::refusals(owner, stop.refused_at, -1),
         ];
         // Refused where another has done it.
         self.transact(writes).await.map(|_| ())
@@ -598,13 +593,18 @@ impl Store {
         let record = item(hook, &Extras::expiring(expires))?;
         Ok([
             Write::Put { key: keys::refused_hook(owner, id), item: record },
-            Write::Add {
-                key: keys::refused_hooks_of(owner, hook.refused_at),
-                numbers: vec![("count", 1)],
-                upsert: true,
-                expires: Some(expires + REFUSED_KEPT),
-            },
+            Self::refusals(owner, hook.refused_at, 1),
         ])
+    }
+
+    /// Counts so many more of the payloads that were refused at a time.
+    fn refusals(owner: &Owner, at: Timestamp, by: i64) -> Write {
+        Write::Add {
+            key: keys::refused_hooks_of(owner, at),
+            numbers: vec![("count", by)],
+            upsert: true,
+            expires: Some(at + REFUSED_KEPT + REFUSED_KEPT),
+        }
     }
 
     /// Refused payloads, newest first; also some that are older than a day.

@@ -44,6 +44,31 @@ pub struct Run {
     pub prefix_hash: Option<String>,
 }
 
+impl Run {
+    /// A run that begins now, of nobody yet.
+    #[must_use]
+    pub fn begun(run_id: RunId, kind: RunKind, now: Timestamp, lease_until: Timestamp) -> Self {
+        Self {
+            run_id,
+            kind,
+            state: RunState::Running,
+            agent_id: None,
+            chat_id: None,
+            action_id: None,
+            created_at: now,
+            finished_at: None,
+            lease_until,
+            message: String::new(),
+            proposals: Vec::new(),
+            agent_draft: None,
+            usage: Usage::default(),
+            cost_micros: 0,
+            error: None,
+            prefix_hash: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {

@@ -119,22 +119,9 @@ pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun>
 #[must_use]
 pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
     Run {
-        run_id,
-        kind: RunKind::Action,
-        state: RunState::Running,
         agent_id: Some(action.agent_id),
-        chat_id: None,
         action_id: Some(action.id),
-        created_at: now,
-        finished_at: None,
-        lease_until: stream::lease_from(now),
-        message: String::new(),
-        proposals: Vec::new(),
-        agent_draft: None,
-        usage: Usage::default(),
-        cost_micros: 0,
-        error: None,
-        prefix_hash: None,
+        ..Run::begun(run_id, RunKind::Action, now, stream::lease_from(now))
     }
 }
 

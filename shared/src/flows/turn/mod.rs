@@ -112,23 +112,13 @@ async fn begin(cx: &Cx, owner: &Owner, topic: Topic, message: String) -> Result<
     let (agent, place, mut writes) = Place::find(cx, owner, topic, &message).await?;
     let agent_id = agent.as_ref().map(|agent| agent.agent_id);
     let now = cx.clock.now();
+    let run_id = RunId::from_uuid(cx.clock.uuid());
+    let kind = if agent.is_some() { RunKind::Chat } else { RunKind::Setup };
     let run = Run {
-        run_id: RunId::from_uuid(cx.clock.uuid()),
-        kind: if agent.is_some() { RunKind::Chat } else { RunKind::Setup },
-        state: RunState::Running,
         agent_id,
         chat_id: place.chat_id(),
         action_id: place.action_id(),
-        created_at: now,
-        finished_at: None,
-        lease_until: stream::lease_from(now),
-        message: String::new(),
-        proposals: Vec::new(),
-        agent_draft: None,
-        usage: domain::models::Usage::default(),
-        cost_micros: 0,
-        error: None,
-        prefix_hash: None,
+        ..Run::begun(run_id, kind, now, stream::lease_from(now))
     };
     let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
     match &place {
