@@ -2,17 +2,18 @@
 //!
 //! The key is claimed with the request's fingerprint before the handler runs. While it is in flight another gets 409;
 //! a request that differs gets 422; afterwards the stored answer is replayed. Where the request began a run, the answer
-//! is the run's: its events or its result, from the beginning. Answers that say "try again" are not kept.
+//! is the run's: its events or its result, from the beginning. Answers that say "try again" are not kept, and the key is
+//! free again.
 //!
-//! What that leaves open: a write that the table took, and whose answer was lost on each of its six tries, looks like one that
-//! failed. The caller hears 503, the key is free again, and the next try may do it a second time, with or without a key. Each
-//! of the six carries the same token, so fewer lost answers do no harm. Who can't live with the rest reads before trying again.
+//! Unless it was done all the same: the table took it and every answer of the table was lost, or the process was killed
+//! before it could answer. The key knows, because what a request does is one transaction with the mark that it is done
+//! ([`Store::commit`](crate::store::Store::commit)). Then whoever comes again is told that, and that the answer is lost.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::ids::{Owner, RunId};
+use domain::ids::RunId;
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
@@ -21,7 +22,7 @@ use crate::context::Cx;
 use crate::extract::{Caller, header_text};
 use crate::http::MAX_BODY_BYTES;
 use crate::problem::{Error, Result};
-use crate::store::{Claim, IdempotencyRecord, Outcome};
+use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
 use crate::stream::{self, Accept};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -69,18 +70,18 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     let owner = &caller.owner;
     let accept = Accept::from_headers(&parts.headers);
 
-    let claimed_at = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
-        Claim::First(version) => version,
+    let claimed = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
+        Claim::First(claimed) => claimed,
         Claim::Other(record) if record.fingerprint != fingerprint => return Err(Error::IdempotencyMismatch),
         Claim::Other(record) => return replay(cx, caller, record, accept).await,
     };
-    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
-        complete(cx, owner, key, claimed_at, &fingerprint, Outcome::Run { run_id: *run_id }).await;
+        complete(cx, &claimed, Outcome::Run { run_id: *run_id }).await;
         return Ok(response);
     }
     if response.status().is_server_error() || response.status() == StatusCode::TOO_MANY_REQUESTS {
-        cx.store.release_idempotency(owner, key).await?;
+        cx.store.release_idempotency(&claimed).await?;
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -97,7 +98,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
                 headers: kept_headers(&parts.headers),
                 body: text.to_owned(),
             };
-            complete(cx, owner, key, claimed_at, &fingerprint, outcome).await;
+            complete(cx, &claimed, outcome).await;
         }
         None => tracing::warn!(bytes = body.len(), "an answer is too large to be kept for a replay"),
     }
@@ -105,17 +106,21 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
 }
 
 /// Keeps the answer. Where that fails, the caller is answered all the same: it was done, and must not be done again.
-async fn complete(cx: &Cx, owner: &Owner, key: &str, claimed_at: u64, fingerprint: &str, outcome: Outcome) {
-    let now = cx.clock.now();
-    if let Err(error) = cx.store.complete_idempotency(owner, key, claimed_at, fingerprint, outcome, now).await
-    {
+async fn complete(cx: &Cx, claimed: &Claimed, outcome: Outcome) {
+    if let Err(error) = cx.store.complete_idempotency(claimed, outcome, cx.clock.now()).await {
         tracing::warn!(cause = %Error::from(error).causes(), "an answer could not be kept for a replay");
     }
 }
 
 async fn replay(cx: &Cx, caller: &Caller, record: IdempotencyRecord, accept: Accept) -> Result<Response> {
     let mut response = match record.outcome {
-        Outcome::InFlight => {
+        Outcome::Done if record.expires_at <= cx.clock.now() => {
+            return Err(Error::conflict(
+                "idempotency_answer_lost",
+                "what this Idempotency-Key asked for is done, and the answer is lost: look for it before asking under another key",
+            ));
+        }
+        Outcome::InFlight | Outcome::Done => {
             return Err(Error::conflict(
                 "idempotency_in_flight",
                 "a request with this Idempotency-Key is in flight",

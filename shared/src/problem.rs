@@ -144,6 +144,7 @@ impl Error {
                 row(StatusCode::SERVICE_UNAVAILABLE, "run_failed", true)
             }
             Self::RunFailed { retryable: false, .. } => row(StatusCode::BAD_GATEWAY, "run_failed", false),
+            Self::Store(StoreError::TakenOver) => row(StatusCode::CONFLICT, "idempotency_in_flight", true),
             Self::Store(StoreError::Contended) => Row {
                 retry_after_seconds: Some(1),
                 ..row(StatusCode::SERVICE_UNAVAILABLE, "contended", true)
@@ -187,6 +188,7 @@ impl Error {
             | Self::Internal(_) => {
                 "something went wrong here; it has been logged under the request_id".to_owned()
             }
+            Self::Store(StoreError::TakenOver) => StoreError::TakenOver.to_string(),
             Self::Store(_) | Self::Blob(_) | Self::Bus(_) | Self::Outside { .. } => {
                 "a service this needs did not answer; try again".to_owned()
             }

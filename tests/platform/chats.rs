@@ -1,5 +1,6 @@
 //! Saved chats and proposals: every row, every refusal, and appends that meet.
 
+use domain::chats::conversation::MAX_APPEND;
 use domain::chats::proposal::LIFETIME;
 use futures::future::join_all;
 use jiff::SignedDuration;
@@ -118,7 +119,7 @@ async fn what_is_wrong_with_a_chat_is_named() {
     for (body, field) in [
         (json!({}), "messages"),
         (json!({"messages": []}), "messages"),
-        (json!({"messages": vec![said("user", "x"); 101]}), "messages"),
+        (json!({"messages": vec![said("user", "x"); MAX_APPEND + 1]}), "messages"),
         (json!({"messages": [said("user", "x"), said("user", " ")]}), "messages[1].content"),
         (json!({"messages": [long]}), "messages[0].content"),
         (json!({"messages": [said("system", "x")]}), "messages[0].role"),
@@ -134,12 +135,12 @@ async fn what_is_wrong_with_a_chat_is_named() {
 }
 
 #[tokio::test]
-async fn a_whole_hundred_of_long_messages_is_appended() {
+async fn as_many_long_messages_as_there_may_be_are_appended_at_once() {
     let h = Harness::start().await;
     let path = chat(&h, &h.agent().await, json!({})).await;
-    let texts: Vec<String> = (0..100).map(|i| format!("{i} {}", "x".repeat(31_000))).collect();
+    let texts: Vec<String> = (0..MAX_APPEND).map(|i| format!("{i} {}", "x".repeat(31_000))).collect();
     let messages: Vec<Value> = texts.iter().map(|text| said("user", text)).collect();
-    let _ = h.post(&format!("{path}/messages"), json!({"messages": messages})).await.expect(201);
+    let _ = h.post_once(&format!("{path}/messages"), "all", json!({"messages": messages})).await.expect(201);
     assert_eq!(contents(&h.get(&format!("{path}?limit=100")).await.expect(200)), texts);
 }
 

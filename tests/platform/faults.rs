@@ -2,8 +2,10 @@
 //! twice.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
+use domain::ids::Owner;
 use jiff::SignedDuration;
 use lamplighter_local::engines::faults::{Fault, FaultConfig, FaultRates, Faults};
 use lamplighter_local::platform::PlatformConfig;
@@ -12,6 +14,8 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
+use shared::flows::agents;
+use shared::store::{Claim, Outcome};
 use tests::{Answer, Harness, send};
 
 /// How many things are done while faults happen.
@@ -70,24 +74,29 @@ impl Stage {
         self.h.post_once(&path, &format!("key {n}"), body).await
     }
 
-    /// Does it, as often as it takes. How often the answer was that it may or may not have been done.
-    async fn acknowledged(&self, n: usize) -> usize {
-        let mut unsure = 0;
+    /// Does it, as often as it takes. Whether it was answered, or only told that it is done.
+    async fn acknowledged(&self, n: usize) -> bool {
         for _ in 0..20 {
-            let lost = self.faults.injected(Fault::AnswerLost);
             let answer = self.attempt(n).await;
             if answer.status == 201 {
-                return unsure;
+                return true;
+            }
+            if answer.body["code"] == "idempotency_answer_lost" {
+                assert_eq!((answer.status, &answer.body["retryable"]), (409, &json!(false)));
+                return false;
             }
             assert!(matches!(answer.status, 409 | 503), "{answer:?}");
             assert_eq!(answer.body["retryable"], true, "{answer:?}");
-            unsure += usize::from(self.faults.injected(Fault::AnswerLost) > lost);
             if answer.body["code"] == "idempotency_in_flight" {
                 // Its key could not be given free; it is, after a minute.
-                self.clock.set(self.clock.now() + SignedDuration::from_secs(61));
+                self.a_minute_later();
             }
         }
         panic!("{n} was never done");
+    }
+
+    fn a_minute_later(&self) {
+        self.clock.set(self.clock.now() + SignedDuration::from_secs(61));
     }
 
     /// How often each thing is there.
@@ -131,20 +140,94 @@ async fn what_is_acknowledged_among_faults_is_there_once() {
         dropped: 0.02,
         answer_lost: 0.02,
     });
-    let mut unsure = 0;
     for n in 0..OPERATIONS {
-        unsure += stage.acknowledged(n).await;
+        stage.acknowledged(n).await;
     }
     stage.faults.set_rates(FaultRates::default());
-    let found = stage.found().await;
-    for n in 0..OPERATIONS {
-        assert!(found.contains_key(&format!("thing {n}")), "{n} is lost");
-    }
-    let doubled: Vec<_> = found.iter().filter(|(_, count)| **count > 1).collect();
-    assert!(doubled.len() <= unsure, "{doubled:?} are doubled, {unsure} were unsure");
+    assert_eq!(stage.found().await, once(0..OPERATIONS));
     for fault in [Fault::Throttled, Fault::Conflict, Fault::SlowDown, Fault::Dropped, Fault::AnswerLost] {
         assert!(stage.faults.injected(fault) > 0, "{fault:?}");
     }
+}
+
+/// Each of these things, once.
+fn once(things: Range<usize>) -> BTreeMap<String, usize> {
+    things.map(|n| (format!("thing {n}"), 1)).collect()
+}
+
+#[tokio::test]
+async fn what_is_cut_off_and_asked_for_again_is_done_once() {
+    const CUT_OFF: usize = 60;
+    let stage = Stage::start().await;
+    stage.faults.set_rates(FaultRates { slow: 0.5, ..FaultRates::default() });
+    let (mut answered, mut told, mut whole) = (0, 0, Duration::ZERO);
+    for n in 0..CUT_OFF {
+        // A client that hangs up ends the request here, as the end of a process does: at any moment of what one takes.
+        let patience = whole.mul_f64((n % 20) as f64 / 20.0);
+        let in_time = tokio::time::timeout(patience, stage.attempt(n)).await;
+        stage.a_minute_later();
+        let began = Instant::now();
+        match stage.acknowledged(n).await {
+            true if in_time.is_err() => {
+                answered += 1;
+                whole = whole.max(began.elapsed());
+            }
+            true => {}
+            false => told += 1,
+        }
+    }
+    assert_eq!(stage.found().await, once(0..CUT_OFF));
+    assert!(answered > 0 && told > 0, "{answered} were done at the second try, {told} at the first");
+}
+
+#[tokio::test]
+async fn a_key_knows_whether_its_request_is_done() {
+    let stage = Stage::start().await;
+    let cx = &stage.h.platform.cx;
+    let owner = Owner::new("local").unwrap();
+    let claim =
+        async |key: &str| cx.store.claim_idempotency(&owner, key, "print", cx.clock.now()).await.unwrap();
+    let first = async |key: &str| match claim(key).await {
+        Claim::First(claimed) => claimed,
+        Claim::Other(record) => panic!("{record:?}"),
+    };
+    let standing = async |key: &str| match claim(key).await {
+        Claim::First(_) => None,
+        Claim::Other(record) => Some(record.outcome),
+    };
+    let make = || async {
+        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
+        agents::create(cx, &owner, agent).await
+    };
+
+    // Killed before it did anything: a minute later another may. It has lost its key, should it live after all.
+    let slow = first("slow").await;
+    assert_eq!(standing("slow").await, Some(Outcome::InFlight));
+    stage.a_minute_later();
+    let second = first("slow").await;
+    let refused = slow.serve(make()).await.unwrap_err();
+    assert_eq!((refused.status().as_u16(), refused.code()), (409, "idempotency_in_flight"));
+    second.serve(make()).await.unwrap();
+
+    // Killed after it did it: nobody does it again, for a day.
+    assert_eq!(standing("slow").await, Some(Outcome::Done));
+    cx.store.release_idempotency(&second).await.unwrap();
+    stage.a_minute_later();
+    assert_eq!(standing("slow").await, Some(Outcome::Done));
+    stage.clock.set(stage.clock.now() + SignedDuration::from_hours(24));
+    assert_eq!(standing("slow").await, None);
+
+    // Given free: it can be asked for again at once.
+    let released = first("free").await;
+    cx.store.release_idempotency(&released).await.unwrap();
+    assert_eq!(standing("free").await, None);
+
+    // Only the first of what it does is marked, and the answer is kept after it.
+    let twice = first("twice").await;
+    twice.serve(async { (make().await.unwrap(), make().await.unwrap()) }).await;
+    let answer = Outcome::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
+    cx.store.complete_idempotency(&twice, answer.clone(), cx.clock.now()).await.unwrap();
+    assert_eq!(standing("twice").await, Some(answer));
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
             writes.push(Write::Exists { key: keys::chat(owner, chat) });
             writes.push(Store::generated_write(owner, chat, asset.asset_id)?);
         }
-        match cx.store.transact(writes).await? {
+        match cx.store.commit(writes).await? {
             Written::Yes => {
                 if let Some(proposal) = &proposal {
                     discard(cx, owner, proposal).await;

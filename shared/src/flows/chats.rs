@@ -128,8 +128,11 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
         reset_after: None,
     };
     // The record comes last: a chat is there with all its messages or not at all.
-    write(cx, owner, chat.chat_id, input.append).await?;
-    if !cx.store.transact(Store::chat_writes(owner, &chat)?).await?.done() {
+    let (_, writes) = prepare(cx, owner, chat.chat_id, input.append).await?;
+    if !writes.is_empty() {
+        let _ = cx.store.transact(writes).await?;
+    }
+    if !cx.store.commit(Store::chat_writes(owner, &chat)?).await?.done() {
         sweep(cx, owner, chat.chat_id).await?;
         return Err(Error::NotFound("agent"));
     }
@@ -192,7 +195,10 @@ pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result
     input.check(&mut errors);
     errors.into_result(())?;
     load(cx, owner, id).await?;
-    let messages = write(cx, owner, id, input).await?;
+    let (messages, writes) = prepare(cx, owner, id, input).await?;
+    if !writes.is_empty() {
+        let _ = cx.store.commit(writes).await?;
+    }
     if cx.store.chat(owner, id).await?.is_none() {
         sweep(cx, owner, id).await?;
         return Err(Error::NotFound("chat"));
@@ -200,7 +206,13 @@ pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result
     Ok(Appended { chat_id: id, messages: messages.into_iter().map(MessageView::from).collect() })
 }
 
-async fn write(cx: &Cx, owner: &Owner, chat: ChatId, input: Append) -> Result<Vec<ChatMessage>> {
+/// Writes what the messages have generated, which can be written twice, and says what is left to write: the messages.
+async fn prepare(
+    cx: &Cx,
+    owner: &Owner,
+    chat: ChatId,
+    input: Append,
+) -> Result<(Vec<ChatMessage>, Vec<Write>)> {
     let generated = input
         .generated_assets
         .iter()
@@ -212,11 +224,8 @@ async fn write(cx: &Cx, owner: &Owner, chat: ChatId, input: Append) -> Result<Ve
     }
     let new = |message: NewMessage| messages::new(cx, message.role, vec![Block::text(message.content)], None);
     let said: Vec<ChatMessage> = input.messages.into_iter().map(new).collect();
-    if !said.is_empty() {
-        let writes = messages::writes(cx, owner, chat, said.clone()).await?;
-        let _ = cx.store.transact(writes).await?;
-    }
-    Ok(said)
+    let writes = messages::writes(cx, owner, chat, said.clone()).await?;
+    Ok((said, writes))
 }
 
 /// DynamoDB refuses a transaction that writes one item twice.

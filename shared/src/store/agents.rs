@@ -14,7 +14,7 @@ fn metrics_key(owner: &Owner, agent: AgentId) -> Key {
 impl Store {
     pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
         let metrics = item(&AgentMetrics::default(), &Extras::default())?;
-        self.transact(vec![
+        self.commit(vec![
             Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
             Write::Put { key: metrics_key(owner, agent.agent_id), item: metrics },
         ])

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Written, item};
+use super::table::{Extras, Found, Order, Store, StoreError, Write, Written, item};
 
 /// An API key as it is stored: never the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,8 @@ pub struct ApiKey {
 impl Store {
     pub async fn create_api_key(&self, owner: &Owner, key: &ApiKey) -> Result<Written, StoreError> {
         let extras = Extras { expires: key.expires_at, due: None };
-        self.create(&keys::api_key(owner, key.key_id), item(key, &extras)?).await
+        let write = Write::Create { key: keys::api_key(owner, key.key_id), item: item(key, &extras)? };
+        self.commit(vec![write]).await
     }
 
     pub async fn api_key(&self, owner: &Owner, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {

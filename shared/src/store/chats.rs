@@ -44,7 +44,8 @@ impl Store {
         chat: &Chat,
         version: u64,
     ) -> Result<Written, StoreError> {
-        self.replace(&keys::chat(owner, chat.chat_id), version, item(chat, &Extras::default())?).await
+        let key = keys::chat(owner, chat.chat_id);
+        self.commit(vec![Write::Replace { key, version, item: item(chat, &Extras::default())? }]).await
     }
 
     /// An agent's chats, newest first.

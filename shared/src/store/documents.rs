@@ -83,7 +83,7 @@ impl Store {
             },
         ];
         writes.extend(Self::project_exists(owner, project));
-        self.transact(writes).await
+        self.commit(writes).await
     }
 
     pub async fn document_versions(

@@ -308,7 +308,7 @@ impl Store {
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
         }
-        Ok(match self.transact(writes).await? {
+        Ok(match self.commit(writes).await? {
             Written::Yes => Appended::Yes,
             Written::Refused { first: 0 } if once.is_some() => Appended::Before,
             Written::Refused { .. } => Appended::Raced,

@@ -26,5 +26,5 @@ mod themes;
 
 pub use api_keys::ApiKey;
 pub use due::DueEntry;
-pub use idempotency::{Claim, IdempotencyRecord, Outcome};
+pub use idempotency::{Claim, Claimed, IdempotencyRecord, Outcome};
 pub use table::{Store, StoreError, Versioned};

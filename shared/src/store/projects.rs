@@ -8,7 +8,8 @@ use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Wr
 
 impl Store {
     pub async fn create_project(&self, owner: &Owner, project: &Project) -> Result<Written, StoreError> {
-        self.create(&keys::project(owner, project.project_id), item(project, &Extras::default())?).await
+        let key = keys::project(owner, project.project_id);
+        self.commit(vec![Write::Create { key, item: item(project, &Extras::default())? }]).await
     }
 
     pub async fn project(

@@ -22,6 +22,7 @@ use rand::Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::idempotency::Claimed;
 use super::keys::{self, Key, Range};
 use crate::aws;
 
@@ -54,6 +55,8 @@ pub enum StoreError {
     Corrupt { key: String, cause: String },
     #[error("the record is larger than an item may be")]
     TooLarge,
+    #[error("another request has taken the Idempotency-Key over")]
+    TakenOver,
 }
 
 /// A record with the version it was read at.
@@ -153,6 +156,11 @@ pub enum Write {
         attribute: &'static str,
         value: String,
         or_missing: bool,
+    },
+    /// Says in the record of an `Idempotency-Key`, which must be at this version, that it is done.
+    Done {
+        key: Key,
+        version: u64,
     },
     /// Adds `amount` to `number` where the sum stays within `ceiling`.
     Reserve {
@@ -408,6 +416,25 @@ impl Store {
         self.transact(vec![Write::Delete { key: key.clone(), must_exist: false }]).await.map(|_| ())
     }
 
+    /// What a request is for: all of the writes, or none, and with them the mark of its `Idempotency-Key`, if it has one,
+    /// that it is done. What was committed is never done again under that key. Writes before it must be safe to repeat.
+    ///
+    /// # Errors
+    /// As [`Store::transact`]; and where another request has taken the key over.
+    pub async fn commit(&self, mut writes: Vec<Write>) -> Result<Written, StoreError> {
+        let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
+        let own = writes.len();
+        writes.push(claimed.mark());
+        match self.transact(writes).await? {
+            Written::Yes => {
+                claimed.marked();
+                Ok(Written::Yes)
+            }
+            Written::Refused { first } if first == own => Err(StoreError::TakenOver),
+            refused => Ok(refused),
+        }
+    }
+
     /// All of the writes, or none.
     ///
     /// # Errors
@@ -514,6 +541,19 @@ impl Store {
             }
             Write::Add { key, numbers, upsert, expires } => {
                 builder.update(self.add(&key, &numbers, upsert, expires).map_err(incomplete)?)
+            }
+            Write::Done { key, version } => {
+                let update = Update::builder()
+                    .table_name(table)
+                    .set_key(Some(key_of(&key)))
+                    .update_expression("SET outcome.#state = :done ADD #v :one")
+                    .condition_expression("#v = :v")
+                    .expression_attribute_names("#state", "state")
+                    .expression_attribute_names("#v", VERSION)
+                    .expression_attribute_values(":done", text("done"))
+                    .expression_attribute_values(":one", number(1))
+                    .expression_attribute_values(":v", number(version));
+                builder.update(update.build().map_err(incomplete)?)
             }
             Write::Reserve { key, number: name, amount, ceiling, expires } => {
                 let room = ceiling.saturating_sub(amount);

@@ -10,8 +10,8 @@ use crate::validate::FieldErrors;
 
 /// Longest message of a person, in characters.
 pub const MAX_MESSAGE: usize = 32_000;
-/// Most messages in one append.
-pub const MAX_APPEND: usize = 100;
+/// Most messages in one append: DynamoDB takes a hundred writes at once, and one says that the request is done.
+pub const MAX_APPEND: usize = 99;
 /// Longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
 

@@ -169,7 +169,7 @@ async fn perform(
         let (now_dropped, later) = dropped.split_at(dropped.len().min(AT_ONCE));
         writes.extend(cancel_writes(owner, now_dropped, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
-        match cx.store.transact(writes).await? {
+        match cx.store.commit(writes).await? {
             Written::Yes => {}
             Written::Refused { first } if first < own => return Err(Error::NotFound("proposal")),
             Written::Refused { .. } => continue,

@@ -43,7 +43,7 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
             writes.push(Store::generated_write(owner, chat, id)?);
         }
     }
-    match cx.store.transact(writes).await? {
+    match cx.store.commit(writes).await? {
         Written::Yes => Ok(action.into()),
         Written::Refused { first } if first >= own => Err(Error::NotFound("proposal")),
         Written::Refused { .. } => Err(Error::NotFound("agent")),

@@ -130,7 +130,7 @@ async fn begin(cx: &Cx, owner: &Owner, topic: Topic, message: String) -> Result<
     writes.push(Store::run_write(owner, &run)?);
     writes.push(Store::event_write(owner, run.run_id, &started)?);
     writes.extend(messages::writes(cx, owner, place.thread(), vec![said]).await?);
-    if !cx.store.transact(writes).await?.done() {
+    if !cx.store.commit(writes).await?.done() {
         // It went away between the look and the write.
         return Err(Error::NotFound(if place.action_id().is_some() { "action" } else { "agent" }));
     }
