@@ -72,9 +72,13 @@ impl Season {
     }
 
     /// The same with fewer days before and after the outage, without what is not due in them.
+    ///
+    /// # Panics
+    /// When the outage does not fit into so many days with some time around it.
     #[must_use]
     pub fn shortened(mut self, days: i64) -> Self {
         let (from, back) = self.outage;
+        assert!(24 * days > back.duration_since(from).as_hours() + 24, "the outage alone takes three days");
         let whole_hours = (back.duration_since(from).as_hours() - 24 * days) / 2;
         self.start = from + SignedDuration::from_hours(whole_hours);
         self.days = days;

@@ -123,8 +123,15 @@ impl Work {
     async fn begin(cx: &Cx, owner: &Owner, claimed: Claimed, deadline: Timestamp) -> Result<Option<Self>> {
         let Claimed { action, occurrence } = claimed;
         let (action, run_id, fence) = (action.value, occurrence.value.run_id, occurrence.value.fence);
-        let Some(agent) = cx.store.agent(owner, action.agent_id).await? else { return Ok(None) };
-        let run = match cx.store.run(owner, run_id).await? {
+        let (agent, run, last_event, mut steps, outputs) = tokio::try_join!(
+            cx.store.agent(owner, action.agent_id),
+            cx.store.run(owner, run_id),
+            cx.store.last_event_id(owner, run_id),
+            cx.store.steps(owner, run_id),
+            cx.store.run_outputs(owner, run_id),
+        )?;
+        let Some(agent) = agent else { return Ok(None) };
+        let run = match run {
             Some(run) => run,
             None => {
                 let run = runs::record(&action, run_id, cx.clock.now());
@@ -132,7 +139,6 @@ impl Work {
                 Versioned { value: run, version: 1 }
             }
         };
-        let last_event = cx.store.last_event_id(owner, run_id).await?;
         let mut recorder = Recorder::new(cx.clone(), owner.clone(), run, last_event);
         let record = recorder.run_mut();
         record.state = RunState::Running;
@@ -142,7 +148,6 @@ impl Work {
         let settled = (record.usage, record.cost_micros);
         let began_at_cost = settled.1;
 
-        let mut steps = cx.store.steps(owner, run_id).await?;
         for step in steps.iter_mut().filter(|step| step.overflow) {
             let json = cx.blobs.get(&BlobKey::step(owner, run_id, step.n)).await?;
             step.messages = serde_json::from_slice(&json).map_err(|e| Error::internal(e.to_string()))?;
@@ -150,7 +155,7 @@ impl Work {
         let mut messages = vec![Message::user(prompts::task(&action))];
         messages.extend(steps.iter().flat_map(|step| step.messages.iter().cloned()));
         let mut work = Self {
-            outputs: cx.store.run_outputs(owner, run_id).await?,
+            outputs,
             cx: cx.clone(),
             owner: owner.clone(),
             agent: agent.value,
