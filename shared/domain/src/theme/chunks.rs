@@ -6,7 +6,9 @@
 use super::scan::Found;
 use super::text::{LineRange, Lines};
 
-const UNIT_LINES: std::ops::Range<usize> = 3..12;
+/// The most lines that a unit has.
+pub const MAX_UNIT_LINES: usize = 12;
+const UNIT_LINES: std::ops::Range<usize> = 3..MAX_UNIT_LINES;
 const CHUNK_LINES: std::ops::Range<usize> = 30..60;
 
 /// A run of lines that belong together.

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::graph::{self, Edge, Graph, RawEdge};
 use super::path::{PathError, check_path};
 use super::postings::Postings;
+use super::rank::Priors;
 use super::record::{FileRecord, NameId, RecordReader, Tables, Texts};
 use super::scan::DegradedReason;
 use super::words::TermId;
@@ -52,6 +53,7 @@ pub struct ThemeIndex {
     pub(super) texts: TextKeys,
     /// The words of each target's own name, with how much each tells it from the other names.
     pub(super) own_names: Vec<Vec<(TermId, f32)>>,
+    pub(super) priors: Vec<Priors>,
 }
 
 /// Where the default locales have the text of a key.
@@ -121,7 +123,8 @@ impl ThemeIndex {
         let graph = Graph::build(&files, &tables);
         let texts = TextKeys::of(&files);
         let own_names = own_names(&files);
-        Self { tables, files, postings, graph, texts, own_names }
+        let priors = (0_u32..).zip(&files).map(|(file, record)| Priors::of(file, record, &graph)).collect();
+        Self { tables, files, postings, graph, texts, own_names, priors }
     }
 
     /// What is derived from the records is derived anew: that takes less time than reading one large file.

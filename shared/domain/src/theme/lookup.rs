@@ -7,12 +7,15 @@ use utoipa::ToSchema;
 use super::fields::{FIELDS, Field};
 use super::index::ThemeIndex;
 use super::query::Query;
+use super::ranges::RangeChooser;
 use super::rank::{Feature, Features, Ranked, Ranking, Weights, rank};
 use super::scan::{EdgeKind, EdgeNature};
 use super::text::LineRange;
 
 /// How many related files are listed at most.
 const MAX_RELATED: usize = 12;
+/// What a reason seldom exceeds.
+const USUAL_REASON_BYTES: usize = 48;
 /// The first targets that `confident` speaks of, and whose neighbours are related.
 const SURE_TARGETS: usize = 3;
 /// The odds, as a logarithm, from which an answer is called confident.
@@ -76,7 +79,7 @@ impl ThemeIndex {
             files: ranking
                 .files
                 .iter()
-                .map(|r| (self.path(r.file).to_owned(), r.score, r.features))
+                .map(|r| (self.path(r.file).to_owned(), r.score, ranking.features[r.file as usize]))
                 .collect(),
             mass: ranking.mass,
             groups: query.groups.len(),
@@ -96,10 +99,11 @@ impl ThemeIndex {
         let active = active_file.and_then(|path| self.file(path));
         let ranking = rank(self, &query, active, weights);
         let first = &ranking.files[..ranking.files.len().min(limit)];
+        let mut ranges = RangeChooser::new(self, &query, &weights.ranges);
         let targets = first.iter().map(|ranked| Target {
             path: self.path(ranked.file).to_owned(),
             score: ranked.score,
-            ranges: self.ranges(ranked.file, &query, &weights.ranges),
+            ranges: ranges.of(ranked.file),
             reasons: self.reasons(ranked.file, &query),
         });
         Lookup {
@@ -111,7 +115,11 @@ impl ThemeIndex {
     }
 
     fn reasons(&self, file: u32, query: &Query) -> Vec<String> {
-        let mut by_field: [Vec<&str>; FIELDS] = Default::default();
+        // The place that tells most is told.
+        const ORDER: [Field; FIELDS] =
+            [Field::Path, Field::Label, Field::Text, Field::Identifier, Field::Comment, Field::Body];
+        const NAMES: [&str; FIELDS] = ["path", "name", "comment", "label", "text", "body"];
+        let mut by_field: [String; FIELDS] = Default::default();
         for group in &query.groups {
             let mut fields = [0_u8; FIELDS];
             for &(term, _) in &group.variants {
@@ -122,24 +130,19 @@ impl ThemeIndex {
                     }
                 }
             }
-            // The place that tells most is told.
-            let order =
-                [Field::Path, Field::Label, Field::Text, Field::Identifier, Field::Comment, Field::Body];
-            if let Some(field) = order.into_iter().find(|&field| fields[field as usize] > 0) {
-                by_field[field as usize].push(&group.word);
+            if let Some(field) = ORDER.into_iter().find(|&field| fields[field as usize] > 0) {
+                let reason = &mut by_field[field as usize];
+                if reason.is_empty() {
+                    reason.reserve(USUAL_REASON_BYTES);
+                    reason.extend([NAMES[field as usize], ": "]);
+                } else {
+                    reason.push_str(", ");
+                }
+                reason.push_str(&group.word);
             }
         }
-        let names = ["path", "name", "comment", "label", "text", "body"];
-        let mut reasons: Vec<String> = names
-            .iter()
-            .zip(&by_field)
-            .filter(|(_, words)| !words.is_empty())
-            .map(|(name, words)| format!("{name}: {}", words.join(", ")))
-            .collect();
-        if query.mentioned.contains(&file) {
-            reasons.insert(0, "named in the request".to_owned());
-        }
-        reasons
+        let named = query.mentioned.contains(&file).then(|| "named in the request".to_owned());
+        named.into_iter().chain(by_field.into_iter().filter(|reason| !reason.is_empty())).collect()
     }
 
     /// What the first targets need, and what needs them, that is no target itself.
@@ -172,18 +175,22 @@ impl ThemeIndex {
     /// Each target after those that it needs; of those that don't need each other the better first.
     fn edit_order(&self, targets: &[Ranked]) -> Vec<String> {
         let mut left: Vec<u32> = targets.iter().map(|target| target.file).collect();
+        let mut is_target = vec![false; self.files.len()];
+        left.iter().for_each(|&file| is_target[file as usize] = true);
+        // Which of those that are left needs which.
+        let mut needs: Vec<(u32, u32)> = Vec::new();
+        for &file in &left {
+            let edges = self.graph.outgoing(file).iter().filter(|edge| edge.nature != EdgeNature::Indirect);
+            let needed = edges.filter_map(|edge| edge.to).filter(|&to| to != file && is_target[to as usize]);
+            needs.extend(needed.map(|to| (file, to)));
+        }
         let mut order = Vec::with_capacity(left.len());
         while !left.is_empty() {
-            let needs_another = |file: u32| {
-                let needed = |edge: &super::graph::RawEdge| {
-                    edge.nature != EdgeNature::Indirect
-                        && edge.to.is_some_and(|to| to != file && left.contains(&to))
-                };
-                self.graph.outgoing(file).iter().any(needed)
-            };
             // In a cycle the best goes first.
-            let at = left.iter().position(|&file| !needs_another(file)).unwrap_or(0);
-            order.push(self.path(left.remove(at)).to_owned());
+            let is_free = |&file: &u32| needs.iter().all(|&(needing, _)| needing != file);
+            let file = left.remove(left.iter().position(is_free).unwrap_or(0));
+            needs.retain(|&(_, needed)| needed != file);
+            order.push(self.path(file).to_owned());
         }
         order
     }
@@ -198,7 +205,8 @@ fn confident(ranking: &Ranking) -> bool {
     }
     let score = |place: usize| ranking.files.get(place).map_or(0.0, |ranked| ranked.score);
     let first_three = ranking.files.iter().take(SURE_TARGETS);
-    let name = first_three.map(|ranked| ranked.features[Feature::Name as usize]).fold(0.0, f32::max);
+    let name = |ranked: &Ranked| ranking.features[ranked.file as usize][Feature::Name as usize];
+    let name = first_three.map(name).fold(0.0, f32::max);
     // A first and a third that lead, and a file that is called what is asked for.
     let odds = 0.66 * (score(0) - score(3)) + 0.91 * (score(2) - score(5)) + 0.96 * name - 0.14;
     odds >= SURE_ODDS

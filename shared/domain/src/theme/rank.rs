@@ -7,9 +7,11 @@ use rustc_hash::FxHashMap;
 
 use super::cues;
 use super::fields::{FIELDS, Field};
+use super::graph::Graph;
 use super::index::ThemeIndex;
-use super::query::{self, Query, QueryWeights};
+use super::query::{Query, QueryWeights};
 use super::ranges::RangeWeights;
+use super::record::FileRecord;
 use super::words::TermId;
 
 /// What a file's score is made of.
@@ -96,9 +98,11 @@ impl Weights {
     };
 }
 
-/// All files that a request has to do with, best first.
 pub struct Ranking {
+    /// All files that a request has to do with, best first.
     pub files: Vec<Ranked>,
+    /// By file.
+    pub features: Vec<Features>,
     /// What the request's words could score together.
     pub mass: f32,
 }
@@ -107,7 +111,23 @@ pub struct Ranking {
 pub struct Ranked {
     pub file: u32,
     pub score: f32,
-    pub features: Features,
+}
+
+/// What is known of a file before anything is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Priors {
+    hub: f32,
+    size: f32,
+}
+
+impl Priors {
+    pub fn of(file: u32, record: &FileRecord, graph: &Graph) -> Self {
+        let logarithmic = |value: f32, most: f32| value.min(most).ln_1p() / most.ln_1p();
+        Self {
+            hub: logarithmic(graph.incoming(file).len() as f32, 32.0),
+            size: logarithmic(record.lines as f32, 2_000.0),
+        }
+    }
 }
 
 pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weights: &Weights) -> Ranking {
@@ -125,17 +145,29 @@ pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weigh
     };
     let (mut mass, mut path_mass, mut weight) = (1e-6, 1e-6, 1e-6);
     for group in &query.groups {
-        let best = |of: &dyn Fn(TermId) -> f32| {
-            group.variants.iter().map(|&(term, share)| share * of(term)).fold(0.0, f32::max)
-        };
-        mass += group.weight * best(&|term| index.idf(term));
-        path_mass += group.weight * best(&|term| index.path_idf(term));
+        let variants: Vec<Variant> = group.variants.iter().map(|v| Variant::of(index, v)).collect();
+        mass += group.weight * variants.iter().map(|variant| variant.idf).fold(0.0, f32::max);
+        path_mass += group.weight * variants.iter().map(|variant| variant.path_idf).fold(0.0, f32::max);
         weight += group.weight;
-        ranker.files(group);
-        ranker.passages(group);
+        ranker.files(group.weight, &variants);
+        ranker.passages(group.weight, &variants);
     }
-    let files = ranker.finish(query, active, [mass, path_mass, weight]);
-    Ranking { files, mass }
+    ranker.normalize(query, [mass, path_mass, weight]);
+    let files = ranker.scores(query, active, mass);
+    Ranking { files, features: ranker.features, mass }
+}
+
+/// A term that may be meant, and what it tells: less the less sure it is.
+struct Variant {
+    term: TermId,
+    idf: f32,
+    path_idf: f32,
+}
+
+impl Variant {
+    fn of(index: &ThemeIndex, &(term, share): &(TermId, f32)) -> Self {
+        Self { term, idf: share * index.idf(term), path_idf: share * index.path_idf(term) }
+    }
 }
 
 struct Ranker<'a> {
@@ -165,11 +197,9 @@ const FIELD_FEATURES: [Feature; FIELDS + 1] = [
 
 impl Ranker<'_> {
     /// Adds a group to the files that have one of its variants; of several the best counts.
-    fn files(&mut self, group: &query::Group) {
+    fn files(&mut self, group_weight: f32, variants: &[Variant]) {
         let (weights, postings) = (self.weights, &self.index.postings);
-        for &(term, share) in &group.variants {
-            let idf = self.index.idf(term) * share;
-            let path_idf = self.index.path_idf(term) * share;
+        for &Variant { term, idf, path_idf } in variants {
             for posting in postings.files(term) {
                 let file = posting.file as usize;
                 let lengths = &postings.lengths[file];
@@ -195,63 +225,70 @@ impl Ranker<'_> {
         for file in self.touched.drain(..) {
             let best = std::mem::take(&mut self.group_files[file as usize]);
             for (score, feature) in best.into_iter().zip(FIELD_FEATURES) {
-                self.features[file as usize][feature as usize] += group.weight * score;
+                self.features[file as usize][feature as usize] += group_weight * score;
             }
         }
     }
 
     /// Adds a group to the units and chunks that have one of its variants.
-    fn passages(&mut self, group: &query::Group) {
+    fn passages(&mut self, group_weight: f32, variants: &[Variant]) {
         let postings = &self.index.postings;
-        for &(term, share) in &group.variants {
-            let idf = self.index.idf(term) * share * group.weight;
+        for variant in variants {
+            let idf = variant.idf * group_weight;
             let saturate = |count: f32| idf * count / (self.weights.chunk_saturation + count);
+            // Most counts are small.
+            let saturated: [f32; 16] = std::array::from_fn(|count| saturate(count as f32));
+            let score =
+                |count: usize| saturated.get(count).copied().unwrap_or_else(|| saturate(count as f32));
             // A term's postings come chunk by chunk.
-            let mut units = postings.units(term).iter().peekable();
-            while let Some(first) = units.next() {
+            let mut units = postings.units(variant.term).iter().peekable();
+            while let Some(first) = units.peek() {
                 let chunk = postings.unit_chunks[first.unit()];
-                let mut count = f32::from(first.count());
-                self.units[first.unit()] += saturate(count);
+                let (mut best_unit, mut count) = (0.0_f32, 0);
                 while let Some(next) = units.next_if(|next| postings.unit_chunks[next.unit()] == chunk) {
-                    let own = f32::from(next.count());
-                    self.units[next.unit()] += saturate(own);
+                    let own = usize::from(next.count());
+                    let unit = &mut self.units[next.unit()];
+                    *unit += score(own);
+                    best_unit = best_unit.max(*unit);
                     count += own;
                 }
+                let file = postings.chunk_files[chunk as usize];
+                let best = &mut self.features[file as usize][Feature::Unit as usize];
+                *best = best.max(best_unit);
                 let best = &mut self.group_chunks[chunk as usize];
                 if *best == 0.0 {
                     self.touched.push(chunk);
                 }
-                *best = best.max(saturate(count));
+                *best = best.max(score(count));
             }
         }
         for chunk in self.touched.drain(..) {
             let (score, cover) = &mut self.chunks[chunk as usize];
             *score += std::mem::take(&mut self.group_chunks[chunk as usize]);
-            *cover += group.weight;
+            *cover += group_weight;
         }
     }
 
-    fn finish(
-        &mut self,
-        query: &Query,
-        active: Option<u32>,
-        [mass, path_mass, weight]: [f32; 3],
-    ) -> Vec<Ranked> {
-        let mut all = std::mem::take(&mut self.features);
+    /// From what each file has of the request to its share of what the request could score.
+    fn normalize(&mut self, query: &Query, [mass, path_mass, weight]: [f32; 3]) {
         for (&file, &(score, cover)) in self.index.postings.chunk_files.iter().zip(&self.chunks) {
-            let features = &mut all[file as usize];
+            let features = &mut self.features[file as usize];
             if score > features[Feature::Chunk as usize] {
                 features[Feature::Chunk as usize] = score;
                 features[Feature::ChunkCover as usize] = cover;
             }
         }
-        for (features, units) in all.iter_mut().zip(self.index.postings.unit_starts.windows(2)) {
-            let units = &self.units[units[0] as usize..units[1] as usize];
-            features[Feature::Unit as usize] = units.iter().copied().fold(0.0, f32::max);
-        }
         let said: FxHashMap<TermId, f32> =
             query.groups.iter().flat_map(|group| group.variants.iter().copied()).collect();
-        for (file, features) in all.iter_mut().enumerate() {
+        let name = |file: usize| {
+            let (mut all, mut matched) = (1e-6, 0.0);
+            for &(term, weight) in &self.index.own_names[file] {
+                all += weight;
+                matched += weight * said.get(&term).copied().unwrap_or(0.0);
+            }
+            matched / all
+        };
+        for (file, features) in self.features.iter_mut().enumerate() {
             for feature in &mut features[..=Feature::Body as usize] {
                 *feature /= mass;
             }
@@ -259,10 +296,12 @@ impl Ranker<'_> {
             let path = features[Feature::Path as usize] / path_mass;
             features[Feature::Path as usize] = path;
             if path > 0.0 {
-                let name = self.name(file, &said);
-                features[Feature::Name as usize] = name;
+                features[Feature::Name as usize] = name(file);
             }
         }
+    }
+
+    fn scores(&mut self, query: &Query, active: Option<u32>, mass: f32) -> Vec<Ranked> {
         // Two rare words say more than two that stand everywhere: of a request that says little, what kind of file
         // it speaks of and what is edited most decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);
@@ -270,21 +309,20 @@ impl Ranker<'_> {
         for (file, record) in (0_u32..).zip(&self.index.files) {
             let is_mentioned = query.mentioned.contains(&file);
             let is_active = active == Some(file);
-            let has_words = all[file as usize][Feature::Fields as usize] > 0.0;
+            let has_words = self.features[file as usize][Feature::Fields as usize] > 0.0;
             if !record.kind.is_target() || !(has_words || is_mentioned || is_active) {
                 continue;
             }
-            let mut features = all[file as usize];
-            self.neighbours(file, &all, &mut features);
-            self.priors(file, query, &mut features);
-            let mut score = self.score(&features, trust);
+            self.neighbours(file);
+            self.priors(file, query);
+            let mut score = self.score(&self.features[file as usize], trust);
             if is_active {
                 score += self.weights.active;
             }
             if is_mentioned {
                 score += self.weights.mentioned * trust.max(1.0);
             }
-            ranked.push(Ranked { file, score, features });
+            ranked.push(Ranked { file, score });
         }
         ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         ranked
@@ -299,27 +337,16 @@ impl Ranker<'_> {
         trust * words + others
     }
 
-    /// The share of the file's name that the request says.
-    fn name(&self, file: usize, said: &FxHashMap<TermId, f32>) -> f32 {
-        let (mut all, mut matched) = (1e-6, 0.0);
-        for &(term, weight) in &self.index.own_names[file] {
-            all += weight;
-            matched += weight * said.get(&term).copied().unwrap_or(0.0);
-        }
-        matched / all
-    }
-
-    fn neighbours(&self, file: u32, all: &[Features], features: &mut Features) {
-        for &other in self.index.graph.near(file) {
-            for (near, own) in [(Feature::Near, Feature::Fields), (Feature::NearPath, Feature::Path)] {
-                let near = &mut features[near as usize];
-                *near = near.max(all[other as usize][own as usize]);
-            }
+    fn neighbours(&mut self, file: u32) {
+        for (near, own) in [(Feature::Near, Feature::Fields), (Feature::NearPath, Feature::Path)] {
+            let others = self.index.graph.near(file).iter();
+            let best = others.map(|&other| self.features[other as usize][own as usize]).fold(0.0, f32::max);
+            self.features[file as usize][near as usize] = best;
         }
     }
 
-    fn priors(&self, file: u32, query: &Query, features: &mut Features) {
-        let record = &self.index.files[file as usize];
+    fn priors(&mut self, file: u32, query: &Query) {
+        let features = &mut self.features[file as usize];
         let places = [
             Feature::StyleCue,
             Feature::ScriptCue,
@@ -329,11 +356,12 @@ impl Ranker<'_> {
             Feature::TemplateCue,
             Feature::LayoutCue,
         ];
-        for (cue, fit) in places.into_iter().zip(cues::affinity(query.cues, record.kind)) {
+        let kind = self.index.files[file as usize].kind;
+        for (cue, fit) in places.into_iter().zip(cues::affinity(query.cues, kind)) {
             features[cue as usize] = fit;
         }
-        let logarithmic = |value: f32, most: f32| value.min(most).ln_1p() / most.ln_1p();
-        features[Feature::Hub as usize] = logarithmic(self.index.graph.incoming(file).len() as f32, 32.0);
-        features[Feature::Size as usize] = logarithmic(record.lines as f32, 2_000.0);
+        let Priors { hub, size } = self.index.priors[file as usize];
+        features[Feature::Hub as usize] = hub;
+        features[Feature::Size as usize] = size;
     }
 }
