@@ -1,5 +1,9 @@
 //! What kind of change a request speaks of, told by single words.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
 use super::path::FileKind;
 
 /// What kind of change a request speaks of.
@@ -59,20 +63,39 @@ const LAYOUT_CUES: &[&str] = &[
 ];
 const RELEASE_CUES: &[&str] = &["release", "bump", "changelog"];
 
+/// What each word speaks of.
+static CUES: LazyLock<FxHashMap<&str, Cues>> = LazyLock::new(|| {
+    let mut cues: FxHashMap<&str, Cues> = FxHashMap::default();
+    let mut add = |words: &[&'static str], mark: fn(&mut Cues)| {
+        words.iter().for_each(|word| mark(cues.entry(word).or_default()));
+    };
+    add(STYLE_CUES, |cues| cues.style = true);
+    add(SCRIPT_CUES, |cues| cues.script = true);
+    add(SETTING_CUES, |cues| cues.setting = true);
+    add(MARKUP_CUES, |cues| cues.markup = true);
+    add(RELEASE_CUES, |cues| cues.release = true);
+    add(TEMPLATE_CUES, |cues| cues.template = true);
+    add(LAYOUT_CUES, |cues| cues.layout = true);
+    cues
+});
+
 impl Cues {
     /// `words` as they were said, in lower case.
     pub fn of(words: &[String]) -> Self {
-        let has = |cues: &[&str]| words.iter().any(|word| cues.contains(&word.as_str()));
-        Self {
-            style: has(STYLE_CUES),
-            script: has(SCRIPT_CUES),
-            setting: has(SETTING_CUES),
-            markup: has(MARKUP_CUES),
-            // Of a longer request `version` says little: the mobile version of the menu.
-            release: has(RELEASE_CUES) || has(&["version"]) && (has(&["theme"]) || words.len() <= 3),
-            template: has(TEMPLATE_CUES),
-            layout: has(LAYOUT_CUES),
-        }
+        let of_words = words.iter().filter_map(|word| CUES.get(word.as_str()));
+        let mut all = of_words.fold(Self::default(), |all, cues| Self {
+            style: all.style | cues.style,
+            script: all.script | cues.script,
+            setting: all.setting | cues.setting,
+            markup: all.markup | cues.markup,
+            release: all.release | cues.release,
+            template: all.template | cues.template,
+            layout: all.layout | cues.layout,
+        });
+        // Of a longer request `version` says little: the mobile version of the menu.
+        let says = |word: &str| words.iter().any(|said| said == word);
+        all.release |= says("version") && (says("theme") || words.len() <= 3);
+        all
     }
 }
 

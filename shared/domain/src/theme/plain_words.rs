@@ -1,5 +1,9 @@
 //! Words that requests are full of, and that say little of where.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
 /// Words that say nothing of where.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
@@ -45,14 +49,22 @@ const CONTEXT_WORDS: &[&str] = &[
     "enhancements",
 ];
 
-pub fn is_stop(word: &str) -> bool {
-    STOP_WORDS.contains(&word)
+/// How much a word tells of where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    Stop,
+    Weak,
+    Context,
+    Full,
 }
 
-pub fn is_weak(word: &str) -> bool {
-    WEAK_WORDS.contains(&word)
-}
+static PLAIN: LazyLock<FxHashMap<&str, Telling>> = LazyLock::new(|| {
+    // Of two lists that have a word the later one counts.
+    let lists = [(CONTEXT_WORDS, Telling::Context), (WEAK_WORDS, Telling::Weak), (STOP_WORDS, Telling::Stop)];
+    lists.into_iter().flat_map(|(words, telling)| words.iter().map(move |&word| (word, telling))).collect()
+});
 
-pub fn is_context(word: &str) -> bool {
-    CONTEXT_WORDS.contains(&word)
+/// What a word in lower case tells.
+pub fn telling(word: &str) -> Telling {
+    PLAIN.get(word).copied().unwrap_or(Telling::Full)
 }

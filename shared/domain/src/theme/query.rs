@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::cues::Cues;
 use super::index::ThemeIndex;
-use super::plain_words::{is_context, is_stop, is_weak};
+use super::plain_words::{Telling, telling};
 use super::record::{NameId, Texts};
 use super::synonyms;
 use super::words::{self, TermId};
@@ -55,14 +55,12 @@ impl Query {
         for (word, raw) in words.iter().zip(&raw) {
             // What is quoted stands in the shop: there every word counts.
             let is_quoted = quoted.contains(raw);
-            if is_stop(raw) && !is_quoted {
-                continue;
-            }
-            let weight = match raw.as_str() {
+            let weight = match telling(raw) {
                 _ if is_quoted => 1.0,
-                raw if is_weak(raw) => weights.weak,
-                raw if is_context(raw) => weights.context,
-                _ => 1.0,
+                Telling::Stop => continue,
+                Telling::Weak => weights.weak,
+                Telling::Context => weights.context,
+                Telling::Full => 1.0,
             };
             said += weight;
             if !reader.word(word, raw, weight) {
@@ -208,7 +206,7 @@ impl Reader<'_> {
             .map(|(term, count)| (term, count / texts))
             .filter(|&(term, share)| {
                 let word = self.index.tables.terms.term(term);
-                share >= 0.4 && !is_stop(word) && !self.index.postings.files(term).is_empty()
+                share >= 0.4 && telling(word) != Telling::Stop && !self.index.postings.files(term).is_empty()
             })
             .collect();
         // Of words that are said as often the rarer one is the translation.

@@ -375,17 +375,23 @@ const SYNONYMS: &[(&str, &str)] = &[
 /// The most words that a phrase on the left has.
 pub const MAX_PHRASE: usize = 4;
 
-/// The table by stemmed phrase, its words joined by a space.
-static TABLE: LazyLock<FxHashMap<String, Vec<String>>> = LazyLock::new(|| {
-    let mut table: FxHashMap<String, Vec<String>> = FxHashMap::default();
+/// What a phrase means: the words after its first one, and the words that it may mean.
+type Meaning = (Vec<String>, Vec<String>);
+
+/// The table by the first word of a phrase, all words stemmed.
+static TABLE: LazyLock<FxHashMap<String, Vec<Meaning>>> = LazyLock::new(|| {
+    let mut table: FxHashMap<String, Vec<Meaning>> = FxHashMap::default();
     for (said, meant) in SYNONYMS {
-        let key = words::words(said).join(" ");
-        let own: Vec<&str> = key.split(' ').collect();
-        let meant = words::words(meant).into_iter().filter(|word| !own.contains(&word.as_str()));
-        let entry = table.entry(key.clone()).or_default();
+        let said = words::words(said);
+        let meant = words::words(meant).into_iter().filter(|word| !said.contains(word));
+        let meanings = table.entry(said[0].clone()).or_default();
+        let at = meanings.iter().position(|(rest, _)| *rest == said[1..]).unwrap_or_else(|| {
+            meanings.push((said[1..].to_vec(), Vec::new()));
+            meanings.len() - 1
+        });
         for word in meant {
-            if !entry.contains(&word) {
-                entry.push(word);
+            if !meanings[at].1.contains(&word) {
+                meanings[at].1.push(word);
             }
         }
     }
@@ -394,7 +400,9 @@ static TABLE: LazyLock<FxHashMap<String, Vec<String>>> = LazyLock::new(|| {
 
 /// The words that a phrase of stemmed words may mean, the likeliest first.
 pub fn of(phrase: &[String]) -> &'static [String] {
-    TABLE.get(&phrase.join(" ")).map_or(&[], Vec::as_slice)
+    let Some((first, rest)) = phrase.split_first() else { return &[] };
+    let mut meanings = TABLE.get(first).into_iter().flatten();
+    meanings.find(|(own, _)| own == rest).map_or(&[], |(_, meant)| meant.as_slice())
 }
 
 #[cfg(test)]

@@ -235,6 +235,9 @@ fn normalize(stemmer: &Stemmer, word: &str) -> Option<String> {
 
 /// Lower case without the accents of Latin letters.
 pub fn fold(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
     let mut folded = String::with_capacity(word.len());
     for c in word.chars().flat_map(char::to_lowercase) {
         folded.push_str(match c {
