@@ -41,19 +41,18 @@ impl<T: Copy + Default> Lists<T> {
     /// Builds from pairs that come in the order that each list is to have.
     fn build(terms: usize, pairs: impl Iterator<Item = (TermId, T)> + Clone) -> Self {
         let mut starts = vec![0_u32; terms + 1];
-        for (term, _) in pairs.clone() {
-            starts[term as usize + 1] += 1;
-        }
+        // `for_each` and not `for`: iterators made of iterators run several times faster from within.
+        pairs.clone().for_each(|(term, _)| starts[term as usize + 1] += 1);
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
         let mut items = vec![T::default(); starts[terms] as usize];
         let mut next = starts.clone();
-        for (term, item) in pairs {
+        pairs.for_each(|(term, item)| {
             let at = &mut next[term as usize];
             items[*at as usize] = item;
             *at += 1;
-        }
+        });
         Self { starts, items }
     }
 
