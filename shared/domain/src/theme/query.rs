@@ -168,7 +168,9 @@ impl Reader<'_> {
             return None;
         }
         let terms = &self.index.tables.terms;
-        let near = (0..terms.len() as TermId).filter(|&term| is_one_edit_away(word, terms.term(term)));
+        let length = word.len() as u32;
+        let near = terms.of_length(length - 1..=length + 1);
+        let near = near.filter(|&term| is_one_edit_away(word, terms.term(term)));
         near.map(|term| (self.index.postings.files(term).len(), term))
             .filter(|&(files, _)| files > 1)
             .max_by_key(|&(files, term)| (files, std::cmp::Reverse(terms.term(term))))

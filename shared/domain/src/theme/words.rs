@@ -1,9 +1,12 @@
 //! Words: from text to terms, the stems that postings are kept by.
 
-use std::sync::Arc;
+use std::hash::BuildHasher;
+use std::ops::RangeInclusive;
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rust_stemmers::{Algorithm, Stemmer};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// A term's number in its [`Lexicon`].
 pub type TermId = u32;
@@ -12,35 +15,62 @@ pub type TermId = u32;
 const MAX_WORD_BYTES: usize = 40;
 
 /// The terms of a theme. It only grows; a term that no file has any more has no postings.
+///
+/// There are tens of thousands of them, and a change of one file copies them all: they lie in one string.
 #[derive(Clone, Default)]
 pub struct Lexicon {
-    terms: Vec<Arc<str>>,
-    ids: FxHashMap<Arc<str>, TermId>,
+    text: String,
+    /// Where each term ends in `text`.
+    ends: Vec<u32>,
+    ids: HashTable<TermId>,
 }
 
 impl Lexicon {
+    pub fn with_capacity(terms: usize) -> Self {
+        Self { text: String::new(), ends: Vec::with_capacity(terms), ids: HashTable::with_capacity(terms) }
+    }
+
     pub fn len(&self) -> usize {
-        self.terms.len()
+        self.ends.len()
     }
 
     pub fn term(&self, id: TermId) -> &str {
-        &self.terms[id as usize]
+        slice(&self.text, &self.ends, id)
+    }
+
+    /// The terms that have so many bytes.
+    pub fn of_length(&self, lengths: RangeInclusive<u32>) -> impl Iterator<Item = TermId> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let terms = (0..).zip(starts.zip(&self.ends));
+        terms.filter(move |(_, (start, end))| lengths.contains(&(*end - *start))).map(|(term, _)| term)
     }
 
     pub fn get(&self, term: &str) -> Option<TermId> {
-        self.ids.get(term).copied()
+        self.ids.find(hash(term), |&id| self.term(id) == term).copied()
     }
 
     pub fn intern(&mut self, term: &str) -> TermId {
-        if let Some(&id) = self.ids.get(term) {
-            return id;
-        }
-        let id = self.terms.len() as TermId;
-        let term: Arc<str> = term.into();
-        self.terms.push(term.clone());
-        self.ids.insert(term, id);
+        let Self { text, ends, ids } = self;
+        let of = |id: TermId| slice(text, ends, id);
+        let id = ends.len() as TermId;
+        match ids.entry(hash(term), |&id| of(id) == term, |&id| hash(of(id))) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(free) => free.insert(id),
+        };
+        text.push_str(term);
+        ends.push(text.len() as u32);
         id
     }
+}
+
+fn slice<'a>(text: &'a str, ends: &[u32], id: TermId) -> &'a str {
+    let id = id as usize;
+    let start = if id == 0 { 0 } else { ends[id - 1] };
+    &text[start as usize..ends[id] as usize]
+}
+
+fn hash(term: &str) -> u64 {
+    FxBuildHasher.hash_one(term)
 }
 
 /// Cuts text into terms. It remembers every surface form, since a theme says the same words all over.

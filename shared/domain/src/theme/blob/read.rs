@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 
     fn lexicon(&mut self) -> Option<Lexicon> {
         let count = self.count()?;
-        let mut lexicon = Lexicon::default();
+        let mut lexicon = Lexicon::with_capacity(count);
         let mut word = String::new();
         for place in 0..count {
             let shared = self.number()?;
