@@ -21,6 +21,9 @@ const MAX_DEGRADED: usize = 20;
 /// Longer names are expressions or data; they are cut.
 const MAX_NAME_BYTES: usize = 96;
 
+/// Of a locale file, its keys included.
+const USUAL_BYTES_PER_WORD: usize = 16;
+
 /// A name's number in the theme's table of names.
 pub type NameId = u32;
 
@@ -137,7 +140,10 @@ impl<'a> RecordReader<'a> {
             self.path_terms_only(&mut record);
             return record;
         }
-        let text = String::from_utf8_lossy(bytes);
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        };
         let lines = Lines::new(&text);
         record.lines = lines.count();
         record.characters = text.chars().count() as u32;
@@ -255,28 +261,30 @@ impl<'a> RecordReader<'a> {
     }
 
     fn locale(&mut self, record: &mut FileRecord, text: &str, lines: &Lines) {
-        let (entries, invalid) = locale::entries(text);
-        if let Some(offset) = invalid {
-            record.degraded.push((lines.line_of(offset), DegradedReason::InvalidJson));
-        }
+        let (names, tokenizer) = (&mut *self.names, &mut self.tokenizer);
+        let invalid;
         record.texts = Some(if locale::is_default(&record.path) {
-            let mut texts = Vec::with_capacity(entries.len());
-            for entry in entries {
+            let mut texts = Vec::new();
+            invalid = locale::entries(text, |key, span| {
                 let mut terms = Vec::new();
-                self.tokenizer.terms(entry.text.of(text), |_, term| terms.push(term));
-                texts.push(DefaultText { key: self.names.intern(&entry.key), terms });
-            }
+                tokenizer.terms(span.of(text), |_, term| terms.push(term));
+                texts.push(DefaultText { key: names.intern(key), terms });
+            });
             Texts::Default(texts)
         } else {
-            let mut words = Vec::with_capacity(entries.len() * 4);
-            for entry in entries {
-                let key = self.names.intern(&entry.key);
-                super::words::hashes(entry.text.of(text), |hash| words.push((hash, key)));
-            }
-            words.sort_unstable();
+            let mut words = Vec::with_capacity(text.len() / USUAL_BYTES_PER_WORD);
+            invalid = locale::entries(text, |key, span| {
+                let key = names.intern(key);
+                super::words::hashes(span.of(text), |hash| words.push((hash, key)));
+            });
+            // Compared as one number: a theme has hundreds of thousands of them.
+            words.sort_unstable_by_key(|&(hash, key)| u64::from(hash) << 32 | u64::from(key));
             words.dedup();
             Texts::Foreign(words)
         });
+        if let Some(offset) = invalid {
+            record.degraded.push((lines.line_of(offset), DegradedReason::InvalidJson));
+        }
     }
 }
 

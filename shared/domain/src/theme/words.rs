@@ -181,9 +181,20 @@ fn forms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Bytes of characters beyond ASCII count as letters: their punctuation is rare, and is dropped later.
+/// By byte, whether it is of a word. Bytes of characters beyond ASCII count as letters: their punctuation is rare, and is
+/// dropped later.
+static IS_WORD_BYTE: [bool; 256] = {
+    let mut is_word_byte = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        is_word_byte[b] = b >= 0x80 || (b as u8).is_ascii_alphanumeric();
+        b += 1;
+    }
+    is_word_byte
+};
+
 fn is_word_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b >= 0x80
+    IS_WORD_BYTE[b as usize]
 }
 
 /// Splits `CartDrawer2` into its words; scripts without spaces into pairs of characters.
@@ -212,17 +223,33 @@ fn split_form(form: &str, mut each: impl FnMut(&str)) {
 }
 
 fn split_foreign(form: &str, mut each: impl FnMut(&str)) {
-    let is_letter = |c: char| c.is_alphanumeric();
     for part in form.split(|c| !is_letter(c)) {
-        let mut places = part.char_indices().map(|(at, _)| at).chain([part.len()]);
         if part.chars().next().is_some_and(is_unspaced) {
-            let ends: Vec<usize> = places.collect();
-            for pair in ends.windows(3) {
-                each(&part[pair[0]..pair[2]]);
-            }
-        } else if places.next().is_some() && !part.is_empty() {
+            let starts = part.char_indices().map(|(at, _)| at);
+            let ends = part.char_indices().map(|(at, c)| at + c.len_utf8());
+            starts.zip(ends.skip(1)).for_each(|(start, end)| each(&part[start..end]));
+        } else if !part.is_empty() {
             each(part);
         }
+    }
+}
+
+/// `char::is_alphanumeric`, which searches its tables for everything beyond ASCII, without a search for the letters that
+/// most languages are written with.
+fn is_letter(c: char) -> bool {
+    match c {
+        // Latin, Cyrillic, Vietnamese, Thai, kana, Han and Hangul.
+        '×' | '÷' => false,
+        '\u{C0}'..='\u{24F}'
+        | '\u{400}'..='\u{481}'
+        | '\u{E01}'..='\u{E3A}'
+        | '\u{E40}'..='\u{E46}'
+        | '\u{1E00}'..='\u{1EFF}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30A1}'..='\u{30FA}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7A3}' => true,
+        _ => c.is_alphanumeric(),
     }
 }
 
@@ -234,18 +261,25 @@ fn is_unspaced(c: char) -> bool {
 /// Hashes of a text's words as a language other than English has them: not stemmed, without accents. The hash is
 /// stored, so it never changes.
 pub fn hashes(text: &str, mut each: impl FnMut(u32)) {
-    let fnv = |bytes: &mut dyn Iterator<Item = u8>| {
-        bytes.fold(0x811C_9DC5_u32, |hash, b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193))
-    };
     for (_, form) in forms(text) {
         if form.is_ascii() {
             if form.len() > 1 {
-                each(fnv(&mut form.bytes().map(|b| b.to_ascii_lowercase())));
+                each(form.bytes().fold(FNV_START, |hash, b| fnv(hash, b.to_ascii_lowercase())));
             }
         } else {
-            split_foreign(form, |word| each(fnv(&mut fold(word).bytes())));
+            split_foreign(form, |word| {
+                let mut hash = FNV_START;
+                fold_each(word, |part| hash = part.bytes().fold(hash, fnv));
+                each(hash);
+            });
         }
     }
+}
+
+const FNV_START: u32 = 0x811C_9DC5;
+
+fn fnv(hash: u32, b: u8) -> u32 {
+    (hash ^ u32::from(b)).wrapping_mul(0x0100_0193)
 }
 
 /// Lower case, without accents, stemmed as English. Nothing for what is no word: single letters, numbers, hashes.
@@ -269,34 +303,49 @@ pub fn fold(word: &str) -> String {
         return word.to_ascii_lowercase();
     }
     let mut folded = String::with_capacity(word.len());
-    for c in word.chars().flat_map(char::to_lowercase) {
-        folded.push_str(match c {
-            'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
-            'ä' | 'æ' => "ae",
-            'ç' | 'ć' | 'č' => "c",
-            'ď' | 'đ' | 'ð' => "d",
-            'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ę' | 'ě' => "e",
-            'ğ' => "g",
-            'ì' | 'í' | 'î' | 'ï' | 'ī' | 'į' | 'ı' => "i",
-            'ł' | 'ľ' => "l",
-            'ñ' | 'ń' | 'ň' => "n",
-            'ò' | 'ó' | 'ô' | 'õ' | 'ø' | 'ō' | 'ő' => "o",
-            'ö' | 'œ' => "oe",
-            'ř' => "r",
-            'ś' | 'š' | 'ş' | 'ș' => "s",
-            'ß' => "ss",
-            'ť' | 'ţ' | 'ț' => "t",
-            'ù' | 'ú' | 'û' | 'ū' | 'ů' | 'ű' => "u",
-            'ü' => "ue",
-            'ý' | 'ÿ' => "y",
-            'ź' | 'ž' | 'ż' => "z",
-            _ => {
-                folded.push(c);
-                continue;
-            }
-        });
-    }
+    fold_each(word, |part| folded.push_str(part));
     folded
+}
+
+/// [`fold`], letter by letter.
+fn fold_each(word: &str, mut each: impl FnMut(&str)) {
+    for c in word.chars() {
+        if let Some(plain) = without_accent(c) {
+            each(plain);
+        } else if is_unspaced(c) {
+            each(c.encode_utf8(&mut [0; 4])); // scripts without a lower case
+        } else {
+            for lower in c.to_lowercase() {
+                each(without_accent(lower).unwrap_or(lower.encode_utf8(&mut [0; 4])));
+            }
+        }
+    }
+}
+
+/// What a small letter with an accent is without.
+fn without_accent(c: char) -> Option<&'static str> {
+    Some(match c {
+        'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
+        'ä' | 'æ' => "ae",
+        'ç' | 'ć' | 'č' => "c",
+        'ď' | 'đ' | 'ð' => "d",
+        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ę' | 'ě' => "e",
+        'ğ' => "g",
+        'ì' | 'í' | 'î' | 'ï' | 'ī' | 'į' | 'ı' => "i",
+        'ł' | 'ľ' => "l",
+        'ñ' | 'ń' | 'ň' => "n",
+        'ò' | 'ó' | 'ô' | 'õ' | 'ø' | 'ō' | 'ő' => "o",
+        'ö' | 'œ' => "oe",
+        'ř' => "r",
+        'ś' | 'š' | 'ş' | 'ș' => "s",
+        'ß' => "ss",
+        'ť' | 'ţ' | 'ț' => "t",
+        'ù' | 'ú' | 'û' | 'ū' | 'ů' | 'ű' => "u",
+        'ü' => "ue",
+        'ý' | 'ÿ' => "y",
+        'ź' | 'ž' | 'ż' => "z",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -316,6 +365,14 @@ mod tests {
         check("カート追加", &["カー", "ート", "ト追", "追加"]);
         check("“drawer” doesn’t", &["drawer", "doesn"]);
         check("", &[]);
+    }
+
+    #[test]
+    fn letters_are_what_unicode_says() {
+        let differs = |c: &char| is_letter(*c) != c.is_alphanumeric();
+        assert_eq!(('\0'..=char::MAX).find(differs), None);
+        let changes = |c: &char| is_unspaced(*c) && c.to_lowercase().next() != Some(*c);
+        assert_eq!(('\0'..=char::MAX).find(changes), None);
     }
 
     #[test]

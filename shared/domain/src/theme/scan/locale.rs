@@ -5,18 +5,14 @@ use crate::theme::text::Span;
 
 const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
-/// One text of a locale file.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// `general.cart.title`. A plural's forms share the key that templates use.
-    pub key: String,
-    pub text: Span,
-}
+/// Texts of longer keys are left out: where every object holds a text and another object, the keys together grow with the
+/// square of the file.
+const MAX_KEY_BYTES: usize = 256;
 
-/// The texts of a locale file, and the first place that is no JSON.
-pub fn entries(text: &str) -> (Vec<Entry>, Option<u32>) {
+/// Calls `each` with every text of a locale file and its key, `general.cart.title`; a plural's forms share the key that
+/// templates use. Returns the first place that is no JSON.
+pub fn entries(text: &str, mut each: impl FnMut(&str, Span)) -> Option<u32> {
     let tree = Tree::read(text, Span::new(0, text.len()));
-    let mut entries = Vec::with_capacity(tree.nodes.len());
     // The keys of the open objects, joined; a node's children follow it, so a stack of lengths is enough.
     let mut path = String::new();
     let mut open: Vec<(usize, usize)> = Vec::new();
@@ -31,23 +27,23 @@ pub fn entries(text: &str) -> (Vec<Entry>, Option<u32>) {
         }
         path.truncate(open.last().map_or(0, |&(_, length)| length));
         let key = node.key.of(text);
-        if node.kind == ValueKind::String {
-            let is_plural = PLURALS.contains(&key) && !path.is_empty();
-            let key = match (is_plural, path.is_empty()) {
-                (true, _) => path.clone(),
-                (false, true) => key.to_owned(),
-                (false, false) => format!("{path}.{key}"),
-            };
-            entries.push(Entry { key, text: node.span });
-        } else {
+        let is_text = node.kind == ValueKind::String;
+        let is_plural = is_text && PLURALS.contains(&key) && !path.is_empty();
+        if !is_plural {
             if !path.is_empty() {
                 path.push('.');
             }
             path.push_str(key);
+        }
+        if is_text {
+            if path.len() <= MAX_KEY_BYTES {
+                each(&path, node.span);
+            }
+        } else {
             open.push((index, path.len()));
         }
     }
-    (entries, tree.invalid)
+    tree.invalid
 }
 
 /// The language of a locale file: `pt-BR` for `locales/pt-BR.schema.json`.
@@ -69,10 +65,19 @@ mod tests {
     fn texts_have_the_keys_that_templates_use() {
         let text =
             r#"/* x */ {"a": {"b": "one text", "c": {"one": "1 item", "other": "n items"}}, "d": "e"}"#;
-        let (entries, invalid) = entries(text);
-        let shown: Vec<_> = entries.iter().map(|e| (e.key.as_str(), e.text.of(text))).collect();
-        assert_eq!(shown, [("a.b", "one text"), ("a.c", "1 item"), ("a.c", "n items"), ("d", "e")]);
+        let mut shown: Vec<(String, &str)> = Vec::new();
+        let invalid = entries(text, |key, span| shown.push((key.to_owned(), span.of(text))));
+        let expected = [("a.b", "one text"), ("a.c", "1 item"), ("a.c", "n items"), ("d", "e")];
+        assert_eq!(shown, expected.map(|(key, text)| (key.to_owned(), text)));
         assert_eq!(invalid, None);
+    }
+
+    #[test]
+    fn keys_have_an_end() {
+        let mut longest = 0;
+        let text = r#"{"text": "x", "more": "#.repeat(1_000);
+        entries(&text, |key, _| longest = longest.max(key.len()));
+        assert_eq!(longest, "more.".len() * 50 + "text".len());
     }
 
     #[test]
