@@ -19,7 +19,7 @@ use write::Writer;
 
 const MAGIC: [u8; 4] = *b"LLTI";
 /// Grows with every change of the layout, the tokenizer or the scanners: an older blob is indexed anew.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 const HEADER_BYTES: usize = 4 + 2 + 16;
 
 /// Why bytes are no index.
