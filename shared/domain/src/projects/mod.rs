@@ -1,5 +1,6 @@
 //! A project: a theme's files, the map of them, and what is known of the work on it.
 
+pub mod enrichment;
 mod hook_filter;
 pub mod theme;
 
@@ -22,6 +23,9 @@ pub struct Project {
     pub name: String,
     #[schema(value_type = HookFilterText)]
     pub hook_filter: HookFilter,
+    /// Whether a model may describe the theme's files. Their text goes to the model's provider, and it costs money.
+    #[serde(default)]
+    pub enrichment: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -37,6 +41,10 @@ pub struct NewProject {
     #[serde(default)]
     #[schema(value_type = HookFilterText)]
     pub hook_filter: HookFilter,
+    /// Whether a model may describe the theme's files: their text then goes to the model's provider, and it costs money.
+    /// `false` where nothing else is said.
+    #[serde(default)]
+    pub enrichment: bool,
 }
 
 /// A change of a project: what is left out stays.
@@ -45,6 +53,8 @@ pub struct ProjectPatch {
     pub name: Option<String>,
     #[schema(value_type = Option<HookFilterText>)]
     pub hook_filter: Option<HookFilter>,
+    /// `true` lets a model describe the theme's files, and asks again where it has stopped; `false` drops what it wrote.
+    pub enrichment: Option<bool>,
 }
 
 impl NewProject {
@@ -55,6 +65,7 @@ impl NewProject {
             project_id,
             name: self.name.trim().to_owned(),
             hook_filter: self.hook_filter,
+            enrichment: self.enrichment,
             created_at: now,
             updated_at: now,
         }
@@ -70,6 +81,7 @@ impl Project {
             project_id: ProjectId::DEFAULT,
             name: "Default".to_owned(),
             hook_filter: HookFilter::default(),
+            enrichment: false,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,
         }
@@ -83,6 +95,7 @@ impl Project {
         Self {
             name: patch.name.map_or(self.name, |name| name.trim().to_owned()),
             hook_filter: patch.hook_filter.unwrap_or(self.hook_filter),
+            enrichment: patch.enrichment.unwrap_or(self.enrichment),
             updated_at: now,
             ..self
         }
@@ -113,7 +126,19 @@ mod tests {
         let now = Timestamp::from_second(5).unwrap();
         let patch = ProjectPatch { hook_filter: Some(HookFilter::All), ..ProjectPatch::default() };
         let changed = made.clone().patched(patch, now).unwrap();
-        assert_eq!(changed, Project { hook_filter: HookFilter::All, updated_at: now, ..made });
+        assert_eq!(changed, Project { hook_filter: HookFilter::All, updated_at: now, ..made.clone() });
+        let patch = ProjectPatch { enrichment: Some(true), ..ProjectPatch::default() };
+        assert_eq!(
+            made.clone().patched(patch, now).unwrap(),
+            Project { enrichment: true, updated_at: now, ..made }
+        );
+    }
+
+    #[test]
+    fn a_project_that_was_stored_before_enrichment_has_none() {
+        let mut stored = serde_json::to_value(Project::default_of_all()).unwrap();
+        stored.as_object_mut().unwrap().remove("enrichment");
+        assert_eq!(serde_json::from_value::<Project>(stored).unwrap(), Project::default_of_all());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`lookup`]: files, lines, neighbours and edit order for a request; [`rank`] has every number it depends on
 //! - [`repo_map`]: an outline within a token budget
 //! - [`describe`]: the map, file by file; [`gating`]: what of a theme an agent should see
+//! - [`enrich`]: what a model may add to the map; nothing here waits for it
 //! - [`update`]: from the index of some files to that of others
 //! - [`blob`]: the index as bytes
 
@@ -15,6 +16,7 @@ pub mod blob;
 mod chunks;
 mod cues;
 pub mod describe;
+pub mod enrich;
 mod fields;
 pub mod gating;
 pub mod graph;

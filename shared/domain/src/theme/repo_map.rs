@@ -82,7 +82,7 @@ impl ThemeIndex {
         text
     }
 
-    fn importance(&self, request: Option<&str>, active_file: Option<&str>) -> Vec<f32> {
+    pub(super) fn importance(&self, request: Option<&str>, active_file: Option<&str>) -> Vec<f32> {
         let mut wanted = vec![0.05 / self.files.len().max(1) as f32; self.files.len()];
         let active = active_file.and_then(|path| self.file(path));
         if let Some(request) = request {

@@ -1,0 +1,242 @@
+//! Which files a model is shown, in what order, and how many at once.
+
+use super::{Content, MAX_TRIES, Notes};
+use crate::models::{ModelId, ModelTier, estimate, prices};
+use crate::theme::index::ThemeIndex;
+use crate::theme::path::FileKind;
+use crate::theme::record::FileRecord;
+use crate::theme::scan::{DegradedReason, locale};
+
+/// So much of a file's text is shown, in bytes.
+pub const MAX_SHOWN: usize = 32 * 1024;
+
+/// The longest answer, in tokens. At eighty a second it takes 100 of the 120 seconds that a call has.
+pub const MAX_ANSWER: u32 = 8_000;
+
+/// Half of it is planned with: models write more than they are asked for, and an answer that is cut off is paid for twice.
+const PLANNED_ANSWER: u32 = MAX_ANSWER / 2;
+
+/// The largest question, in tokens: past 100,000 some models cost five times as much, and all of them see less.
+const MAX_QUESTION: u64 = 90_000;
+
+/// For models that nobody has told us of: servers on people's own machines cut longer questions without a word.
+const MAX_QUESTION_UNKNOWN: u64 = 24_000;
+
+/// A file that got no usable answer among many is shown again among few: whichever is to blame takes few with it.
+const AGAIN_AT_ONCE: usize = 5;
+
+/// So many files are no more than an edit touches.
+const FEW: usize = 8;
+
+/// What the number before a line takes, in bytes.
+const LINE_NUMBER: usize = 7;
+/// What introduces a file, in bytes.
+const FILE_HEAD: usize = 160;
+
+/// A file that a model should describe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub path: String,
+    pub kind: FileKind,
+    pub content: Content,
+    pub bytes: u32,
+    pub lines: u32,
+}
+
+impl Candidate {
+    /// What showing it takes, in bytes, at most.
+    fn question_bytes(&self) -> usize {
+        let shown = MAX_SHOWN.min(self.bytes as usize);
+        let lines = (self.lines as usize).min(shown);
+        shown + lines * LINE_NUMBER + self.path.len() + FILE_HEAD
+    }
+
+    /// What an answer about it takes, in tokens, usually: a sentence and some words, and a feature for a dozen lines.
+    fn answer_tokens(&self) -> u32 {
+        120 + 25 * (self.lines / 12).min(20)
+    }
+}
+
+fn is_worth_it(record: &FileRecord) -> bool {
+    let is_text = match record.kind {
+        FileKind::Other | FileKind::SettingsData => false,
+        FileKind::Locale | FileKind::SchemaLocale => locale::is_default(&record.path),
+        _ => true,
+    };
+    let is_unreadable =
+        |reason: &DegradedReason| matches!(reason, DegradedReason::Minified | DegradedReason::TooLarge);
+    is_text && record.bytes > 0 && !record.degraded.iter().any(|(_, reason)| is_unreadable(reason))
+}
+
+impl ThemeIndex {
+    /// The files that a model should describe, what most others need first. Of images, machine-made files, stored settings
+    /// and translations the index knows all there is to say.
+    #[must_use]
+    pub fn worth_describing(&self) -> Vec<Candidate> {
+        let importance = self.importance(None, None);
+        let mut order: Vec<(f32, &FileRecord)> =
+            importance.into_iter().zip(&self.files).filter(|(_, record)| is_worth_it(record)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
+        let candidate = |(_, record): (f32, &FileRecord)| Candidate {
+            path: record.path.to_string(),
+            kind: record.kind,
+            content: record.hash,
+            bytes: record.bytes,
+            lines: record.lines,
+        };
+        order.into_iter().map(candidate).collect()
+    }
+}
+
+/// Those without a note that a model was not shown in vain too often.
+#[must_use]
+pub fn missing(candidates: Vec<Candidate>, notes: &Notes) -> Vec<Candidate> {
+    let lacks = |candidate: &Candidate| {
+        let (path, content) = (&candidate.path, &candidate.content);
+        notes.of(path, content).is_none() && notes.tries(path, content) < MAX_TRIES
+    };
+    candidates.into_iter().filter(lacks).collect()
+}
+
+/// The tier for so many files. A whole theme is read once, and how its files hang together is worth a better model; an edit
+/// is read again and again, and what it changes is in the file itself.
+#[must_use]
+pub fn tier(files: usize) -> ModelTier {
+    if files > FEW { ModelTier::Standard } else { ModelTier::Fast }
+}
+
+/// The longest answer to ask for about these files, in tokens.
+#[must_use]
+pub fn answer_ceiling(batch: &[Candidate]) -> u32 {
+    (2 * batch.iter().map(Candidate::answer_tokens).sum::<u32>() + 500).min(MAX_ANSWER)
+}
+
+/// The files in as few batches as fit the model, in their order; `fixed` bytes go with every batch. Those that were shown
+/// before come last, few at once.
+#[must_use]
+pub fn batches(model: &ModelId, files: Vec<Candidate>, notes: &Notes, fixed: usize) -> Vec<Vec<Candidate>> {
+    let largest = match prices::price(model) {
+        Some(price) => MAX_QUESTION.min(price.max_input.saturating_sub(u64::from(MAX_ANSWER))),
+        None => MAX_QUESTION_UNKNOWN,
+    };
+    let was_shown = |file: &Candidate| notes.tries(&file.path, &file.content) > 0;
+    let (again, new): (Vec<_>, Vec<_>) = files.into_iter().partition(was_shown);
+    let mut batches: Vec<Vec<Candidate>> = Vec::new();
+    for (files, at_once) in [(new, usize::MAX), (again, AGAIN_AT_ONCE)] {
+        let (mut batch, mut bytes, mut answer) = (Vec::new(), fixed, 0);
+        for file in files {
+            let (question, tokens) = (file.question_bytes(), file.answer_tokens());
+            let fits = estimate::tokens(model, bytes + question) <= largest
+                && answer + tokens <= PLANNED_ANSWER
+                && batch.len() < at_once;
+            if !fits && !batch.is_empty() {
+                batches.push(std::mem::take(&mut batch));
+                (bytes, answer) = (fixed, 0);
+            }
+            (bytes, answer) = (bytes + question, answer + tokens);
+            batch.push(file);
+        }
+        if !batch.is_empty() {
+            batches.push(batch);
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::theme::tests::harbour;
+
+    fn candidate(n: usize, bytes: u32, lines: u32) -> Candidate {
+        let path = format!("snippets/{n:04}.liquid");
+        Candidate { path, kind: FileKind::Snippet, content: [n as u8; 16], bytes, lines }
+    }
+
+    #[test]
+    fn what_the_index_knows_all_of_is_not_shown() {
+        let one_line = format!("a=1;{}", "b();".repeat(2_000));
+        let index = ThemeIndex::build([
+            ("assets/base.css", ".a {}"),
+            ("assets/app.min.js", one_line.as_str()),
+            ("assets/icon.svg", "<svg/>"),
+            ("assets/empty.css", ""),
+            ("config/settings_data.json", "{}"),
+            ("config/settings_schema.json", "[]"),
+            ("layout/theme.liquid", "{% render 'price' %}"),
+            ("locales/de.json", "{}"),
+            ("locales/de.schema.json", "{}"),
+            ("locales/en.default.json", "{\"a\": \"A\"}"),
+            ("locales/en.default.schema.json", "{}"),
+            ("snippets/price.liquid", "{{ price }}"),
+        ])
+        .unwrap();
+        let mut paths: Vec<String> = index.worth_describing().into_iter().map(|file| file.path).collect();
+        assert_eq!(paths[0], "snippets/price.liquid", "the one that another needs comes first");
+        paths.sort_unstable();
+        assert_eq!(
+            paths,
+            [
+                "assets/base.css",
+                "config/settings_schema.json",
+                "layout/theme.liquid",
+                "locales/en.default.json",
+                "locales/en.default.schema.json",
+                "snippets/price.liquid",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_small_theme_is_one_call() {
+        let (files, notes) = (harbour().worth_describing(), Notes::default());
+        assert_eq!((files.len() > FEW, tier(files.len())), (true, ModelTier::Standard));
+        let model = ModelId::new("claude-sonnet-5-5");
+        assert_eq!(batches(&model, files.clone(), &notes, 8_000), [files]);
+        assert_eq!(
+            (tier(1), tier(FEW), tier(FEW + 1)),
+            (ModelTier::Fast, ModelTier::Fast, ModelTier::Standard)
+        );
+    }
+
+    #[test]
+    fn what_was_shown_in_vain_is_shown_again_among_few_and_then_no_more() {
+        let files: Vec<Candidate> = (0..7).map(|n| candidate(n, 100, 5)).collect();
+        let mut notes = Notes::default();
+        files[..6].iter().for_each(|file| notes.failed(&file.path, &file.content));
+        let model = ModelId::new("unheard-of");
+        let sizes = |notes: &Notes| -> Vec<usize> {
+            let batches = batches(&model, missing(files.clone(), notes), notes, 0);
+            batches.iter().map(Vec::len).collect()
+        };
+        assert_eq!(sizes(&notes), [1, 5, 1]);
+        files[..3].iter().for_each(|file| notes.failed(&file.path, &file.content));
+        assert_eq!(sizes(&notes), [1, 3]);
+    }
+
+    proptest! {
+        /// Every file is in one batch, and no batch is larger than its bounds but for a file that is so alone.
+        #[test]
+        fn batches_hold_every_file_once_within_their_bounds(
+            sizes in prop::collection::vec((1u32..200_000, 1u32..5_000), 0..60),
+            known in any::<bool>(),
+            fixed in 0usize..20_000,
+        ) {
+            let model = ModelId::new(if known { "claude-haiku-5-5" } else { "unheard-of" });
+            let largest = if known { MAX_QUESTION } else { MAX_QUESTION_UNKNOWN };
+            let files: Vec<Candidate> = sizes.iter().enumerate()
+                .map(|(n, &(bytes, lines))| candidate(n, bytes, lines)).collect();
+            let batches = batches(&model, files.clone(), &Notes::default(), fixed);
+            prop_assert_eq!(batches.concat(), files);
+            for batch in batches {
+                let bytes = fixed + batch.iter().map(Candidate::question_bytes).sum::<usize>();
+                let answer: u32 = batch.iter().map(Candidate::answer_tokens).sum();
+                let fits = estimate::tokens(&model, bytes) <= largest && answer <= PLANNED_ANSWER;
+                prop_assert!(batch.len() == 1 || fits);
+                prop_assert!(answer_ceiling(&batch) <= MAX_ANSWER && answer_ceiling(&batch) > answer);
+            }
+        }
+    }
+}
