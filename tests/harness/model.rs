@@ -1,11 +1,13 @@
 //! A model whose answers a test writes: an OpenAI-compatible server on a free port.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -38,6 +40,10 @@ struct Shared {
     permits: Semaphore,
     asked: watch::Sender<usize>,
     output_tokens: AtomicUsize,
+    /// The seconds after which it asks to be asked again, for each request for work that it refuses.
+    refusals: Mutex<VecDeque<u64>>,
+    /// The bodies of requests for work.
+    sent: Mutex<Vec<Value>>,
 }
 
 impl ScriptedModel {
@@ -61,6 +67,8 @@ impl ScriptedModel {
             permits: Semaphore::new(0),
             asked: sender,
             output_tokens: AtomicUsize::new(10),
+            refusals: Mutex::default(),
+            sent: Mutex::default(),
         });
         let app = Router::new().route("/chat/completions", post(complete)).with_state(shared.clone());
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves") });
@@ -74,6 +82,17 @@ impl ScriptedModel {
     /// How long it says each of its answers was.
     pub fn costs(&self, output_tokens: usize) {
         self.shared.output_tokens.store(output_tokens, Ordering::Relaxed);
+    }
+
+    /// Refuses the next requests for work, one for each: too many, ask again after so many seconds; 0 says no time.
+    pub fn refuses(&self, retry_after: impl IntoIterator<Item = u64>) {
+        self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).extend(retry_after);
+    }
+
+    /// The requests for work, oldest first.
+    #[must_use]
+    pub fn sent(&self) -> Vec<Value> {
+        self.shared.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How often it was asked for work.
@@ -107,10 +126,22 @@ impl Drop for ScriptedModel {
     }
 }
 
-async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> impl IntoResponse {
-    // A check is asked for without tools.
-    let says = if body["tools"].is_array() {
+async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+    let is_check =
+        body["messages"][0]["content"].as_str().is_some_and(|text| text.contains("lamplighter:check"));
+    let says = if !is_check {
+        model.sent.lock().unwrap_or_else(PoisonError::into_inner).push(body.clone());
         model.asked.send_modify(|asked| *asked += 1);
+        if let Some(seconds) = model.refusals.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+            let wait = [(RETRY_AFTER, seconds.to_string())];
+            let wait = if seconds > 0 { &wait[..] } else { &[] };
+            let error = Json(json!({"error": {"message": "slow down", "type": "rate_limit_error"}}));
+            let mut response = (StatusCode::TOO_MANY_REQUESTS, error).into_response();
+            response
+                .headers_mut()
+                .extend(wait.iter().filter_map(|(name, text)| Some((name.clone(), text.parse().ok()?))));
+            return response;
+        }
         model.permits.acquire().await.expect("it is never closed").forget();
         (model.script)(body["messages"].as_array().map_or(&[], Vec::as_slice))
     } else {
@@ -137,5 +168,5 @@ async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> 
         chunk(json!([]), usage),
         "data: [DONE]\n\n".to_owned(),
     ];
-    ([(CONTENT_TYPE, "text/event-stream")], frames.concat())
+    ([(CONTENT_TYPE, "text/event-stream")], frames.concat()).into_response()
 }

@@ -13,15 +13,18 @@ pub enum Scene {
     About,
     Run,
     Check,
+    /// Descriptions of a theme's files.
+    Theme,
     Other,
 }
 
-const MARKERS: [(&str, Scene); 5] = [
+const MARKERS: [(&str, Scene); 6] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
     ("<lamplighter:chat>", Scene::Chat),
     ("<lamplighter:about>", Scene::About),
+    ("<lamplighter:theme>", Scene::Theme),
 ];
 
 /// A request, as far as the rules look at it.

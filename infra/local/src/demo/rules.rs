@@ -1,6 +1,7 @@
 //! What the demo answers.
 
 use domain::assets::AssetType;
+use domain::theme::enrich::prompt;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Scene};
@@ -27,6 +28,7 @@ pub fn answer(ask: &Ask) -> Answer {
         Scene::About => introduced(ask, about(ask)),
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),
+        Scene::Theme => theme(ask),
         Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
     }
 }
@@ -224,6 +226,24 @@ fn run(ask: &Ask) -> Answer {
         };
     }
     text(content)
+}
+
+/// Describes each file by what stands above it: `=== path (kind, lines)`.
+fn theme(ask: &Ask) -> Answer {
+    let heads = ask.last().lines().filter_map(|line| line.strip_prefix("=== ")?.rsplit_once(" ("));
+    let describe = |(path, about): (&str, &str)| {
+        let mut keywords = intent::words(path);
+        keywords.retain(|word| word.chars().count() > 2);
+        let about = about.trim_end_matches(')');
+        json!({
+            "path": path,
+            "purpose": format!("{DEMO}All I know of this file is its name, and that it is a {about}."),
+            "features": [],
+            "keywords": keywords,
+        })
+    };
+    let files: Vec<Value> = heads.map(describe).collect();
+    Answer { text: String::new(), call: Some((prompt::TOOL.to_owned(), json!({ "files": files }))) }
 }
 
 /// The instructions and the expected output; a text without headings is all instructions.

@@ -213,3 +213,18 @@ fn what_is_said_about_an_action_is_a_question_or_a_change() {
     assert!(after("\"Report\" waits for the person's yes (prp_1).").contains("approve the action again"));
     assert!(after("schedule: must have a fire time").contains("must have a fire time"));
 }
+
+#[test]
+fn files_of_a_theme_are_described_by_their_heads() {
+    let said = "=== sections/header.liquid (section, 3 lines)\n1\t=== no/file (snippet, 1 lines)\n\n=== assets/a (b).css (stylesheet, 9 lines)\n";
+    let (name, input) = answer(&ask(Scene::Theme, &["describe_files"], &[said])).call.unwrap();
+    let paths: Vec<&str> =
+        input["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(
+        (name.as_str(), &paths[..]),
+        ("describe_files", &["sections/header.liquid", "assets/a (b).css"][..])
+    );
+    assert_eq!(input["files"][0]["keywords"], json!(["sections", "header", "liquid"]));
+    let purpose = input["files"][1]["purpose"].as_str().unwrap();
+    assert!(purpose.starts_with(DEMO) && purpose.ends_with("it is a stylesheet, 9 lines."), "{purpose}");
+}
