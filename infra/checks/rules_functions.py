@@ -7,7 +7,7 @@ from sources import Repo
 from template import BUCKET, Stack, sub, target
 
 # Who asks a model.
-MODELS = {"agents", "agent-chat", "scheduled-executor"}
+MODELS = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Who holds more than a request in memory, in MB.
 MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}

@@ -52,6 +52,13 @@ def the_theme_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str
 
 
 @rule
+def a_call_of_the_model_fits(stack: Stack, repo: Repo) -> Iterator[str]:
+    timeout, needed = stack.function("theme-index").get("Timeout", 3), 2 * repo.enrichment_call_seconds
+    if timeout < needed:
+        yield f"the indexer has {timeout} s; for the map and the longest call of a model it takes {needed}"
+
+
+@rule
 def the_indexer_reads_its_queue(stack: Stack, repo: Repo) -> Iterator[str]:
     mappings = stack.mappings("theme-index")
     if len(mappings) != 1:

@@ -133,6 +133,12 @@ class Repo:
         return int(found[2]) * {"secs": 1, "mins": 60}[found[1]] if found else None
 
     @cached_property
+    def enrichment_call_seconds(self) -> int:
+        """The longest that the indexer waits for a model."""
+        text = self.text("shared/src/flows/themes/enrich/ask.rs")
+        return int(one(r"const CALL: Duration = Duration::from_secs\((\d+)\)", text, "CALL"))
+
+    @cached_property
     def namespace(self) -> str:
         return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
 

@@ -165,6 +165,18 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/maps/"))
     }
 
+    /// What a model wrote of a theme's files, as one holder of its enrichment saved it once.
+    #[must_use]
+    pub fn theme_notes(owner: &Owner, project: ProjectId, notes: Uuid) -> Self {
+        Self(format!("{}{}", Self::all_theme_notes(owner, project).0, notes.simple()))
+    }
+
+    /// All notes of a theme.
+    #[must_use]
+    pub fn all_theme_notes(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/notes/"))
+    }
+
     /// An archive that is to be imported. Its upload wakes the indexer.
     #[must_use]
     pub fn theme_archive(owner: &Owner, project: ProjectId, import: ImportId) -> Self {

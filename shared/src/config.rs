@@ -12,6 +12,7 @@
 //! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the authorities that the keys' server is checked against, and no others: for an issuer of one's own | the public ones |
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
+//! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | ceiling of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE` | other endpoints than AWS's | none |
@@ -109,11 +110,13 @@ impl std::fmt::Debug for JwtKeys {
 pub struct BudgetConfig {
     pub run_micros: i64,
     pub day_micros: i64,
+    /// Of one pass of a model over a theme.
+    pub enrichment_micros: i64,
 }
 
 impl Default for BudgetConfig {
     fn default() -> Self {
-        Self { run_micros: 1_000_000, day_micros: 10_000_000 }
+        Self { run_micros: 1_000_000, day_micros: 10_000_000, enrichment_micros: 2_000_000 }
     }
 }
 
@@ -317,6 +320,7 @@ impl BudgetConfig {
         Ok(Self {
             run_micros: micros("LAMPLIGHTER_RUN_BUDGET_MICROS", default.run_micros)?,
             day_micros: micros("LAMPLIGHTER_DAY_BUDGET_MICROS", default.day_micros)?,
+            enrichment_micros: micros("LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS", default.enrichment_micros)?,
         })
     }
 }

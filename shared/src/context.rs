@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
 use crate::stream::LiveRuns;
-use crate::themes::ThemeCache;
+use crate::themes::{NotesCache, ThemeCache};
 use crate::turns::Turns;
 
 /// The context of a process; cheap to clone.
@@ -27,6 +27,7 @@ pub struct Cx {
     pub live: LiveRuns,
     pub turns: Turns,
     pub themes: ThemeCache,
+    pub notes: NotesCache,
     /// Whose turn it is to take over an archive of logs: one at a time.
     pub imports: Arc<Semaphore>,
 }
@@ -47,6 +48,7 @@ impl Cx {
             live: LiveRuns::default(),
             turns: Turns::default(),
             themes: ThemeCache::default(),
+            notes: NotesCache::default(),
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
             clock,

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::theme::ThemeIndex;
+use domain::theme::enrich::Notes;
+use uuid::Uuid;
 
 /// How many themes are kept at most.
 const THEMES: usize = 16;
@@ -74,6 +76,36 @@ impl ThemeCache {
     }
 }
 
+/// An object, and the notes in it.
+type KeptNotes = (Uuid, Arc<Notes>);
+
+/// What models wrote of the themes that were asked about last, by the object it is in, which never changes. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct NotesCache(Arc<Mutex<Vec<KeptNotes>>>);
+
+impl NotesCache {
+    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<KeptNotes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[must_use]
+    pub fn get(&self, id: Uuid) -> Option<Arc<Notes>> {
+        let mut entries = self.entries();
+        let at = entries.iter().position(|(known, _)| *known == id)?;
+        entries[at..].rotate_left(1);
+        entries.last().map(|(_, notes)| notes.clone())
+    }
+
+    /// Keeps notes, and lets go of those that were not used for longest.
+    pub fn put(&self, id: Uuid, notes: Arc<Notes>) {
+        let mut entries = self.entries();
+        entries.retain(|(known, _)| *known != id);
+        entries.push((id, notes));
+        let spare = entries.len().saturating_sub(THEMES);
+        entries.drain(..spare);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +122,17 @@ mod tests {
             source: Source::Map,
             index: Arc::new(ThemeIndex::build(files).unwrap()),
         }
+    }
+
+    #[test]
+    fn notes_are_had_again_until_others_push_them_out() {
+        let (cache, id) = (NotesCache::default(), |n: u128| Uuid::from_u128(n));
+        (0..16).for_each(|n| cache.put(id(n), Arc::default()));
+        assert!(cache.get(id(0)).is_some());
+        cache.put(id(16), Arc::default());
+        cache.put(id(16), Arc::default());
+        let there: Vec<bool> = [0, 1, 2, 16].map(|n| cache.get(id(n)).is_some()).to_vec();
+        assert_eq!(there, [true, false, true, true]);
     }
 
     #[test]

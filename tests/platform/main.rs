@@ -15,6 +15,7 @@ mod context_imports;
 mod context_log_files;
 mod context_logs;
 mod crash;
+mod enrichment;
 mod faults;
 mod isolation;
 mod logs;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
+use shared::Cx;
 use shared::clock::Clock;
 use shared::function::{Invocation, Trigger, Uploaded};
 use tests::{Harness, send};
@@ -18,16 +20,19 @@ async fn by_hand() -> Harness {
 }
 
 /// Hands an upload to the indexer.
-async fn deliver(h: &Harness, key: &str) -> shared::Result<()> {
-    let function = catalog::ALL.iter().find(|function| function.name == "theme-index").unwrap();
-    let Trigger::Upload { handler } = function.trigger else { panic!("it is woken by uploads") };
-    let cx = h.platform.cx.clone();
-    let deadline = cx.clock.now() + jiff::SignedDuration::from_mins(15);
-    let upload = Uploaded { key: key.to_owned(), sequencer: "0".to_owned() };
-    handler(cx, Invocation { deadline }, upload).await
+pub async fn deliver(h: &Harness, key: &str) -> shared::Result<()> {
+    deliver_to(&h.platform.cx, key, SignedDuration::from_mins(15)).await
 }
 
-const CHANGED: &str = "local/projects/prj_00000000000000000000000000000000/theme.changed";
+/// Hands an upload to an indexer that has so much time.
+pub async fn deliver_to(cx: &Cx, key: &str, time: SignedDuration) -> shared::Result<()> {
+    let function = catalog::ALL.iter().find(|function| function.name == "theme-index").unwrap();
+    let Trigger::Upload { handler } = function.trigger else { panic!("it is woken by uploads") };
+    let upload = Uploaded { key: key.to_owned(), sequencer: "0".to_owned() };
+    handler(cx.clone(), Invocation { deadline: cx.clock.now() + time }, upload).await
+}
+
+pub const CHANGED: &str = "local/projects/prj_00000000000000000000000000000000/theme.changed";
 
 fn archive_key(import: &Value) -> String {
     let id = import["import_id"].as_str().unwrap();

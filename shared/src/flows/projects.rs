@@ -9,6 +9,7 @@ use futures::FutureExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::themes::enrich;
 use super::{edit, logs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
@@ -16,7 +17,7 @@ use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::table::Found;
-use crate::store::{StoreError, Versioned};
+use crate::store::{Store, StoreError, Versioned, keys};
 
 /// A project as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -93,7 +94,13 @@ pub async fn change(
         let current = load(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let project = current.value.patched(patch.clone(), cx.clock.now())?;
-        if cx.store.replace_project(owner, &project, current.version).await?.done() {
+        let dropped = (patch.enrichment == Some(false)).then(|| Store::enrichment_dropped(owner, id));
+        if cx.store.replace_project(owner, &project, current.version, dropped).await?.done() {
+            match patch.enrichment {
+                Some(true) => enrich::asked(cx, owner, id).await?,
+                Some(false) => cx.blobs.delete_prefix(&BlobKey::all_theme_notes(owner, id)).await?,
+                None => {}
+            }
             return Ok(ProjectView { project, version: current.version + 1 });
         }
     }
@@ -121,6 +128,8 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     logs::delete::of_project(cx, owner, id).await?;
     cx.store.delete_document_versions(owner, id).await?;
+    // Before the bodies: from here on nobody saves notes.
+    cx.store.delete(&keys::enrichment(owner, id)).await?;
     super::themes::delete_files(cx, owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
     cx.store.delete_project_children(owner, id).await?;

@@ -30,6 +30,7 @@
 //! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
 //! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
 //! | where its theme stands | `U#owner#PROJECT#prj_…` | `THEME` |
+//! | how far a model has described it | `U#owner#PROJECT#prj_…` | `ENRICHMENT` |
 //! | import of its theme | `U#owner#PROJECT#prj_…` | `IMPORT#imp_…` |
 //! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import it is of) | `FILE#path` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
@@ -435,6 +436,11 @@ pub fn document_versions(
 #[must_use]
 pub fn theme(owner: &Owner, project: ProjectId) -> Key {
     project_child(owner, project, "THEME")
+}
+
+#[must_use]
+pub fn enrichment(owner: &Owner, project: ProjectId) -> Key {
+    project_child(owner, project, "ENRICHMENT")
 }
 
 #[must_use]

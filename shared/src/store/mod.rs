@@ -13,6 +13,7 @@ mod assets;
 pub mod chats;
 pub mod documents;
 mod due;
+mod enrichments;
 mod idempotency;
 pub mod log_imports;
 pub mod logs;

@@ -20,18 +20,20 @@ impl Store {
         self.get(&keys::project(owner, id)).await
     }
 
-    /// Writes an edited project; version 0 is that of a project which was never stored.
+    /// Writes an edited project, and what goes with the edit; version 0 is that of a project which was never stored.
     pub async fn replace_project(
         &self,
         owner: &Owner,
         project: &Project,
         version: u64,
+        with: Option<Write>,
     ) -> Result<Written, StoreError> {
-        if version == 0 {
-            return self.create_project(owner, project).await;
-        }
-        let key = keys::project(owner, project.project_id);
-        self.replace(&key, version, item(project, &Extras::default())?).await
+        let (key, item) = (keys::project(owner, project.project_id), item(project, &Extras::default())?);
+        let write = match version {
+            0 => Write::Create { key, item },
+            version => Write::Replace { key, version, item },
+        };
+        self.transact(std::iter::once(write).chain(with).collect()).await
     }
 
     pub async fn projects(

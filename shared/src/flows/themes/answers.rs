@@ -1,9 +1,12 @@
 //! What is asked of a theme: lookup, scout, repo map, map, graph, gate. All of it is told by one index in memory.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use domain::ids::{Owner, ProjectId};
+use domain::theme::ThemeIndex;
 use domain::theme::describe::{Dependency, Feature};
+use domain::theme::enrich::{Note, Notes};
 use domain::theme::gating::Passed;
 use domain::theme::graph::Edge;
 use domain::theme::path::FileKind;
@@ -13,11 +16,11 @@ use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::current;
+use super::{current, enrich};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::themes::Source;
+use crate::themes::{Source, Warm};
 
 /// Longest request, in characters.
 const MAX_REQUEST: usize = 10_000;
@@ -167,6 +170,9 @@ pub struct KeyFile {
     /// What of the file is in those lines.
     pub features: Vec<FeatureView>,
     pub reasons: Vec<String>,
+    /// What a model wrote of this content, where the project wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enriched: Option<Note>,
 }
 
 /// A thing that a file defines.
@@ -211,13 +217,23 @@ impl From<Edge> for Relationship {
     }
 }
 
+/// The index, and what a model wrote beside it.
+async fn with_notes(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<(Warm, Option<Arc<Notes>>)> {
+    let notes = async { Ok(enrich::shown(cx, owner, project).await) };
+    futures::try_join!(current(cx, owner, project), notes)
+}
+
+fn note(notes: Option<&Arc<Notes>>, index: &ThemeIndex, path: &str) -> Option<Note> {
+    notes?.of(path, &index.content_hash(path)?).cloned()
+}
+
 /// A structural brief for a request.
 ///
 /// # Errors
 /// 404 where the project is not there, 400 for what breaks a limit.
 pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<ScoutBrief> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
-    let warm = current(cx, owner, project).await?;
+    let (warm, notes) = with_notes(cx, owner, project).await?;
     let started = Instant::now();
     let index = &warm.index;
     let found = index.lookup(&ask.request, ask.active_file.as_deref(), limit);
@@ -238,6 +254,7 @@ pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Res
                 target.ranges.iter().any(overlaps)
             };
             Some(KeyFile {
+                enriched: note(notes.as_ref(), index, &target.path),
                 path: target.path,
                 kind: file.kind,
                 lines: file.lines,
@@ -331,6 +348,9 @@ pub struct FileMapView {
     pub dependencies: Vec<Dependency>,
     /// Words that tell it from the other files, the most telling first. They are stems.
     pub keywords: Vec<String>,
+    /// What a model wrote of this content, where the project wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enriched: Option<Note>,
 }
 
 /// The map, file by file in the order of their paths.
@@ -340,12 +360,13 @@ pub struct FileMapView {
 pub async fn map(cx: &Cx, owner: &Owner, project: ProjectId, query: &PageQuery) -> Result<Page<FileMapView>> {
     let (limit, list) = (query.limit()?, format!("map of {project}"));
     let after = query.after(owner, &list)?.unwrap_or_default();
-    let warm = current(cx, owner, project).await?;
+    let (warm, notes) = with_notes(cx, owner, project).await?;
     let mut paths: Vec<&str> =
         warm.index.paths().filter(|path| *path > after.as_str()).take(limit + 1).collect();
     let has_more = paths.len() > limit;
     paths.truncate(limit);
     let data = paths.iter().filter_map(|path| warm.index.describe(path)).map(|file| FileMapView {
+        enriched: note(notes.as_ref(), &warm.index, &file.path),
         path: file.path,
         kind: file.kind,
         bytes: file.bytes,
@@ -464,6 +485,9 @@ pub struct GatedView {
     /// For a file of more than 16,000 characters: what is where, instead of the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outline: Option<Vec<FeatureView>>,
+    /// Beside the outline: what a model wrote of this content, where the project wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enriched: Option<Note>,
 }
 
 /// The files that an agent should see for a request, and how much of each.
@@ -472,10 +496,11 @@ pub struct GatedView {
 /// 404 where the project is not there, 400 for what breaks a limit.
 pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<GateAnswer> {
     let limit = ask.checked(DEFAULT_GATED)?;
-    let warm = current(cx, owner, project).await?;
+    let (warm, notes) = with_notes(cx, owner, project).await?;
     let started = Instant::now();
     let gate = warm.index.gate(&ask.request, ask.active_file.as_deref(), limit);
     let files = gate.files.into_iter().map(|file| GatedView {
+        enriched: file.outline.as_ref().and_then(|_| note(notes.as_ref(), &warm.index, &file.path)),
         path: file.path,
         kind: file.kind,
         why: file.why,

@@ -15,6 +15,7 @@
 use std::time::{Duration, Instant};
 
 use domain::ids::{Owner, ProjectId};
+use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, StoredMap, ThemeState};
 use domain::theme::blob;
 use domain::theme::index::DegradedFile;
@@ -22,11 +23,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{announce, current, hex_sha256, import, read, state};
+use super::{announce, current, hex_sha256, import, read};
 use crate::blobs::BlobKey;
 use crate::bus::{Event, IndexCompleted};
 use crate::context::Cx;
-use crate::flows::{edit, uploads};
+use crate::flows::{edit, projects, uploads};
 use crate::problem::{Error, Result};
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
@@ -37,7 +38,7 @@ const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_MOST: Duration = Duration::from_secs(5);
 
 /// What it takes to end in good order.
-const MARGIN: SignedDuration = SignedDuration::from_secs(20);
+pub(super) const MARGIN: SignedDuration = SignedDuration::from_secs(20);
 
 /// The most degraded places that a status names.
 const MAX_DEGRADED: usize = 200;
@@ -65,6 +66,8 @@ pub struct MapStatus {
     /// The newest import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import: Option<Import>,
+    /// How far a model has described the files; the map is whole without it.
+    pub enrichment: EnrichmentStatus,
 }
 
 /// How far the map of a project is.
@@ -73,8 +76,13 @@ pub struct MapStatus {
 /// 404 where the project is not there.
 pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapStatus> {
     let now = cx.clock.now();
-    let state = state(cx, owner, project).await?;
-    if !state.is_settled() && !state.is_leased(now) {
+    let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
+    let enrichment = async { Ok(cx.store.enrichment(owner, project).await?.value) };
+    let (wants, state, enrichment) =
+        futures::try_join!(projects::load(cx, owner, project), theme, enrichment)?;
+    let enrichment = Some(enrichment).filter(|_| wants.value.enrichment);
+    let is_behind = !state.is_settled() && !state.is_leased(now);
+    if is_behind || enrichment.as_ref().is_some_and(|enrichment| enrichment.is_due(&state, now)) {
         announce(cx, owner, project).await;
     }
     let import = import::newest(cx, owner, project).await?;
@@ -89,6 +97,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
         _ => Vec::new(),
     };
     let phase = state.phase(now);
+    let enrichment = Enrichment::status(enrichment.as_ref(), &state, now);
     Ok(MapStatus {
         state: match phase {
             MapPhase::Empty | MapPhase::Ready if import.as_ref().is_some_and(is_coming) => MapPhase::Pending,
@@ -102,6 +111,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
         took_ms: state.map.as_ref().map(|map| map.took_ms),
         reason: state.failure.filter(|_| phase == MapPhase::Failed).map(|failure| failure.reason),
         import,
+        enrichment,
     })
 }
 
@@ -177,19 +187,32 @@ pub(super) async fn holding<T>(
     fence: u64,
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    let renew = async {
+    let renew = || async {
+        let renewed =
+            edit_held(cx, owner, project, fence, |state| state.leased(Some(fence), cx.clock.now()).0);
+        renewed.await.map(drop)
+    };
+    renewing(cx, LEASE, renew, work).await
+}
+
+/// Does what a lease of so long is for, and renews it until that is done or the lease is lost.
+pub(super) async fn renewing<T, R: Future<Output = Result<()>>>(
+    cx: &Cx,
+    lease: SignedDuration,
+    renew: impl Fn() -> R,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let renewals = async {
         loop {
-            cx.clock.sleep(Duration::try_from(LEASE / 3).unwrap_or_default()).await;
-            let renewed =
-                edit_held(cx, owner, project, fence, |state| state.leased(Some(fence), cx.clock.now()).0);
-            if renewed.await.is_err() {
+            cx.clock.sleep(Duration::try_from(lease / 3).unwrap_or_default()).await;
+            if renew().await.is_err() {
                 return std::future::pending().await;
             }
         }
     };
     tokio::select! {
         done = work => done,
-        never = renew => never,
+        never = renewals => never,
     }
 }
 

@@ -9,9 +9,11 @@
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
 //! - [`import`]: a whole theme from an archive
 //! - [`index`]: the map catches up
+//! - [`enrich`]: what a model may add to the map, after it
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
+pub mod enrich;
 pub mod files;
 mod glob;
 pub mod grep;

@@ -1,0 +1,224 @@
+//! One call: reserved before, tried again where that makes sense, settled after.
+
+use std::time::Duration;
+
+use domain::ids::Owner;
+use domain::models::error::TimeoutPhase;
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, estimate, prices};
+use domain::projects::enrichment::Stop;
+use domain::theme::enrich::answer::Raw;
+use domain::theme::enrich::prompt::TOOL;
+use futures::StreamExt;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::ModelsConfig;
+use crate::context::Cx;
+use crate::models::{Limits, Models, Retry, Route};
+use crate::problem::{Error, Result};
+
+/// The longest that a call may take. `infra/checks` compares it with the indexer's timeout.
+pub(super) const CALL: Duration = Duration::from_secs(120);
+
+/// Between two calls, so that a theme of many files stays under every provider's rate.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// One second, two, four. A provider's own word wins.
+const RETRY: Retry =
+    Retry { tries: 4, first_pause: Duration::from_secs(1), longest_pause: Duration::from_secs(4) };
+
+/// When a provider that would not answer is asked again, at the earliest.
+const BUSY_AGAIN: SignedDuration = SignedDuration::from_mins(5);
+/// And one that needs somebody to do something: a key, a bill, a model's name.
+const BROKEN_AGAIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// The models, with limits for work that nobody waits for. Calls are tried again here and not by the model layer: the
+/// pauses are of the platform's clock, and each try is reserved for.
+pub(super) fn models(cx: &Cx) -> Result<Models> {
+    let once = Retry { tries: 1, ..RETRY };
+    let limits =
+        Limits { first_byte: CALL / 2, idle: CALL / 2, deadline: CALL, retry: once, ..Limits::default() };
+    Models::from_config(&ModelsConfig { limits, ..cx.config.models.clone() })
+        .map_err(|error| Error::internal(error.to_string()))
+}
+
+/// What a model answered, and what it calls itself.
+pub(super) struct Answer {
+    pub raw: Raw,
+    pub model: ModelId,
+}
+
+/// Why there is no answer.
+pub(super) enum Failure {
+    /// These files get none; others may.
+    Unusable(String),
+    /// No call is worth it now.
+    Stop(Stop),
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// What a pass has spent, and may spend, in micro-dollars.
+pub(super) struct Purse {
+    pub spent: i64,
+    pub ceiling: i64,
+}
+
+/// Calls a model about some files, until it answers, the tries are used up, or the time is.
+pub(super) async fn ask(
+    cx: &Cx,
+    owner: &Owner,
+    route: &Route,
+    request: &ModelRequest,
+    purse: &mut Purse,
+    last_call: Timestamp,
+) -> Result<Answer, Failure> {
+    cx.clock.sleep(BETWEEN).await;
+    let mut failures = 0;
+    loop {
+        let error = match once(cx, owner, route, request, purse).await? {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        failures += 1;
+        let now = cx.clock.now();
+        let pause = RETRY.pause(failures, &error, 0.0);
+        let in_time =
+            |pause: &Duration| SignedDuration::try_from(*pause).is_ok_and(|pause| now + pause <= last_call);
+        match pause.filter(in_time) {
+            Some(pause) => {
+                tracing::warn!(failures, pause_ms = pause.as_millis() as u64, %error, "a call is tried again");
+                cx.clock.sleep(pause).await;
+            }
+            None => return Err(failed(&error, failures, now)),
+        }
+    }
+}
+
+fn failed(error: &ModelError, failures: u32, now: Timestamp) -> Failure {
+    let reason = format!("failed to get an answer from the model: {error}");
+    let again_at = match error {
+        ModelError::ContextTooLarge
+        | ModelError::RequestTooLarge
+        | ModelError::Refused
+        | ModelError::Malformed
+        | ModelError::Timeout(TimeoutPhase::Deadline) => return Failure::Unusable(reason),
+        error if error.is_retryable() => {
+            let told = error.retry_after().and_then(|wait| SignedDuration::try_from(wait).ok());
+            now + told.unwrap_or_default().max(BUSY_AGAIN)
+        }
+        _ => now + BROKEN_AGAIN,
+    };
+    let reason = if failures > 1 { format!("{reason}, {failures} times") } else { reason };
+    Failure::Stop(Stop { unavailable: false, reason, again_at: Some(again_at) })
+}
+
+/// One try. What it cost is settled whatever became of it.
+async fn once(
+    cx: &Cx,
+    owner: &Owner,
+    route: &Route,
+    request: &ModelRequest,
+    purse: &mut Purse,
+) -> Result<Result<Answer, ModelError>, Failure> {
+    let (now, day) = (cx.clock.now(), cx.config.budget.day_micros);
+    let input = estimate::request_tokens(request);
+    // A model without a price, for example one of the person's own machine, costs nothing that is known.
+    let amount = prices::estimate_micros(&request.model, input, request.max_output_tokens).unwrap_or(0);
+    let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
+        let reason =
+            format!("the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}");
+        Failure::Stop(Stop { unavailable: false, reason, again_at })
+    };
+    if amount > 0 && purse.spent.saturating_add(amount) > purse.ceiling {
+        return Err(too_dear("ceiling of one pass", purse.ceiling, None));
+    }
+    if amount > 0 && !cx.store.reserve(owner, now, amount, day).await?.done() {
+        return Err(too_dear("ceiling of a day", day, tomorrow(now)));
+    }
+    let (answer, usage) = read(route, request).await;
+    let cost = prices::cost_micros(&request.model, &usage).unwrap_or(0);
+    purse.spent += cost;
+    if amount > 0 || cost > 0 {
+        cx.store.settle(owner, now, amount, cost).await?;
+    }
+    Ok(answer)
+}
+
+/// When the next day of ceilings begins.
+fn tomorrow(now: Timestamp) -> Option<Timestamp> {
+    let next = now.to_zoned(TimeZone::UTC).date().tomorrow().ok()?;
+    Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+async fn read(route: &Route, request: &ModelRequest) -> (Result<Answer, ModelError>, Usage) {
+    let mut events = route.stream(request);
+    let (mut model, mut used) = (request.model.clone(), Usage::default());
+    let (mut text, mut called) = (String::new(), None);
+    let ended = loop {
+        match events.next().await {
+            None => break Err(ModelError::Truncated),
+            Some(Err(error)) => break Err(error),
+            Some(Ok(event)) => match event {
+                ModelEvent::Started { model: answering } => model = answering,
+                ModelEvent::TextDelta(delta) => text.push_str(&delta),
+                ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
+                    called.get_or_insert(Raw::Call(input));
+                }
+                ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
+                    called.get_or_insert(Raw::Text(raw));
+                }
+                ModelEvent::ToolUse { .. } | ModelEvent::InvalidToolInput { .. } => {}
+                ModelEvent::Usage(usage) => used = usage,
+                ModelEvent::Finished { usage, .. } => {
+                    used = usage;
+                    break Ok(());
+                }
+            },
+        }
+    };
+    (ended.map(|()| Answer { raw: called.unwrap_or(Raw::Text(text)), model }), used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_to_do_about_it() {
+        let now = Timestamp::UNIX_EPOCH;
+        let check = |error: ModelError, minutes: Option<i64>| match failed(&error, 4, now) {
+            Failure::Unusable(_) => assert_eq!(minutes, None, "{error}"),
+            Failure::Stop(stop) => {
+                assert_eq!(stop.again_at, minutes.map(|minutes| now + SignedDuration::from_mins(minutes)));
+                assert!(stop.reason.ends_with(", 4 times") && !stop.unavailable, "{}", stop.reason);
+            }
+            Failure::Failed(error) => panic!("{error}"),
+        };
+        let limited = |retry_after| ModelError::RateLimited { retry_after };
+        check(limited(None), Some(5));
+        check(limited(Some(Duration::from_secs(90))), Some(5));
+        check(limited(Some(Duration::from_secs(600))), Some(10));
+        check(ModelError::Connection, Some(5));
+        check(ModelError::Authentication, Some(60));
+        check(ModelError::Quota, Some(60));
+        check(ModelError::ContextTooLarge, None);
+        check(ModelError::Refused, None);
+        check(ModelError::Timeout(TimeoutPhase::Deadline), None);
+        check(ModelError::Timeout(TimeoutPhase::FirstByte), Some(5));
+    }
+
+    #[test]
+    fn a_day_of_ceilings_begins_at_midnight() {
+        let check = |now: &str, next: &str| {
+            assert_eq!(tomorrow(now.parse().unwrap()), Some(next.parse().unwrap()));
+        };
+        check("2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z");
+        check("2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z");
+    }
+}

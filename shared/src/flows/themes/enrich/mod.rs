@@ -1,0 +1,237 @@
+//! A model describes a theme's files, where the project wants that.
+//!
+//! It comes after the map and beside it: no lookup waits for it or depends on it. One invocation at a time is at a project;
+//! what it has to do is a function of the files and the notes, looked at anew before each call. So whoever is woken twice,
+//! late or out of order finds nothing to do, one that dies is followed by the next, which repeats one call at most, and a
+//! change of the theme is seen before the next call.
+//!
+//! Who is woken while another is at it leaves at once. That is safe because the other looks again after it has let go:
+//! either it sees the change that woke the first, or the first came after and found nobody.
+//!
+//! - [`pass`]: from the files to the notes
+//! - [`ask`]: one call, with its tries and its price
+
+mod ask;
+mod pass;
+
+use std::sync::Arc;
+
+use domain::ids::{Owner, ProjectId};
+use domain::models::ModelTier;
+use domain::projects::enrichment::{Enrichment, LEASE, Moment, PassEnd, Stop};
+use domain::theme::enrich::Notes;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::{announce, index};
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::flows::{edit, projects};
+use crate::models::Models;
+use crate::problem::{Error, Result};
+use crate::store::keys;
+use crate::store::table::{Write, Written};
+use pass::Ended;
+
+/// When it is looked again whether a model was configured.
+const MODEL_AGAIN: SignedDuration = SignedDuration::from_mins(15);
+
+/// The code of the error of who has lost the hold.
+const LOST: &str = "hold_lost";
+
+/// Lets a model describe what is new in a theme, until all is described, the time is up, or something is in the way, which
+/// is written down.
+///
+/// # Errors
+/// When the table or the bucket does not answer: the note that woke the caller is to come again.
+pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
+    loop {
+        let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
+        let renew = || async { held.edit(|it| it.held(held.by, cx.clock.now())).await.map(drop) };
+        let ended = match index::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
+            Ok(ended) => held.let_go(ended).await,
+            Err(error) => {
+                // One that can't be let go ends by itself.
+                let _ = held.edit(Enrichment::released).await;
+                Err(error)
+            }
+        };
+        match ended {
+            Ok(Next::Look) => {}
+            Ok(Next::Leave) | Err(Error::Conflict { code: LOST, .. } | Error::NotFound(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What to do after a pass.
+enum Next {
+    /// Something may have changed while nobody else could take over.
+    Look,
+    Leave,
+}
+
+/// The right to write a project's notes, as long as nobody takes over.
+struct Held<'a> {
+    cx: &'a Cx,
+    owner: &'a Owner,
+    project: ProjectId,
+    by: Uuid,
+}
+
+/// Takes hold of an enrichment; nothing where nothing is to do, or another is at it.
+async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Option<(Held<'a>, Models)>> {
+    for _ in 0..edit::TRIES {
+        match projects::load(cx, owner, project).await {
+            Ok(found) if found.value.enrichment => {}
+            Ok(_) | Err(Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let (theme, found) =
+            futures::try_join!(cx.store.theme(owner, project), cx.store.enrichment(owner, project))?;
+        let now = cx.clock.now();
+        if !found.value.is_due(&theme.value, now) {
+            return Ok(None);
+        }
+        let models = ask::models(cx)?;
+        let by = cx.clock.uuid();
+        let (next, held) = match models.route(ModelTier::Fast) {
+            Ok(_) => (found.value.held(by, now), Some(Held { cx, owner, project, by })),
+            Err(error) => {
+                let stop =
+                    Stop { unavailable: true, reason: error.to_string(), again_at: Some(now + MODEL_AGAIN) };
+                let end = PassEnd { of: Moment::of(&theme.value), stop: Some(stop) };
+                (found.value.ended(end), None)
+            }
+        };
+        match cx.store.replace_enrichment(owner, project, &next, found.version).await? {
+            Written::Yes => return Ok(held.map(|held| (held, models))),
+            Written::Refused { first: 0 } => {}
+            Written::Refused { .. } => return Ok(None),
+        }
+    }
+    Err(edit::contended())
+}
+
+impl Held<'_> {
+    /// Changes where the enrichment stands as long as it is held.
+    async fn edit(&self, edit: impl Fn(Enrichment) -> Enrichment) -> Result<Enrichment> {
+        for _ in 0..edit::TRIES {
+            let found = self.cx.store.enrichment(self.owner, self.project).await?;
+            if !found.value.is_held_by(self.by) {
+                return Err(Error::conflict(LOST, "another has taken over, or it was switched off"));
+            }
+            let next = edit(found.value);
+            let write = self.cx.store.replace_enrichment(self.owner, self.project, &next, found.version);
+            match write.await? {
+                Written::Yes => return Ok(next),
+                Written::Refused { first: 0 } => {}
+                Written::Refused { .. } => return Err(Error::NotFound("project")),
+            }
+        }
+        Err(edit::contended())
+    }
+
+    async fn let_go(&self, ended: Ended) -> Result<Next> {
+        let end = match ended {
+            Ended::Done(of) => PassEnd { of, stop: None },
+            Ended::Stopped(of, stop) => PassEnd { of, stop: Some(stop) },
+            Ended::Changing => return self.edit(Enrichment::released).await.map(|_| Next::Look),
+            Ended::TimeUp => {
+                self.edit(Enrichment::released).await?;
+                announce(self.cx, self.owner, self.project).await;
+                return Ok(Next::Leave);
+            }
+            Ended::Off => return self.drop_all().await.map(|()| Next::Leave),
+        };
+        let (of, stop) = (end.of, end.stop.as_ref().map(|stop| stop.reason.clone()));
+        let it = self.edit(|it| it.ended(end.clone())).await?;
+        tracing::info!(
+            revision = of.revision,
+            written = it.written,
+            wanted = it.wanted,
+            cost_micros = it.cost_micros,
+            stop,
+            "a pass over a theme has ended"
+        );
+        Ok(Next::Look)
+    }
+
+    /// The project was switched off between two looks; usually that has dropped everything.
+    async fn drop_all(&self) -> Result<()> {
+        let found = self.cx.store.enrichment(self.owner, self.project).await?;
+        if !found.value.is_held_by(self.by) {
+            return Ok(());
+        }
+        let key = keys::enrichment(self.owner, self.project);
+        let removed = self.cx.store.transact(vec![Write::Remove { key, version: found.version }]).await?;
+        if let (true, Some(notes)) = (removed.done(), found.value.notes) {
+            self.discard(notes).await;
+        }
+        Ok(())
+    }
+
+    /// Deletes notes that nothing refers to; what can't be deleted is found again after a later pass.
+    async fn discard(&self, notes: Uuid) {
+        let key = BlobKey::theme_notes(self.owner, self.project, notes);
+        if let Err(error) = self.cx.blobs.delete(&key).await {
+            tracing::warn!(%error, "old notes are left");
+        }
+    }
+}
+
+/// Somebody asks for it, perhaps again: why it stopped is forgotten, and the indexer is woken.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+    for _ in 0..edit::TRIES {
+        let found = cx.store.enrichment(owner, project).await?;
+        let next = found.value.clone().asked_again();
+        if next == found.value
+            || cx.store.replace_enrichment(owner, project, &next, found.version).await?.done()
+        {
+            announce(cx, owner, project).await;
+            return Ok(());
+        }
+    }
+    Err(edit::contended())
+}
+
+/// What a model wrote of a theme, for answers that show it. They are whole without it: what can't be read is not shown.
+pub async fn shown(cx: &Cx, owner: &Owner, project: ProjectId) -> Option<Arc<Notes>> {
+    // The second try is for notes that were replaced between the two reads.
+    for _ in 0..2 {
+        let id = match cx.store.enrichment(owner, project).await {
+            Ok(found) => found.value.notes?,
+            Err(error) => {
+                tracing::warn!(%error, "where an enrichment stands can't be read");
+                return None;
+            }
+        };
+        if let Some(notes) = cx.notes.get(id) {
+            return Some(notes);
+        }
+        match cx.blobs.get(&BlobKey::theme_notes(owner, project, id)).await {
+            Ok(bytes) => {
+                let notes = Arc::new(read(&bytes));
+                cx.notes.put(id, notes.clone());
+                return Some(notes);
+            }
+            Err(BlobError::Missing { .. }) => {}
+            Err(error) => {
+                tracing::warn!(%error, "notes can't be read");
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Notes as they are stored. Some that can't be read are none: they are written anew.
+fn read(bytes: &[u8]) -> Notes {
+    Notes::from_json(bytes).unwrap_or_else(|error| {
+        tracing::warn!(%error, "stored notes are not used");
+        Notes::default()
+    })
+}

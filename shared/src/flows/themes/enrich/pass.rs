@@ -1,0 +1,270 @@
+//! From the files to the notes: batch by batch, the most important files first, saved after each.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
+use domain::projects::enrichment::{Enrichment, Moment, Stop};
+use domain::projects::theme::ThemeFile;
+use domain::theme::enrich::choose::{self, Candidate};
+use domain::theme::enrich::{Notes, answer, prompt};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::ask::{self, CALL, Failure, Purse};
+use super::{Held, LOST, read};
+use crate::blobs::{BlobError, BlobKey};
+use crate::flows::projects;
+use crate::flows::themes::{contents, current, index};
+use crate::models::{Models, Route};
+use crate::problem::{Error, Result};
+
+/// After so many answers in a row of which nothing can be used, the model can't do it.
+const IN_VAIN: u32 = 3;
+
+/// Notes that nothing refers to are left so long: somebody may be about to.
+const YOUNG: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+/// How a pass ended.
+pub(super) enum Ended {
+    /// Every file has its note, or is given up.
+    Done(Moment),
+    Stopped(Moment, Stop),
+    /// Files have changed, and the map is not theirs yet.
+    Changing,
+    /// The project does not want it any more.
+    Off,
+    /// There is more to do than time.
+    TimeUp,
+}
+
+pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -> Result<Ended> {
+    let (cx, owner, project) = (held.cx, held.owner, held.project);
+    let found = cx.store.enrichment(owner, project).await?.value;
+    let notes = match found.notes {
+        None => Notes::default(),
+        Some(id) => match cx.blobs.get(&BlobKey::theme_notes(owner, project, id)).await {
+            Ok(bytes) => read(&bytes),
+            Err(BlobError::Missing { .. }) => Notes::default(),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let call = SignedDuration::try_from(CALL).unwrap_or(SignedDuration::ZERO);
+    let mut pass = Pass {
+        held,
+        models,
+        last_call: deadline - index::MARGIN - call,
+        notes,
+        stored: found.notes,
+        tier: None,
+        purse: Purse { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
+        booked: found.pass_micros,
+        model: found.model,
+        in_vain: 0,
+    };
+    loop {
+        if let Some(ended) = pass.round().await? {
+            return Ok(ended);
+        }
+    }
+}
+
+struct Pass<'a> {
+    held: &'a Held<'a>,
+    models: &'a Models,
+    /// After this no call is begun.
+    last_call: Timestamp,
+    notes: Notes,
+    /// The object that the notes were last saved in.
+    stored: Option<Uuid>,
+    /// One for the whole pass, so that its calls share what the provider caches.
+    tier: Option<ModelTier>,
+    purse: Purse,
+    /// What of the purse's spending is written down.
+    booked: i64,
+    model: Option<String>,
+    in_vain: u32,
+}
+
+impl Pass<'_> {
+    /// The theme as it is, if it is to be gone on with.
+    async fn look(&self) -> Result<Result<Moment, Ended>> {
+        let Held { cx, owner, project, .. } = *self.held;
+        if !projects::load(cx, owner, project).await?.value.enrichment {
+            return Ok(Err(Ended::Off));
+        }
+        let theme = cx.store.theme(owner, project).await?.value;
+        if !theme.is_current() {
+            return Ok(Err(Ended::Changing));
+        }
+        if cx.clock.now() > self.last_call {
+            return Ok(Err(Ended::TimeUp));
+        }
+        Ok(Ok(Moment::of(&theme)))
+    }
+
+    /// Asks about all files that lack a note, unless they change meanwhile: then the next round asks about those that
+    /// lack one then.
+    async fn round(&mut self) -> Result<Option<Ended>> {
+        let Held { cx, owner, project, .. } = *self.held;
+        let moment = match self.look().await? {
+            Ok(moment) => moment,
+            Err(ended) => return Ok(Some(ended)),
+        };
+        let warm = current(cx, owner, project).await?;
+        if (warm.version.generation, warm.version.revision) != (moment.generation, moment.revision) {
+            return Ok(None);
+        }
+        let index = &warm.index;
+        let dropped = self.notes.keep(index);
+        let candidates = index.worth_describing();
+        let wanted = candidates.len() as u64;
+        let missing = choose::missing(candidates, &self.notes);
+        if missing.is_empty() {
+            self.finish(wanted, dropped).await?;
+            return Ok(Some(Ended::Done(moment)));
+        }
+        let tier = *self.tier.get_or_insert(choose::tier(missing.len()));
+        let route = self.models.route(tier).map_err(|error| Error::internal(error.to_string()))?;
+        let (system, tool) = (prompt::system(index), prompt::tool());
+        let fixed = system.iter().map(|block| block.text.len()).sum::<usize>()
+            + tool.input_schema.to_string().len()
+            + tool.description.len();
+        let files = cx.store.all_theme_files(owner, project, moment.generation).await?;
+        let files: BTreeMap<&str, &ThemeFile> = files.iter().map(|file| (file.path.as_str(), file)).collect();
+        for batch in choose::batches(&route.model, missing, &self.notes, fixed) {
+            match self.look().await? {
+                Ok(now) if now == moment => {}
+                Ok(_) => return Ok(None),
+                Err(ended) => return Ok(Some(ended)),
+            }
+            if self.in_vain >= IN_VAIN {
+                let reason = format!("of the model's last {IN_VAIN} answers nothing can be used");
+                return Ok(Some(Ended::Stopped(moment, Stop { unavailable: false, reason, again_at: None })));
+            }
+            let Some(shown) = self.shown(&batch, &files).await? else { return Ok(None) };
+            let request = ModelRequest {
+                model: route.model.clone(),
+                system: system.clone(),
+                tools: vec![tool.clone()],
+                tool_choice: ToolChoice::Tool(prompt::TOOL.to_owned()),
+                messages: vec![Message::user(prompt::question(
+                    batch.iter().zip(&shown).map(|(file, content)| (file, content.as_ref())),
+                ))],
+                max_output_tokens: choose::answer_ceiling(&batch),
+                cache_last_turn: false,
+            };
+            if let Some(stop) = self.ask(route, &request, &batch).await? {
+                self.book(wanted).await?;
+                return Ok(Some(Ended::Stopped(moment, stop)));
+            }
+            self.save(wanted).await?;
+        }
+        Ok(None)
+    }
+
+    /// The contents of a batch's files; nothing where one of them is another by now.
+    async fn shown(
+        &self,
+        batch: &[Candidate],
+        files: &BTreeMap<&str, &ThemeFile>,
+    ) -> Result<Option<Vec<Bytes>>> {
+        let Held { cx, owner, project, .. } = *self.held;
+        let records: Option<Vec<&ThemeFile>> = batch
+            .iter()
+            .map(|file| files.get(&*file.path).copied().filter(|record| record.half_hash() == file.content))
+            .collect();
+        let Some(records) = records else { return Ok(None) };
+        let read: BTreeMap<String, Bytes> =
+            contents(cx, owner, project, records.into_iter()).await?.into_iter().collect();
+        Ok(batch.iter().map(|file| read.get(&file.path).cloned()).collect())
+    }
+
+    /// Asks about a batch and takes over what can be used of the answer; a reason where no call is worth it now.
+    async fn ask(
+        &mut self,
+        route: &Route,
+        request: &ModelRequest,
+        batch: &[Candidate],
+    ) -> Result<Option<Stop>> {
+        let Held { cx, owner, .. } = *self.held;
+        let asked = ask::ask(cx, owner, route, request, &mut self.purse, self.last_call).await;
+        let mut notes = match asked {
+            Ok(answer) => {
+                let model = self.model.insert(answer.model.to_string());
+                answer::read(&answer.raw, batch, model, cx.clock.now())
+            }
+            Err(Failure::Unusable(reason)) => {
+                tracing::warn!(reason, files = batch.len(), "files are not described");
+                BTreeMap::new()
+            }
+            Err(Failure::Stop(stop)) => return Ok(Some(stop)),
+            Err(Failure::Failed(error)) => return Err(error),
+        };
+        self.in_vain = if notes.is_empty() { self.in_vain + 1 } else { 0 };
+        for file in batch {
+            match notes.remove(&file.path) {
+                Some(note) => self.notes.write(&file.path, &file.content, note),
+                None => self.notes.failed(&file.path, &file.content),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Saves the notes under a name of their own, and turns the project to them.
+    async fn save(&mut self, wanted: u64) -> Result<()> {
+        let Held { cx, owner, project, .. } = *self.held;
+        let id = cx.clock.uuid();
+        let key = BlobKey::theme_notes(owner, project, id);
+        cx.blobs.put(&key, self.notes.to_json(), "application/json").await?;
+        let written = self.notes.written() as u64;
+        let turned = self.held.edit(|it| Enrichment { notes: Some(id), written, wanted, ..self.booked(it) });
+        match turned.await {
+            Ok(_) => {}
+            Err(error) => {
+                // Only where it is certain that nothing refers to them.
+                if matches!(error, Error::Conflict { code: LOST, .. }) {
+                    self.held.discard(id).await;
+                }
+                return Err(error);
+            }
+        }
+        self.booked = self.purse.spent;
+        if let Some(old) = self.stored.replace(id) {
+            self.held.discard(old).await;
+        }
+        Ok(())
+    }
+
+    /// With what was spent since it was last written down.
+    fn booked(&self, it: Enrichment) -> Enrichment {
+        let cost = self.purse.spent - self.booked;
+        Enrichment {
+            cost_micros: it.cost_micros + cost,
+            pass_micros: it.pass_micros + cost,
+            model: self.model.clone(),
+            ..it
+        }
+    }
+
+    /// Writes down how far it has come where there is nothing to save, and what failed calls have cost.
+    async fn book(&mut self, wanted: u64) -> Result<()> {
+        let written = self.notes.written() as u64;
+        self.held.edit(|it| Enrichment { written, wanted, ..self.booked(it) }).await?;
+        self.booked = self.purse.spent;
+        Ok(())
+    }
+
+    /// Nothing is missing: what is left of earlier contents and earlier holders goes.
+    async fn finish(&mut self, wanted: u64, dropped: bool) -> Result<()> {
+        let Held { cx, owner, project, .. } = *self.held;
+        if dropped {
+            self.save(wanted).await?;
+        } else {
+            self.book(wanted).await?;
+        }
+        let kept = self.stored.map(|id| id.simple().to_string());
+        let all = BlobKey::all_theme_notes(owner, project);
+        Ok(cx.blobs.sweep(&all, YOUNG, |name| Some(name) == kept.as_deref()).await?)
+    }
+}
