@@ -8,6 +8,7 @@
 //! Unless it was done all the same: the table took it and every answer of the table was lost, or the process was killed
 //! before it could answer. The key knows, because what a request does is one transaction with the mark that it is done
 //! ([`Store::commit`](crate::store::Store::commit)). Then whoever comes again is told that, and that the answer is lost.
+//! What commits nothing (an import, a hook, a look) is safe to repeat by itself.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
