@@ -122,7 +122,8 @@ async fn main() -> ExitCode {
     let dispatched = sweeps.await.expect("a sweep does not panic");
     worked.add(executors.work().await);
     let worked_in = began.elapsed();
-    let mut wrong = usize::from(dispatched != count);
+    // More than once is well: what an executor leaves that is killed before its claim is due again at once.
+    let mut wrong = usize::from(dispatched < count);
     let sent = worked.sent.iter().map(|sent| sent.duration_since(real_due).as_secs_f64());
     println!("  from due to sent   {}", percentiles(sent.collect()));
 
