@@ -188,6 +188,21 @@ async fn an_imported_theme_is_described() {
 }
 
 #[tokio::test]
+async fn a_gate_shows_what_was_written_beside_an_outline() {
+    let model = ScriptedModel::start(describes).await;
+    let h = with_theme(config(model.config("scripted"))).await;
+    let long = "<p>{{ product.price }}</p>\n".repeat(1_000);
+    put(&h, "sections/price-table.liquid", &long).await.expect(201);
+    deliver(&h, CHANGED).await.unwrap();
+    let gate = ask(&h, "gate", json!({"request": "price table"})).await;
+    let file = |path: &str| gate["files"].as_array().unwrap().iter().find(|f| f["path"] == path).unwrap();
+    let (table, whole) = (file("sections/price-table.liquid"), file("snippets/price.liquid"));
+    assert!(table["outline"].is_array(), "{table:#}");
+    assert_eq!(table["enriched"]["purpose"], "Merchants know sections/price-table.liquid as the thing.");
+    assert_eq!((whole.get("outline"), whole.get("enriched")), (None, None));
+}
+
+#[tokio::test]
 async fn a_content_is_sent_once_however_often_it_is_told_of() {
     let model = ScriptedModel::start(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;

@@ -8,8 +8,8 @@
 //! Who is woken while another is at it leaves at once. That is safe because the other looks again after it has let go:
 //! either it sees the change that woke the first, or the first came after and found nobody.
 //!
-//! - [`pass`]: from the files to the notes
-//! - [`ask`]: one call, with its tries and its price
+//! - `pass`: from the files to the notes
+//! - `ask`: one call, with its tries and its price
 
 mod ask;
 mod pass;
