@@ -170,5 +170,5 @@ fn fingerprint(method: &str, path: &str, body: &[u8]) -> String {
         .chain_update([0])
         .chain_update(body)
         .finalize();
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    domain::hex(&hash)
 }

@@ -133,13 +133,11 @@ async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> 
         model.sent.lock().unwrap_or_else(PoisonError::into_inner).push(body.clone());
         model.asked.send_modify(|asked| *asked += 1);
         if let Some(seconds) = model.refusals.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
-            let wait = [(RETRY_AFTER, seconds.to_string())];
-            let wait = if seconds > 0 { &wait[..] } else { &[] };
             let error = Json(json!({"error": {"message": "slow down", "type": "rate_limit_error"}}));
             let mut response = (StatusCode::TOO_MANY_REQUESTS, error).into_response();
-            response
-                .headers_mut()
-                .extend(wait.iter().filter_map(|(name, text)| Some((name.clone(), text.parse().ok()?))));
+            if seconds > 0 {
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
             return response;
         }
         model.permits.acquire().await.expect("it is never closed").forget();

@@ -209,11 +209,8 @@ impl Owner {
     /// The owner for a subject of any form: itself where it can name an owner, else its hash.
     #[must_use]
     pub fn from_subject(subject: &str) -> Self {
-        Self::new(subject).unwrap_or_else(|_| {
-            let hash = Sha256::digest(subject.as_bytes());
-            let hex: String = hash.iter().map(|b| format!("{b:02x}")).collect();
-            Self(format!("sha256:{hex}"))
-        })
+        Self::new(subject)
+            .unwrap_or_else(|_| Self(format!("sha256:{}", crate::hex(&Sha256::digest(subject.as_bytes())))))
     }
 
     #[must_use]

@@ -33,3 +33,9 @@ pub mod schedule;
 pub mod theme;
 pub mod tools;
 pub mod validate;
+
+/// Bytes as lower-case hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -69,10 +69,7 @@ impl Store {
         let bytes = markdown::export(&kept.document).len() as u64;
         let about = DocumentVersion { version: version + 1, cause, written_at: now, bytes, expires_at };
         let mut writes = vec![
-            match version {
-                0 => Write::Create { key, item: newest },
-                version => Write::Replace { key, version, item: newest },
-            },
+            Write::over(key, version, newest),
             Write::Put {
                 key: keys::document_version(owner, project, &kept.workflow, version + 1),
                 item: item(&about, &extras)?,

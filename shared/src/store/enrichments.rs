@@ -26,10 +26,7 @@ impl Store {
         version: u64,
     ) -> Result<Written, StoreError> {
         let (key, item) = (keys::enrichment(owner, project), item(enrichment, &Extras::default())?);
-        let mut writes = vec![match version {
-            0 => Write::Create { key, item },
-            version => Write::Replace { key, version, item },
-        }];
+        let mut writes = vec![Write::over(key, version, item)];
         writes.extend(Self::project_exists(owner, project));
         self.transact(writes).await
     }

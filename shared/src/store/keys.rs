@@ -395,7 +395,7 @@ pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    domain::hex(&Sha256::digest(text.as_bytes()))
 }
 
 #[must_use]

@@ -29,11 +29,7 @@ impl Store {
         with: Option<Write>,
     ) -> Result<Written, StoreError> {
         let (key, item) = (keys::project(owner, project.project_id), item(project, &Extras::default())?);
-        let write = match version {
-            0 => Write::Create { key, item },
-            version => Write::Replace { key, version, item },
-        };
-        self.transact(std::iter::once(write).chain(with).collect()).await
+        self.transact(std::iter::once(Write::over(key, version, item)).chain(with).collect()).await
     }
 
     pub async fn projects(

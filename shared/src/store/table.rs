@@ -172,6 +172,17 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// An item over what was read at `version`; 0 is that of an item which is not there.
+    #[must_use]
+    pub fn over(key: Key, version: u64, item: Attributes) -> Self {
+        match version {
+            0 => Self::Create { key, item },
+            version => Self::Replace { key, version, item },
+        }
+    }
+}
+
 /// The order of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -44,10 +44,7 @@ impl Store {
         version: u64,
     ) -> Result<Write, StoreError> {
         let (key, item) = (keys::theme(owner, project), item(state, &Extras::default())?);
-        Ok(match version {
-            0 => Write::Create { key, item },
-            version => Write::Replace { key, version, item },
-        })
+        Ok(Write::over(key, version, item))
     }
 
     /// The write that moves a theme's revision and counts, for a transaction with the change of a file. It fails where the
@@ -90,10 +87,7 @@ impl Store {
     ) -> Result<Write, StoreError> {
         let key = keys::theme_file(owner, project, generation, &file.path);
         let item = item(file, &Extras::default())?;
-        Ok(match record {
-            0 => Write::Create { key, item },
-            version => Write::Replace { key, version, item },
-        })
+        Ok(Write::over(key, record, item))
     }
 
     /// Writes files into a generation that nobody reads yet.
@@ -161,10 +155,7 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let key = keys::theme_import(owner, project, import.import_id);
         let item = item(import, &Extras::expiring(now + IMPORT_KEPT))?;
-        let mut writes = vec![match version {
-            0 => Write::Create { key, item },
-            version => Write::Replace { key, version, item },
-        }];
+        let mut writes = vec![Write::over(key, version, item)];
         writes.extend(Self::project_exists(owner, project));
         self.transact(writes).await
     }

@@ -29,7 +29,7 @@ pub fn approval_hash(action: &Action, tools: &[ToolSpecForHash]) -> String {
         "model_tier": action.model_tier,
         "budget": action.budget,
     });
-    Sha256::digest(canonical(&content)).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::hex(&Sha256::digest(canonical(&content)))
 }
 
 impl Action {

@@ -178,7 +178,7 @@ impl Asset {
 }
 
 fn sha256(content: &str) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::hex(&Sha256::digest(content))
 }
 
 fn check_content(errors: &mut FieldErrors, content: &str) {

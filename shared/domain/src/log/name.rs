@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::hex;
+
 use super::ids::{InstanceId, MAX_INSTANCE, SessionId};
 
 const MARK: &[u8] = b"agentid";
@@ -52,9 +54,10 @@ impl Fallback {
     #[must_use]
     pub fn new(session: &SessionId, agent_type: &str, prompt: &str) -> Self {
         let excerpt: String = prompt.chars().take(EXCERPT).collect();
-        let mut hash = hex(Sha256::new().chain_update(format!("{session}:{agent_type}:{excerpt}")));
+        let mut hash = hex(&Sha256::digest(format!("{session}:{agent_type}:{excerpt}")));
         hash.truncate(8);
-        let whole = hex(Sha256::new().chain_update(agent_type).chain_update([0]).chain_update(prompt));
+        let whole =
+            hex(&Sha256::new().chain_update(agent_type).chain_update([0]).chain_update(prompt).finalize());
         Self { kind: kind(agent_type), hash, prompt: whole }
     }
 
@@ -72,10 +75,6 @@ impl Fallback {
         let kind: String = self.kind.chars().take(MAX_INSTANCE - tail.len()).collect();
         format!("{kind}{tail}").parse().expect("words joined by dashes, within the limit")
     }
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An agent type as an id can begin with it.
@@ -164,9 +163,8 @@ mod tests {
             Fallback::new(&session(), agent_type, prompt).name(at(), number, uuid).to_string()
         };
         // The hash is that of "dev-20250812-143022:the-developer:Implement user authentication".
-        let hash = &hex(
-            Sha256::new().chain_update("dev-20250812-143022:the-developer:Implement user authentication")
-        )[..8];
+        let hash =
+            &hex(&Sha256::digest("dev-20250812-143022:the-developer:Implement user authentication"))[..8];
         let first = name("the-developer", "Implement user authentication", 1);
         assert_eq!(first, format!("the-developer-20250812-143022-{hash}"));
         assert_eq!(name("the-developer", "Implement user authentication", 2), format!("{first}-2"));

@@ -198,7 +198,7 @@ impl ModelRequest {
         let cached = self.system.iter().rposition(|block| block.cache.is_some()).map_or(0, |last| last + 1);
         let prefix = serde_json::to_vec(&(&self.model, &self.tools, &self.system[..cached]))
             .expect("strings and JSON values always serialize");
-        Sha256::digest(prefix).iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::hex(&Sha256::digest(prefix))
     }
 }
 

@@ -209,20 +209,10 @@ impl Enrichment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::projects::theme::StoredMap;
-    use crate::theme::blob;
+    use crate::projects::theme::tests::map;
 
     fn theme(revision: u64, mapped: u64) -> ThemeState {
-        let map = StoredMap {
-            revision: mapped,
-            sha256: "00".into(),
-            layout: blob::VERSION,
-            files: 1,
-            degraded: 0,
-            indexed_at: Timestamp::UNIX_EPOCH,
-            took_ms: 1,
-        };
-        ThemeState { revision, map: Some(map), ..ThemeState::default() }
+        ThemeState { revision, map: Some(map(mapped)), ..ThemeState::default() }
     }
 
     fn at(second: i64) -> Timestamp {

@@ -246,10 +246,10 @@ const FOLDERS: [&str; 8] =
     ["assets", "blocks", "config", "layout", "locales", "sections", "snippets", "templates"];
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn map(revision: u64) -> StoredMap {
+    pub fn map(revision: u64) -> StoredMap {
         StoredMap {
             revision,
             sha256: "00".into(),

@@ -184,5 +184,5 @@ async fn contents<'a>(
 }
 
 fn hex_sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    domain::hex(&Sha256::digest(bytes))
 }

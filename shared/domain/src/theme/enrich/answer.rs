@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::choose::Candidate;
 use super::{Note, NotedFeature};
 
-const MAX_PURPOSE: usize = 300;
+pub(super) const MAX_PURPOSE: usize = 300;
 const MAX_FEATURES: usize = 20;
-const MAX_FEATURE: usize = 80;
+pub(super) const MAX_FEATURE: usize = 80;
 const MAX_KEYWORDS: usize = 12;
-const MAX_KEYWORD: usize = 40;
+pub(super) const MAX_KEYWORD: usize = 40;
 
 /// An answer as it came.
 #[derive(Clone, Debug, PartialEq)]

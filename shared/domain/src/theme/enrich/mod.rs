@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::index::ThemeIndex;
+use crate::hex;
 
 /// How often a content is shown to a model that gives no usable answer about it.
 pub const MAX_TRIES: u8 = 2;
@@ -68,10 +69,6 @@ fn is_zero(n: &u8) -> bool {
 
 /// A content as the index knows it: the first half of its SHA-256.
 pub type Content = [u8; 16];
-
-fn hex(content: &Content) -> String {
-    content.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 impl Notes {
     /// # Errors

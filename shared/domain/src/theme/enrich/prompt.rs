@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
+use super::answer::{MAX_FEATURE, MAX_KEYWORD, MAX_PURPOSE};
 use super::choose::{Candidate, MAX_SHOWN};
 use crate::models::{CacheTtl, SystemBlock, ToolSpec};
 use crate::theme::index::ThemeIndex;
@@ -44,16 +45,16 @@ pub fn tool() -> ToolSpec {
     let line = json!({"type": "integer", "minimum": 1});
     let feature = json!({
         "type": "object",
-        "properties": {"name": text(80), "start_line": line, "end_line": line},
+        "properties": {"name": text(MAX_FEATURE), "start_line": line, "end_line": line},
         "required": ["name", "start_line", "end_line"],
     });
     let file = json!({
         "type": "object",
         "properties": {
             "path": {"type": "string"},
-            "purpose": text(300),
+            "purpose": text(MAX_PURPOSE),
             "features": {"type": "array", "items": feature},
-            "keywords": {"type": "array", "items": text(40)},
+            "keywords": {"type": "array", "items": text(MAX_KEYWORD)},
         },
         "required": ["path", "purpose", "features", "keywords"],
     });
