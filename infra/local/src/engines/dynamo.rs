@@ -1,4 +1,6 @@
-//! DynamoDB: dynoxide (SQLite underneath) on a thread of its own, on an ephemeral loopback port.
+//! DynamoDB: dynoxide (SQLite underneath) on an ephemeral loopback port. With a file it has a thread of its own, because
+//! SQLite waits for the disk on the worker that serves the request. In memory there is nothing to wait for, and whoever
+//! asks is spared a change of threads, which may take longer than the answer.
 //!
 //! What differs from AWS and matters here: signatures are not verified, indexes are consistent at once,
 //! and nothing is ever throttled or in conflict, which [`super::faults`] makes up for.
@@ -37,12 +39,20 @@ pub struct Dynamo {
     /// `None` once stopped: the file is closed when the last handle is gone.
     db: Option<Database>,
     stop: Option<oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+    server: Option<Server>,
+}
+
+enum Server {
+    Thread(thread::JoinHandle<()>),
+    Task(tokio::task::JoinHandle<()>),
 }
 
 impl Dynamo {
     /// Opens the file (`None`: memory), creates the table if it is absent, and serves it; with `expiry` it deletes what has
     /// expired.
+    ///
+    /// # Panics
+    /// For a table in memory outside of a runtime.
     pub fn start(file: Option<&Path>, table: &str, expiry: bool) -> Result<Self, DynamoError> {
         let db = match file {
             Some(file) => Database::new(&file.to_string_lossy()),
@@ -57,16 +67,19 @@ impl Dynamo {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        // SQLite runs on the worker that serves the request, so it gets a runtime that nothing else waits for.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
-        let served = db.clone();
-        let thread = thread::Builder::new().name("dynamo".into()).spawn(move || {
-            runtime.block_on(serve(listener, served, expiry, stopped));
-            // Cuts the connections that are left, and with them the last handles of the database.
-            runtime.shutdown_timeout(STOP_GRACE);
-        })?;
-        Ok(Self { address, db: Some(db), stop: Some(stop), thread: Some(thread) })
+        let served = serve(listener, db.clone(), expiry, stopped);
+        let server = if file.is_none() {
+            Server::Task(tokio::spawn(served))
+        } else {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            Server::Thread(thread::Builder::new().name("dynamo".into()).spawn(move || {
+                runtime.block_on(served);
+                // Cuts the connections that are left, and with them the last handles of the database.
+                runtime.shutdown_timeout(STOP_GRACE);
+            })?)
+        };
+        Ok(Self { address, db: Some(db), stop: Some(stop), server: Some(server) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -80,14 +93,19 @@ impl Dynamo {
         }
     }
 
-    /// Stops serving and closes the file; returns when that is done. Blocks for at most a few seconds.
-    pub fn stop(&mut self) {
+    /// Stops serving and closes the file; returns when that is done, after a few seconds at most.
+    pub async fn stop(mut self) {
         drop(self.stop.take());
         self.db = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the table engine's thread had panicked");
+        let ended = match self.server.take() {
+            Some(Server::Task(task)) => task.await.is_ok(),
+            Some(Server::Thread(thread)) => {
+                tokio::task::spawn_blocking(|| thread.join().is_ok()).await.unwrap_or(false)
+            }
+            None => true,
+        };
+        if !ended {
+            tracing::error!("the table engine had panicked");
         }
     }
 }
@@ -99,8 +117,15 @@ impl std::fmt::Debug for Dynamo {
 }
 
 impl Drop for Dynamo {
+    /// Blocks until the file is closed.
     fn drop(&mut self) {
-        self.stop();
+        drop(self.stop.take());
+        self.db = None;
+        match self.server.take() {
+            Some(Server::Task(task)) => task.abort(),
+            Some(Server::Thread(thread)) => drop(thread.join()),
+            None => {}
+        }
     }
 }
 

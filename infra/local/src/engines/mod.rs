@@ -15,8 +15,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
 
 use data_dir::{DataDir, DataDirError};
 use dynamo::Dynamo;
@@ -32,6 +35,9 @@ pub const ACCOUNT: &str = "000000000000";
 /// The engines listen on loopback only, so the pair guards against mistakes and not against people.
 pub const ACCESS_KEY: &str = "lamplighter";
 pub const SECRET_KEY: &str = "lamplighter-local-secret";
+
+/// How often objects are deleted that have expired. AWS does it once a day.
+const EXPIRE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Where the data lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +67,8 @@ pub struct EnginesConfig {
     pub bus: String,
     pub queues: Vec<QueueConfig>,
     pub rules: Vec<RuleConfig>,
-    /// Whether items are deleted when their `ttl` has passed, by the machine's clock. A simulation has its own.
+    /// Whether items are deleted when their `ttl` has passed, and objects a month after they were tagged for it, by the
+    /// machine's clock. A simulation has its own.
     pub expiry: bool,
     /// Puts what goes wrong on AWS between the platform and the table and bucket.
     pub faults: Option<FaultConfig>,
@@ -95,6 +102,8 @@ pub struct Engines {
     events: Served,
     faulty: Option<Faulty>,
     queues: HashMap<String, Queue>,
+    /// Dropped, it ends.
+    _expiry: JoinSet<()>,
     /// Declared last: the folder is let go when nothing uses it any more.
     _place: Place,
 }
@@ -173,7 +182,11 @@ impl Engines {
             }
             None => None,
         };
-        Ok(Self { dynamo, bucket, s3, events, faulty, queues, _place: place })
+        let mut expiry = JoinSet::new();
+        if config.expiry {
+            expiry.spawn(expire_regularly(bucket.clone()));
+        }
+        Ok(Self { dynamo, bucket, s3, events, faulty, queues, _expiry: expiry, _place: place })
     }
 
     /// For `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -211,21 +224,36 @@ impl Engines {
         self.dynamo.sweep_expired().await
     }
 
+    /// Deletes the objects that will have expired by `now`, instead of within the hour; answers how many.
+    pub async fn expire_objects(&self, now: Timestamp) -> io::Result<usize> {
+        self.bucket.expire(now).await
+    }
+
     /// Stops serving, closes the files and lets the data folder go.
     pub async fn shutdown(self) {
-        let Self { mut dynamo, s3, events, faulty, _place: place, .. } = self;
+        let Self { dynamo, s3, events, faulty, _expiry: expiry, _place: place, .. } = self;
+        drop(expiry);
         if let Some(Faulty { dynamo, s3, .. }) = faulty {
             dynamo.stop().await;
             s3.stop().await;
         }
         s3.stop().await;
         events.stop().await;
-        let stopped = tokio::task::spawn_blocking(move || {
-            dynamo.stop();
-            drop(place);
-        });
-        if let Err(error) = stopped.await {
-            tracing::error!(%error, "failed to stop the table engine");
+        dynamo.stop().await;
+        if let Err(error) = tokio::task::spawn_blocking(|| drop(place)).await {
+            tracing::error!(%error, "failed to let the data folder go");
+        }
+    }
+}
+
+async fn expire_regularly(bucket: s3::Bucket) {
+    let mut timer = tokio::time::interval(EXPIRE_EVERY);
+    loop {
+        timer.tick().await;
+        match bucket.expire(Timestamp::now()).await {
+            Ok(0) => {}
+            Ok(deleted) => tracing::debug!(deleted, "deleted expired objects"),
+            Err(error) => tracing::warn!(%error, "failed to delete expired objects"),
         }
     }
 }

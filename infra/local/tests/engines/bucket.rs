@@ -303,3 +303,30 @@ async fn a_crash_s_leftovers_are_cleared_away_and_a_damaged_object_stands_alone(
     assert_eq!(get(&client, "whole").await, b"hello");
     engines.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_is_tagged_for_it_is_deleted_after_a_month() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = async || Engines::start(config(DataLocation::Folder(folder.path().into()))).await.unwrap();
+    let engines = start().await;
+    let client = s3(&engines);
+    let body = || ByteStream::from_static(b"text");
+    for (key, tagging) in [("gone", "keep=a-month"), ("kept", "keep=a-year"), ("again", "keep=a-month")] {
+        client.put_object().bucket(BUCKET).key(key).body(body()).tagging(tagging).send().await.unwrap();
+    }
+    // Written over without the tag, it is an object like any other.
+    put(&client, "again", b"text").await;
+    put(&client, "plain", b"text").await;
+    engines.shutdown().await;
+
+    // The tag outlives a restart.
+    let engines = start().await;
+    let in_days = |days: i64| jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * days);
+    assert_eq!(engines.expire_objects(in_days(30)).await.unwrap(), 0);
+    assert_eq!(engines.expire_objects(in_days(32)).await.unwrap(), 1);
+    let listed = s3(&engines).list_objects_v2().bucket(BUCKET).send().await.unwrap();
+    let keys: Vec<_> = listed.contents().iter().filter_map(|object| object.key()).collect();
+    assert_eq!(keys, ["again", "kept", "plain"]);
+    assert_eq!(get(&s3(&engines), "kept").await, b"text");
+    engines.shutdown().await;
+}

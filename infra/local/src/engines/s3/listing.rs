@@ -113,8 +113,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn objects(keys: &[&str]) -> BTreeMap<String, Summary> {
-        let summary =
-            Summary { size: 1, etag: "e".into(), modified: jiff::Timestamp::UNIX_EPOCH, sequencer: 1 };
+        let summary = Summary {
+            size: 1,
+            etag: "e".into(),
+            modified: jiff::Timestamp::UNIX_EPOCH,
+            sequencer: 1,
+            expires: false,
+        };
         keys.iter().map(|key| ((*key).to_owned(), summary.clone())).collect()
     }
 

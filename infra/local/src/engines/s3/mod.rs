@@ -21,6 +21,7 @@ use axum::response::IntoResponse;
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 
+use jiff::Timestamp;
 use operations::Operations;
 use store::Store;
 
@@ -34,6 +35,12 @@ impl Bucket {
     /// `durable`: an acknowledged write also survives a power cut, and not only the end of the process.
     pub(super) fn open(folder: &Path, name: &str, durable: bool) -> io::Result<Self> {
         Store::open(folder, name, durable).map(|store| Self(Arc::new(store)))
+    }
+
+    /// Deletes what has expired by `now`; answers how many objects that were.
+    pub(super) async fn expire(&self, now: Timestamp) -> io::Result<usize> {
+        let store = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || store.expire(now)).await.map_err(io::Error::other)?
     }
 
     pub(super) fn subscribe(&self) -> io::Result<Uploads> {

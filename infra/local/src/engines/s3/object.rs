@@ -44,6 +44,8 @@ pub(super) struct Headers {
     pub content_language: Option<String>,
     /// `x-amz-meta-*`, without that prefix.
     pub user: BTreeMap<String, String>,
+    /// `x-amz-tagging`, as it came.
+    pub tagging: Option<String>,
 }
 
 /// Base64 of each digest that was asked for.

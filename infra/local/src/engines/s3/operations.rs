@@ -41,6 +41,7 @@ macro_rules! headers_of {
             content_encoding: $input.content_encoding.take().as_deref().and_then(stored_encoding),
             content_language: $input.content_language.take(),
             user: $input.metadata.take().unwrap_or_default().into_iter().collect(),
+            tagging: $input.tagging.take(),
         }
     };
 }

@@ -15,13 +15,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::object::{Checksums, Headers, Metadata};
 use super::uploads::Watch;
 use crate::engines::digest::hex;
+
+/// The bucket's one lifecycle rule, as the deployed one has it: what carries this tag is deleted when it is older than that.
+const EXPIRES: &str = "keep=a-month";
+const KEPT: SignedDuration = SignedDuration::from_hours(31 * 24);
 
 /// Larger bodies reach the disk before the bucket is locked for the commit, so that it is locked briefly.
 const FLUSH_BEFORE_COMMIT: u64 = 1 << 20;
@@ -49,6 +53,8 @@ pub(super) struct Summary {
     pub etag: String,
     pub modified: Timestamp,
     pub sequencer: u64,
+    /// It has the tag of what is deleted by itself.
+    pub expires: bool,
 }
 
 /// What must hold at the moment of a write.
@@ -207,14 +213,31 @@ impl Store {
         for key in keys {
             state.check(key, condition)?;
         }
+        self.remove(&mut state, keys)?;
+        drop(state);
+        self.sync_folder(&self.folder.join("objects"))?;
+        Ok(())
+    }
+
+    /// Deletes what carries the tag and is older than it is kept; answers how many objects that were.
+    pub(super) fn expire(&self, now: Timestamp) -> io::Result<usize> {
+        let mut state = self.state();
+        let expired = state
+            .objects
+            .iter()
+            .filter(|(_, object)| object.expires && now.duration_since(object.modified) > KEPT);
+        let expired: Vec<String> = expired.map(|(key, _)| key.clone()).collect();
+        self.remove(&mut state, &expired)?;
+        Ok(expired.len())
+    }
+
+    fn remove(&self, state: &mut State, keys: &[String]) -> io::Result<()> {
         for key in keys {
             match fs::remove_file(self.object_path(key)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => state.objects.remove(key),
             };
         }
-        drop(state);
-        self.sync_folder(&self.folder.join("objects"))?;
         Ok(())
     }
 }
@@ -237,6 +260,7 @@ impl From<&Metadata> for Summary {
             etag: metadata.etag.clone(),
             modified: metadata.modified,
             sequencer: metadata.sequencer,
+            expires: metadata.headers.tagging.as_deref() == Some(EXPIRES),
         }
     }
 }
