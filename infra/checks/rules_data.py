@@ -103,6 +103,10 @@ def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
     # A proposal's content is stored before its record: a day more than the record lives is never too early.
     (days,) = re.findall(r"LIFETIME: SignedDuration = .*from_hours\((\d+) \* 24\)", repo.text(PROPOSALS))
     (tag,) = re.findall(r'A_MONTH: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
+    local = repo.text("infra/local/src/engines/s3/store.rs")
+    (kept,) = re.findall(r"KEPT: SignedDuration = .*from_hours\((\d+) \* 24\)", local)
+    if f'EXPIRES: &str = "{tag}"' not in local:
+        yield f"the local bucket does not know the tag {tag}"
     expired = 0
     for rule in rules:
         if "ExpirationInDays" not in rule and "ExpirationDate" not in rule:
@@ -110,6 +114,8 @@ def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
         tags = [f"{wanted['Key']}={wanted['Value']}" for wanted in rule.get("TagFilters", [])]
         if tags != [tag] or rule.get("ExpirationInDays", 0) <= int(days):
             yield "a lifecycle rule deletes what is in use"
+        elif rule.get("ExpirationInDays") != int(kept):
+            yield f"a lifecycle rule deletes after another time than the local bucket ({kept} days)"
         expired += tags == [tag]
     if expired != 1:
         yield f"no lifecycle rule deletes what is tagged {tag}: contents of expired proposals stay for ever"
