@@ -6,8 +6,6 @@ from rules import rule
 from sources import Repo
 from template import BUCKET, Stack, sub, target
 
-# Who asks a model.
-MODELS = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Who holds more than a request in memory, in MB.
 MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
@@ -94,10 +92,10 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
             if variables.get(variable) != value:
                 yield f"{name}: {variable} must be {sub(value)}, is {sub(variables.get(variable))}"
         asks = {variable for variable in variables if "MODEL" in variable or "API_KEY" in variable}
-        if (name in MODELS) != bool(asks):
-            yield f"{name}: is told of models ({sorted(asks)}), and should{'' if name in MODELS else ' not'} be"
+        if (name in repo.models) != bool(asks):
+            yield f"{name}: is told of models ({sorted(asks)}), and should{'' if name in repo.models else ' not'} be"
         for variable in sorted({v for v in repo.variables if "MODEL" in v or "API_KEY" in v} - asks):
-            if name in MODELS:
+            if name in repo.models:
                 yield f"{name}: is not told {variable}"
     for variable in sorted(v for v in repo.variables - UNTOLD if v.startswith("LAMPLIGHTER_JW")):
         if variable not in variables_of(stack, "authorizer"):

@@ -58,6 +58,14 @@ class Repo:
         return found
 
     @cached_property
+    def models(self) -> set[str]:
+        """The functions that call models."""
+        calls = r"models: Models::(from_config|none)\b"
+        sources = self.root.glob("functions/*/src/lib.rs")
+        declared = {source.parts[-3]: one(calls, source.read_text(), "models") for source in sources}
+        return {name for name, models in declared.items() if models == "from_config"}
+
+    @cached_property
     def openapi(self) -> dict:
         return json.loads(self.text("infra/openapi.json"))
 

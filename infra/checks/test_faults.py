@@ -135,6 +135,7 @@ f(
     "a model key where none is needed",
     plant=put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", {"Ref": "OpenAiApiKey"}),
 )
+f("a function that calls models now", plant=attribute("models", {"agent-chat", "agents"}))
 f("an executor without a model", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/ANTHROPIC_API_KEY", GONE))
 fault(
     "an authorizer without an audience",

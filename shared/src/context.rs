@@ -33,18 +33,25 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// Builds the clients; no I/O happens here.
+    /// With the models that are configured.
     ///
     /// # Errors
     /// When a model's address is none.
     pub fn new(config: Config, clock: Clock) -> Result<Self, InvalidEndpoint> {
+        let models = Models::from_config(&config.models)?;
+        Ok(Self::with_models(config, clock, models))
+    }
+
+    /// Builds the clients; no I/O happens here.
+    #[must_use]
+    pub fn with_models(config: Config, clock: Clock, models: Models) -> Self {
         let clients = Clients::new(&config.aws);
         let blobs = Blobs::new(clients.s3, config.aws.bucket.clone());
-        Ok(Self {
+        Self {
             store: Store::new(clients.dynamodb, config.aws.table.clone()),
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
-            models: Models::from_config(&config.models)?,
+            models,
             live: LiveRuns::default(),
             turns: Turns::default(),
             themes: ThemeCache::default(),
@@ -52,6 +59,6 @@ impl Cx {
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
             clock,
-        })
+        }
     }
 }

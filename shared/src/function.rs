@@ -8,8 +8,10 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::config::ModelsConfig;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::models::{InvalidEndpoint, Models};
+use crate::problem;
 
 /// One Lambda function.
 #[derive(Clone, Copy)]
@@ -17,6 +19,9 @@ pub struct Function {
     /// The folder's, the crate's and the Lambda's name, and the metrics' dimension.
     pub name: &'static str,
     pub trigger: Trigger,
+    /// [`Models::from_config`], or [`Models::none`] for a function that calls none: what calls them is a tenth of a binary,
+    /// and is left out of those.
+    pub models: fn(&ModelsConfig) -> Result<Models, InvalidEndpoint>,
 }
 
 /// What wakes a function.
@@ -25,14 +30,17 @@ pub enum Trigger {
     /// Requests through API Gateway. A streaming function answers through the streaming runner, all its routes alike.
     Http { routes: fn() -> Router<Cx>, streaming: bool },
     /// A clock: called every so often.
-    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
+    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, problem::Result<Value>> },
     /// A queue of EventBridge events: called once for each, with the event's detail.
-    Queue { detail_type: &'static str, handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
+    Queue {
+        detail_type: &'static str,
+        handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, problem::Result<()>>,
+    },
     /// A queue of S3 notifications: called once for each object that was put. The object's key says what it means; most
     /// keys mean nothing.
-    Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, Result<()>> },
+    Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, problem::Result<()>> },
     /// API Gateway asks whose request it is.
-    Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, Result<Value>> },
+    Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, problem::Result<Value>> },
 }
 
 /// An object was put into the bucket. It may be told of twice, late and out of order.

@@ -36,8 +36,8 @@ pub fn run(function: &Function) -> ExitCode {
         Ok(config) => config,
         Err(error) => return failed_to_start(&error),
     };
-    let cx = match Cx::new(config, Clock::System) {
-        Ok(cx) => cx,
+    let cx = match (function.models)(&config.models) {
+        Ok(models) => Cx::with_models(config, Clock::System, models),
         Err(error) => return failed_to_start(&format_args!("read the models' configuration: {error}")),
     };
     // One thread: an environment serves one invocation at a time, and most have less than one core.

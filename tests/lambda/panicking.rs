@@ -9,6 +9,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
 /// What a panic must not tell anybody.
 const SECRET: &str = "a secret word";
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         },
         other => panic!("PANICKING_AS is {other:?}"),
     };
-    shared::lambda::run(&Function { name: "panicking", trigger })
+    shared::lambda::run(&Function { name: "panicking", trigger, models: Models::none })
 }
 
 async fn told(what: &str) {

@@ -6,6 +6,10 @@ mod routes;
 
 pub use routes::describe;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
-pub const FUNCTION: Function =
-    Function { name: "account", trigger: Trigger::Http { routes: routes::router, streaming: false } };
+pub const FUNCTION: Function = Function {
+    name: "account",
+    trigger: Trigger::Http { routes: routes::router, streaming: false },
+    models: Models::none,
+};

@@ -8,8 +8,12 @@ mod routes;
 mod runs;
 
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
-pub const FUNCTION: Function =
-    Function { name: "action-define", trigger: Trigger::Http { routes: router, streaming: false } };
+pub const FUNCTION: Function = Function {
+    name: "action-define",
+    trigger: Trigger::Http { routes: router, streaming: false },
+    models: Models::none,
+};
 
 shared::routes!(in routes, lifecycle, runs);

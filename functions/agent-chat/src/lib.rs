@@ -12,6 +12,10 @@ mod turn;
 
 pub use routes::describe;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
-pub const FUNCTION: Function =
-    Function { name: "agent-chat", trigger: Trigger::Http { routes: routes::router, streaming: true } };
+pub const FUNCTION: Function = Function {
+    name: "agent-chat",
+    trigger: Trigger::Http { routes: routes::router, streaming: true },
+    models: Models::from_config,
+};

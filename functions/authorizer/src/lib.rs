@@ -13,11 +13,13 @@ use futures::FutureExt;
 use http::{HeaderMap, header};
 use shared::config::AuthConfig;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {
     name: "authorizer",
     trigger: Trigger::Authorizer { handler: |cx, event| event::authorize(cx, event).boxed() },
+    models: Models::none,
 };
 
 /// Longest credentials, in bytes.

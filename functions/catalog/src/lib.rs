@@ -7,6 +7,7 @@ use axum::Router;
 pub use routes::describe;
 use shared::Cx;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,8 +45,11 @@ pub const NAMES: &[&str] = &[
     "theme-lookup",
 ];
 
-pub const FUNCTION: Function =
-    Function { name: "catalog", trigger: Trigger::Http { routes: routes::router, streaming: false } };
+pub const FUNCTION: Function = Function {
+    name: "catalog",
+    trigger: Trigger::Http { routes: routes::router, streaming: false },
+    models: Models::none,
+};
 
 type Describe = fn() -> OpenApi;
 

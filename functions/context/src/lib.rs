@@ -11,6 +11,10 @@ mod routes;
 
 pub use routes::describe;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
-pub const FUNCTION: Function =
-    Function { name: "context", trigger: Trigger::Http { routes: routes::router, streaming: true } };
+pub const FUNCTION: Function = Function {
+    name: "context",
+    trigger: Trigger::Http { routes: routes::router, streaming: true },
+    models: Models::none,
+};

@@ -14,6 +14,10 @@ mod tools;
 
 pub use routes::describe;
 use shared::function::{Function, Trigger};
+use shared::models::Models;
 
-pub const FUNCTION: Function =
-    Function { name: "mcp", trigger: Trigger::Http { routes: routes::router, streaming: false } };
+pub const FUNCTION: Function = Function {
+    name: "mcp",
+    trigger: Trigger::Http { routes: routes::router, streaming: false },
+    models: Models::none,
+};

@@ -9,10 +9,14 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::flows::sweep;
 use shared::function::{Function, Invocation, Trigger};
+use shared::models::Models;
 use shared::{Cx, Result, metrics};
 
-pub const FUNCTION: Function =
-    Function { name: "schedule-sweep", trigger: Trigger::Timer { every: Duration::from_secs(60), handler } };
+pub const FUNCTION: Function = Function {
+    name: "schedule-sweep",
+    trigger: Trigger::Timer { every: Duration::from_secs(60), handler },
+    models: Models::none,
+};
 
 fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {
     async move {

@@ -9,11 +9,13 @@ use serde_json::Value;
 use shared::bus::{ActionDue, Event};
 use shared::flows::wake;
 use shared::function::{Function, Invocation, Trigger};
+use shared::models::Models;
 use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {
     name: "scheduled-executor",
     trigger: Trigger::Queue { detail_type: Event::ACTION_DUE, handler: execute },
+    models: Models::from_config,
 };
 
 fn execute(cx: Cx, invocation: Invocation, detail: Value) -> BoxFuture<'static, Result<()>> {

@@ -15,10 +15,14 @@ use shared::blobs::{BlobKey, Upload};
 use shared::flows::logs;
 use shared::flows::themes::{enrich, import, index};
 use shared::function::{Function, Invocation, Trigger, Uploaded};
+use shared::models::Models;
 use shared::{Cx, Result};
 
-pub const FUNCTION: Function =
-    Function { name: "theme-index", trigger: Trigger::Upload { handler: uploaded } };
+pub const FUNCTION: Function = Function {
+    name: "theme-index",
+    trigger: Trigger::Upload { handler: uploaded },
+    models: Models::from_config,
+};
 
 fn uploaded(cx: Cx, Invocation { deadline }: Invocation, upload: Uploaded) -> BoxFuture<'static, Result<()>> {
     async move {

@@ -69,6 +69,14 @@ impl Models {
             let config = ModelsConfig { model: None, ..config.clone() };
             return Ok(Self::new(client, &config, ["demo"; 3], "the demo model"));
         }
+        Self::none(config)
+    }
+
+    /// No models, whatever is configured.
+    ///
+    /// # Errors
+    /// Never; this is what a [`Function`](crate::function::Function) declares.
+    pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         Ok(Self { routes: None, description: "none".into() })
     }
 
