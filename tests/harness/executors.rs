@@ -2,6 +2,7 @@
 //! are killed at their work.
 
 use std::collections::{HashSet, VecDeque};
+use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,12 +16,17 @@ use serde_json::Value;
 use shared::Cx;
 use shared::bus::ActionDue;
 use shared::flows::wake::wake;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// As long as a Lambda may run.
 const TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
 /// So long after a claim its lease is over, and another executor may take what a killed one has left.
 pub const LEASE: SignedDuration = SignedDuration::from_mins(17);
+
+/// How often an executor without work looks for some while others are at theirs.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The executors of a platform that does nothing by itself (`automatic: false`).
 pub struct Executors {
@@ -100,15 +106,24 @@ impl Executors {
     /// When an executor fails: none may, whatever it meets.
     pub async fn work(&self) -> Worked {
         let worked = Mutex::new((Worked::default(), HashSet::new()));
-        let busy = AtomicUsize::new(0);
+        let (busy, ended) = (AtomicUsize::new(0), Notify::new());
         let worker = async || {
             loop {
+                // Before the look: an end that comes after it is not missed.
+                let mut news = pin!(ended.notified());
+                news.as_mut().enable();
+                let Some(message) = self.queue.receive(1, Duration::ZERO).await.pop() else {
+                    if busy.load(Ordering::SeqCst) == 0 {
+                        return;
+                    }
+                    // Who is at work may send something more, and so may a test.
+                    let _ = timeout(LOOK_AGAIN, news).await;
+                    continue;
+                };
                 busy.fetch_add(1, Ordering::SeqCst);
-                let message = self.queue.receive(1, Duration::ZERO).await.pop();
-                let idle = message.is_none();
-                if let Some(message) = message {
-                    let (id, sent_at) = (message.id, message.sent_at);
-                    let died = self.deliver(message).await;
+                let (id, sent_at) = (message.id, message.sent_at);
+                let died = self.deliver(message).await;
+                {
                     let (worked, seen) = &mut *worked.lock().expect("nothing panics while it is held");
                     worked.deliveries += 1;
                     worked.killed += usize::from(died);
@@ -118,13 +133,8 @@ impl Executors {
                         worked.duplicates += 1;
                     }
                 }
-                // Who is at work may send something more.
-                if busy.fetch_sub(1, Ordering::SeqCst) == 1 && idle {
-                    return;
-                }
-                if idle {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
+                busy.fetch_sub(1, Ordering::SeqCst);
+                ended.notify_waiters();
             }
         };
         futures::future::join_all((0..self.count).map(|_| worker())).await;
@@ -147,7 +157,7 @@ impl Executors {
                 self.kills.lock().expect("nothing panics while it is held").left_alone(began.elapsed());
                 Ok(ended)
             }
-            Some(after) => tokio::time::timeout(after, &mut executor).await,
+            Some(after) => timeout(after, &mut executor).await,
         };
         let killed = ended.is_err();
         match ended {

@@ -12,6 +12,7 @@ use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
 use domain::schedule::{CatchUp, Overlap};
 use futures::future::join_all;
+use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use rand::rngs::StdRng;
@@ -228,11 +229,13 @@ impl Stage<'_> {
             return;
         }
         let action = actions::load(&self.h.platform.cx, &self.owner, id).await.expect("it is there").value;
-        for occurrence in &occurrences {
+        // Table and client are at work at once.
+        let saved = stream::iter(&occurrences).map(|occurrence| self.saved(occurrence)).buffered(8);
+        let saved: Vec<_> = saved.collect().await;
+        for (occurrence, saved) in occurrences.iter().zip(saved) {
             let code = occurrence.reason_code.map(|code| format!(" {code:?}")).unwrap_or_default();
             *self.outcome.ends.entry(format!("{}{code}", occurrence.state.as_str())).or_default() += 1;
             let ends = self.check_end(&action, appointment, &occurrences, occurrence);
-            let saved = self.saved(occurrence).await;
             if let Err(why) = ends.and(saved) {
                 self.outcome.wrong.push(format!("{why}: {occurrence:?}"));
             }

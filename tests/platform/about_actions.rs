@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::actions::ActionState;
-use domain::ids::{ActionId, MessageId};
+use domain::ids::{ActionId, MessageId, Owner};
 use futures::future::join_all;
 use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::platform::PlatformConfig;
@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
 use shared::config::ModelsConfig;
+use shared::store::keys;
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
 
@@ -370,6 +371,34 @@ async fn what_is_said_to_a_run_that_asks_is_its_answer() {
         entry("assistant", "I only talk."),
     ];
     assert_eq!(said(&stage.h, id).await, expected);
+}
+
+/// A question may wait for longer than a run's steps are kept: the run begins anew, and knows the answer.
+#[tokio::test]
+async fn an_answer_counts_when_the_steps_have_expired() {
+    let model = ScriptedModel::start(|request: &[Value]| {
+        let begun = request[0]["content"].as_str().unwrap_or_default();
+        assert!(
+            !begun.contains("The person answered") || begun.contains("and asked: Which week?"),
+            "{begun}"
+        );
+        asks(request)
+    })
+    .await;
+    let (stage, id, run) = asked(&model).await;
+    // The table's engine expires by the machine's clock, and not by this one. Record and events go with the steps.
+    let (store, owner) = (&stage.h.platform.cx.store, Owner::new("local").unwrap());
+    let run_id = run.parse().unwrap();
+    assert_eq!(store.steps(&owner, run_id).await.unwrap().len(), 1);
+    store.delete_range(&keys::run_children(&owner, run_id)).await.unwrap();
+    assert!(store.run(&owner, run_id).await.unwrap().is_none());
+    stage.h.post(&messages(id), json!({"content": "Week 47"})).await.expect(202);
+    stage.executors.work().await;
+    assert_eq!(stage.became(id).await, ["1440 succeeded"]);
+    assert_eq!(output(&stage, id, &run).await, "Week 47");
+    let steps = store.steps(&owner, run_id).await.unwrap();
+    let numbered: Vec<_> = steps.iter().map(|step| (step.n, step.anew)).collect();
+    assert_eq!(numbered[0], (2, true), "{steps:?}");
 }
 
 #[tokio::test]

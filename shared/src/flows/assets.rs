@@ -156,28 +156,29 @@ pub async fn store(
     Ok(asset)
 }
 
-/// Saves a run's output under an id that is the run's own: made the first time, a new version after.
+/// Makes an asset of a run's output, under an id that is the run's own and together with the write that lists it under the
+/// run. `false`: it is there already.
 ///
 /// # Errors
 /// 400 with every field that breaks its limit, 404 where the agent is gone.
-pub async fn save_output(
+pub async fn make_output(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
     run: RunId,
     id: AssetId,
-    output: NewAsset,
-) -> Result<()> {
-    let patch = AssetPatch { content: Some(output.content.clone()), ..AssetPatch::default() };
-    if cx.store.asset(owner, id).await?.is_none() {
-        let WithContent { asset, content } = output.into_asset(id, agent, Some(run), cx.clock.now())?;
-        upload(cx, owner, &asset, content).await?;
-        if cx.store.transact(Store::asset_writes(owner, &asset)?).await?.done() {
-            return Ok(());
-        }
-        agents::load(cx, owner, agent).await?;
+    output: &NewAsset,
+    listed: Write,
+) -> Result<bool> {
+    let WithContent { asset, content } = output.clone().into_asset(id, agent, Some(run), cx.clock.now())?;
+    upload(cx, owner, &asset, content).await?;
+    let mut writes = Store::asset_writes(owner, &asset)?;
+    writes.push(listed);
+    if cx.store.transact(writes).await?.done() {
+        return Ok(true);
     }
-    change(cx, owner, id, None, patch).await.map(|_| ())
+    agents::load(cx, owner, agent).await?;
+    Ok(false)
 }
 
 async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Result<()> {

@@ -6,7 +6,7 @@
 
 use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode};
 use domain::agents::Agent;
-use domain::assets::NewAsset;
+use domain::assets::{AssetPatch, NewAsset};
 use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, ProposalId, RunId};
@@ -18,7 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::actions::{self, Loaded, runs};
+use super::actions::{self, runs};
 use super::call::{CallError, Ceilings, Reply, call};
 use super::proposals::{self, Origin};
 use super::wake::{Claimed, MAX_ATTEMPTS, ended};
@@ -28,9 +28,9 @@ use crate::context::Cx;
 use crate::models::Route;
 use crate::problem::{Error, Result};
 use crate::store::runs::RunOutput;
-use crate::store::steps::Step;
+use crate::store::steps::{Step, standing};
 use crate::store::table::{Order, Write, Written};
-use crate::store::{Store, Versioned};
+use crate::store::{Store, StoreError, Versioned};
 use crate::stream::{self, Recorder};
 
 /// How long before the executor's end a run is put down.
@@ -105,6 +105,8 @@ struct Work {
     owner: Owner,
     agent: Agent,
     action: Action,
+    /// The version at which this executor has written the action.
+    action_version: u64,
     occurrence: Versioned<Occurrence>,
     fence: u64,
     recorder: Recorder,
@@ -121,16 +123,11 @@ struct Work {
 impl Work {
     /// Takes up a run where it was put down. `None`: another executor was faster, or its agent is gone.
     async fn begin(cx: &Cx, owner: &Owner, claimed: Claimed, deadline: Timestamp) -> Result<Option<Self>> {
-        let Claimed { action, occurrence } = claimed;
-        let (action, run_id, fence) = (action.value, occurrence.value.run_id, occurrence.value.fence);
-        let (agent, run, last_event, mut steps, outputs) = tokio::try_join!(
-            cx.store.agent(owner, action.agent_id),
-            cx.store.run(owner, run_id),
-            cx.store.last_event_id(owner, run_id),
-            cx.store.steps(owner, run_id),
-            cx.store.run_outputs(owner, run_id),
-        )?;
-        let Some(agent) = agent else { return Ok(None) };
+        let Claimed { agent, action: Versioned { value: action, version: action_version }, occurrence } =
+            claimed;
+        let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
+        let (run, (last_event, mut steps, outputs)) =
+            tokio::try_join!(cx.store.run(owner, run_id), left(cx, owner, &occurrence.value))?;
         let run = match run {
             Some(run) => run,
             None => {
@@ -148,6 +145,7 @@ impl Work {
         let settled = (record.usage, record.cost_micros);
         let began_at_cost = settled.1;
 
+        steps = standing(steps, occurrence.value.steps_done);
         for step in steps.iter_mut().filter(|step| step.overflow) {
             let json = cx.blobs.get(&BlobKey::step(owner, run_id, step.n)).await?;
             step.messages = serde_json::from_slice(&json).map_err(|e| Error::internal(e.to_string()))?;
@@ -158,8 +156,9 @@ impl Work {
             outputs,
             cx: cx.clone(),
             owner: owner.clone(),
-            agent: agent.value,
+            agent,
             action,
+            action_version,
             occurrence,
             fence,
             recorder,
@@ -182,7 +181,7 @@ impl Work {
 
     /// Adds what people have said about this run since it was put down: an answer to its question, for example.
     async fn hear(&mut self) -> Result<()> {
-        if self.steps.is_empty() {
+        if self.occurrence.value.steps_done == 0 {
             return Ok(());
         }
         let answers: Vec<Block> = self.answers().await?.into_iter().map(Block::text).collect();
@@ -196,7 +195,8 @@ impl Work {
         Ok(())
     }
 
-    /// What people have said to this run since it asked, oldest first. What is said about the action besides is not for it.
+    /// What people have said to this run since it asked, oldest first; with the question, where the steps that tell of it
+    /// have expired. What is said about the action besides is not for it.
     async fn answers(&self) -> Result<Vec<String>> {
         let run = Some(self.occurrence.value.run_id);
         let (mut answers, mut after) = (Vec::new(), None::<String>);
@@ -206,6 +206,9 @@ impl Work {
             let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
             for message in of_run.filter(|message| message.run_id == run) {
                 if message.role == Role::Assistant {
+                    if self.steps.is_empty() {
+                        answers.push(format!("You have begun on this before, and asked: {}", message.text()));
+                    }
                     break 'asked;
                 }
                 answers.push(format!("The person answered: {}", message.text()));
@@ -331,7 +334,8 @@ impl Work {
     /// Stores a step and what it cost. `false`: the run is not ours any more.
     async fn store(&mut self, mut step: Step) -> Result<bool> {
         let run_id = self.occurrence.value.run_id;
-        step.n = self.steps.last().map_or(0, |step| step.n) + 1;
+        step.n = self.occurrence.value.steps_done + 1;
+        step.anew = self.steps.is_empty() && step.n > 1;
         let mut stored = step.clone();
         let json = serde_json::to_vec(&step.messages).map_err(|e| Error::internal(e.to_string()))?;
         if json.len() > MAX_INLINE {
@@ -482,11 +486,16 @@ impl Work {
             return Ok(Err(format!("a run saves at most {MAX_OUTPUTS} outputs")));
         }
         let id = AssetId::for_output(run, slot as u32);
-        let bytes = output.content.len() as u64;
-        assets::save_output(&self.cx, &self.owner, self.agent.agent_id, run, id, output).await?;
-        let saved = RunOutput { asset_id: id, title, bytes };
-        let write = Store::output_write(&self.owner, run, slot as u32 + 1, &saved)?;
-        let _ = self.cx.store.transact(vec![write]).await?;
+        let saved = RunOutput { asset_id: id, title, bytes: output.content.len() as u64 };
+        let listed = || Store::output_write(&self.owner, run, slot as u32 + 1, &saved);
+        let (cx, agent) = (&self.cx, self.agent.agent_id);
+        if known.is_some()
+            || !assets::make_output(cx, &self.owner, agent, run, id, &output, listed()?).await?
+        {
+            let patch = AssetPatch { content: Some(output.content), ..AssetPatch::default() };
+            assets::change(cx, &self.owner, id, None, patch).await?;
+            let _ = cx.store.transact(vec![listed()?]).await?;
+        }
         let told = format!("saved \"{}\" ({id})", saved.title);
         match known {
             Some(at) => self.outputs[at] = saved,
@@ -561,12 +570,16 @@ impl Work {
         self.recorder.flush().await?;
         // What was spent since the last step belongs to the occurrence however it ends.
         let (usage, cost) = (self.recorder.run().usage, self.recorder.run().cost_micros);
+        let mut held = Some(Versioned { value: self.action.clone(), version: self.action_version });
         for _ in 0..edit::TRIES {
-            let Loaded { action, .. } = match actions::load_live(&self.cx, &self.owner, self.action.id).await
-            {
-                Ok(loaded) => loaded,
-                Err(Error::NotFound(_)) => return Ok(()),
-                Err(error) => return Err(error),
+            // As this executor has left it; should somebody have changed it meanwhile, as it is now.
+            let action = match held.take() {
+                Some(held) => held,
+                None => match actions::load(&self.cx, &self.owner, self.action.id).await {
+                    Ok(action) => action,
+                    Err(Error::NotFound(_)) => return Ok(()),
+                    Err(error) => return Err(error),
+                },
             };
             let now = self.cx.clock.now();
             let mut spent = self.occurrence.value.clone();
@@ -614,6 +627,24 @@ impl Work {
         let message = messages::new(&self.cx, Role::Assistant, vec![question], Some(occurrence.run_id));
         Ok(Store::message_write(&self.owner, self.action.id, &message.into())?)
     }
+}
+
+/// What earlier executors of an occurrence have left: the newest event, the steps, the outputs.
+async fn left(
+    cx: &Cx,
+    owner: &Owner,
+    occurrence: &Occurrence,
+) -> Result<(u64, Vec<Step>, Vec<RunOutput>), StoreError> {
+    // The first claim has the first fence: nobody else has written anything.
+    if occurrence.fence == 1 {
+        return Ok((0, Vec::new(), Vec::new()));
+    }
+    let run = occurrence.run_id;
+    tokio::try_join!(
+        cx.store.last_event_id(owner, run),
+        cx.store.steps(owner, run),
+        cx.store.run_outputs(owner, run),
+    )
 }
 
 /// What a reply asked for.

@@ -7,7 +7,7 @@ use domain::actions::{
     Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
     OccurrenceRefused, OccurrenceState, Outcome, Reason, ReasonCode, Refused, plan_due, transition,
 };
-use domain::agents::AgentStatus;
+use domain::agents::{Agent, AgentStatus};
 use domain::ids::{ActionId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,36 +35,44 @@ const DEFER: SignedDuration = SignedDuration::from_secs(60);
 /// # Errors
 /// When the table does not answer; the message comes again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
-    let status = match plan(cx, owner, id).await? {
-        None => return Ok(()),
-        Some(status) => status,
-    };
-    let Some(claimed) = claim(cx, owner, id, status, deadline).await? else { return Ok(()) };
+    let Some(planned) = plan(cx, owner, id).await? else { return Ok(()) };
+    let Some(claimed) = claim(cx, owner, planned, deadline).await? else { return Ok(()) };
     execute::run(cx, owner, claimed, deadline).await
 }
 
+/// An action that has nothing left to decide about, as it was a moment ago.
+struct Planned {
+    loaded: Loaded,
+    agent: Agent,
+}
+
+async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
+    match actions::load_live(cx, owner, id).await {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes down what becomes of every due time that has come. `None`: there is no such action any more.
-async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus>> {
+async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Planned>> {
     loop {
-        let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
-            Ok(loaded) => loaded,
-            Err(Error::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(loaded) = load(cx, owner, id).await? else { return Ok(None) };
+        let Loaded { action, live } = &loaded;
         let Some(agent) = cx.store.agent(owner, action.value.agent_id).await? else { return Ok(None) };
-        let status = agent.value.status;
+        let agent = agent.value;
         let now = cx.clock.now();
-        let plan = planned(&action.value, status, now, live.as_ref().map(|live| &live.value));
+        let plan = planned(&action.value, agent.status, now, live.as_ref().map(|live| &live.value));
         if plan.decided.is_empty() {
-            return Ok(Some(status));
+            return Ok(Some(Planned { loaded, agent }));
         }
         let next = match transition(&action.value, Command::Planned { plan: &plan }, now) {
             Ok(next) => next,
             // Nothing is due for an action in this state; an old entry of the index.
-            Err(_) => return Ok(Some(status)),
+            Err(_) => return Ok(Some(Planned { loaded, agent })),
         };
         let mut writes = Vec::new();
-        let mut live_after = live.as_ref().map(|live| live.value.clone());
+        let mut live_after = live.clone();
         let mut cancelled = None;
         for decided in &plan.decided {
             let occurrence = Occurrence::decided(&action.value, decided, now);
@@ -75,7 +83,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus
                     cancelled = Some(*run);
                 }
                 if next.live_run == Some(occurrence.run_id) {
-                    live_after = Some(occurrence);
+                    live_after = Some(Versioned { value: occurrence, version: 1 });
                 }
             }
         }
@@ -88,8 +96,8 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus
             }
             tracing::info!(%run, "a run is replaced by a later one");
         }
-        let live_after = live_after.filter(|live| next.live_run == Some(live.run_id));
-        writes.extend(actions::action_writes(owner, &action, &next, live_after.as_ref(), now)?);
+        let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
+        writes.extend(actions::action_writes(owner, action, &next, live.as_ref().map(|l| &l.value), now)?);
         if !cx.store.transact(writes).await?.done() {
             continue;
         }
@@ -97,7 +105,8 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<AgentStatus
             runs::end_run(cx, owner, run).await?;
         }
         if !plan.more {
-            return Ok(Some(status));
+            let action = actions::stored(Versioned { value: next, version: action.version + 1 });
+            return Ok(Some(Planned { loaded: Loaded { action, live }, agent }));
         }
     }
 }
@@ -124,6 +133,7 @@ fn planned(action: &Action, status: AgentStatus, now: Timestamp, live: Option<&O
 
 /// An occurrence that is ours to run.
 pub struct Claimed {
+    pub agent: Agent,
     pub action: Versioned<Action>,
     pub occurrence: Versioned<Occurrence>,
 }
@@ -132,16 +142,18 @@ pub struct Claimed {
 async fn claim(
     cx: &Cx,
     owner: &Owner,
-    id: ActionId,
-    status: AgentStatus,
+    Planned { loaded, agent }: Planned,
     deadline: Timestamp,
 ) -> Result<Option<Claimed>> {
+    let id = loaded.action.value.id;
+    // What was decided from is what the first try claims: should it have changed, the write is refused.
+    let mut planned = Some(loaded);
     loop {
-        let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
-            Ok(loaded) => loaded,
-            Err(Error::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
+        let loaded = match planned.take() {
+            Some(planned) => Some(planned),
+            None => load(cx, owner, id).await?,
         };
+        let Some(Loaded { action, live }) = loaded else { return Ok(None) };
         let now = cx.clock.now();
         let Some(occurrence) = turn(cx, owner, &action.value, live).await? else {
             if action.value.live_run.is_none() && action.value.queued > 0 {
@@ -156,7 +168,8 @@ async fn claim(
         };
         let manual = occurrence.value.kind == OccurrenceKind::Manual;
         let (next, changed) =
-            match start(&action.value, &occurrence.value, status, manual, now, deadline + LEASE_BEYOND) {
+            match start(&action.value, &occurrence.value, agent.status, manual, now, deadline + LEASE_BEYOND)
+            {
                 Some(started) => started,
                 None => return Ok(None),
             };
@@ -175,8 +188,8 @@ async fn claim(
         let run = changed.run_id;
         let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
         if claimed {
-            let action = Versioned { value: next, version: action.version + 1 };
-            return Ok(Some(Claimed { action, occurrence }));
+            let action = actions::stored(Versioned { value: next, version: action.version + 1 });
+            return Ok(Some(Claimed { agent, action, occurrence }));
         }
         if occurrence.value.state.is_final() {
             // Expired or cancelled: the next in line may begin.

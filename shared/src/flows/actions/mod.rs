@@ -80,7 +80,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Versioned<Acti
 }
 
 /// The record's own version is the stored one, whatever was counted before it was written.
-fn stored(mut found: Versioned<Action>) -> Versioned<Action> {
+pub(super) fn stored(mut found: Versioned<Action>) -> Versioned<Action> {
     found.value.version = found.version;
     found
 }
