@@ -21,8 +21,10 @@ pub struct Function {
     pub trigger: Trigger,
     /// [`Models::from_config`], or [`Models::none`] for a function that calls none: what calls them is a tenth of a binary,
     /// and is left out of those.
-    pub models: fn(&ModelsConfig) -> Result<Models, InvalidEndpoint>,
+    pub models: ModelsFrom,
 }
+
+pub type ModelsFrom = fn(&ModelsConfig) -> Result<Models, InvalidEndpoint>;
 
 /// What wakes a function.
 #[derive(Clone, Copy)]

@@ -85,7 +85,6 @@ async fn edge(request: Request, next: Next) -> Response {
 fn request_id(request: &Request) -> String {
     let gateway = match request.extensions().get::<RequestContext>() {
         Some(RequestContext::ApiGatewayV1(context)) => context.request_id.clone(),
-        Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
         _ => None,
     };
     gateway.unwrap_or_else(|| format!("req_{}", uuid::Uuid::now_v7().simple()))

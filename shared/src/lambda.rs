@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use axum::Router;
 use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -18,7 +19,7 @@ use tracing_subscriber::prelude::*;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::context::Cx;
-use crate::function::{Function, Invocation, Trigger, Uploaded};
+use crate::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::http;
 use crate::logging;
 use crate::problem::{Error, Result, caught};
@@ -27,8 +28,47 @@ use crate::problem::{Error, Result, caught};
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// The whole of a function's `main`.
+///
+/// It is inlined there, where the declaration is a constant: what serves the other triggers is left out of the binary.
+#[inline(always)]
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
+    let Function { name, trigger, models } = *function;
+    match trigger {
+        Trigger::Http { routes, streaming: true } => start(models, move |cx| streamed(cx, routes())),
+        Trigger::Http { routes, streaming: false } => start(models, move |cx| buffered(cx, routes())),
+        Trigger::Timer { handler, .. } => start(models, move |cx| {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
+                let call = handler(cx.clone(), invocation(&event));
+                logged(name, event.context.request_id, call)
+            }))
+        }),
+        Trigger::Authorizer { handler } => start(models, move |cx| {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
+                let call = handler(cx.clone(), event.payload);
+                logged(name, event.context.request_id, call)
+            }))
+        }),
+        Trigger::Queue { detail_type, handler } => start(models, move |cx| {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
+                let invocation = invocation(&event);
+                let call = batch(cx.clone(), detail_type, handler, invocation, event.payload).map(Ok);
+                logged(name, event.context.request_id, call)
+            }))
+        }),
+        Trigger::Upload { handler } => start(models, move |cx| {
+            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
+                let invocation = invocation(&event);
+                let call = uploads(cx.clone(), handler, invocation, event.payload).map(Ok);
+                logged(name, event.context.request_id, call)
+            }))
+        }),
+    }
+}
+
+type Served = std::result::Result<(), lambda_runtime::Error>;
+
+fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) -> F) -> ExitCode {
     init_tracing();
     say_where_it_panics();
     crate::metrics::collect();
@@ -36,7 +76,7 @@ pub fn run(function: &Function) -> ExitCode {
         Ok(config) => config,
         Err(error) => return failed_to_start(&error),
     };
-    let cx = match (function.models)(&config.models) {
+    let cx = match models(&config.models) {
         Ok(models) => Cx::with_models(config, Clock::System, models),
         Err(error) => return failed_to_start(&format_args!("read the models' configuration: {error}")),
     };
@@ -45,7 +85,15 @@ pub fn run(function: &Function) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed_to_start(&error),
     };
-    match runtime.block_on(serve(function, cx)) {
+    let ended = runtime.block_on(async {
+        // While it starts, an environment has whole cores, whatever its memory; an invocation of 512 MB has a third of one.
+        // The handshake with the table is most of what a first invocation would wait for.
+        if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
+            tracing::debug!("the table is not warm: no answer in time");
+        }
+        serve(cx).await
+    });
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("the runtime ended: {error}");
@@ -59,54 +107,14 @@ fn failed_to_start(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn serve(function: &Function, cx: Cx) -> std::result::Result<(), lambda_runtime::Error> {
-    let name = function.name;
-    // While it starts, an environment has whole cores, whatever its memory; an invocation of 512 MB has a third of one.
-    // The handshake with the table is most of what a first invocation would wait for.
-    if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
-        tracing::debug!("the table is not warm: no answer in time");
-    }
-    match function.trigger {
-        Trigger::Http { routes, streaming } => {
-            let app = http::app(cx, routes(), None);
-            let service = tower::ServiceBuilder::new().map_request(as_routed).service(app);
-            if streaming {
-                lambda_http::run_with_streaming_response(service).await
-            } else {
-                lambda_http::run(service).await
-            }
-        }
-        Trigger::Timer { handler, .. } => {
-            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
-                let call = handler(cx.clone(), invocation(&event));
-                logged(name, event.context.request_id, call)
-            }))
-            .await
-        }
-        Trigger::Authorizer { handler } => {
-            lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
-                let call = handler(cx.clone(), event.payload);
-                logged(name, event.context.request_id, call)
-            }))
-            .await
-        }
-        Trigger::Queue { detail_type, handler } => {
-            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
-                let invocation = invocation(&event);
-                let call = batch(cx.clone(), detail_type, handler, invocation, event.payload).map(Ok);
-                logged(name, event.context.request_id, call)
-            }))
-            .await
-        }
-        Trigger::Upload { handler } => {
-            lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
-                let invocation = invocation(&event);
-                let call = uploads(cx.clone(), handler, invocation, event.payload).map(Ok);
-                logged(name, event.context.request_id, call)
-            }))
-            .await
-        }
-    }
+async fn streamed(cx: Cx, routes: Router<Cx>) -> Served {
+    let app = tower::ServiceBuilder::new().map_request(as_routed).service(http::app(cx, routes, None));
+    lambda_http::run_with_streaming_response(app).await
+}
+
+async fn buffered(cx: Cx, routes: Router<Cx>) -> Served {
+    let app = tower::ServiceBuilder::new().map_request(as_routed).service(http::app(cx, routes, None));
+    lambda_http::run(app).await
 }
 
 /// A request's path as routes have it: without the stage, which the default domain of a REST API puts before it, and
