@@ -19,8 +19,8 @@ pub struct Function {
     /// The folder's, the crate's and the Lambda's name, and the metrics' dimension.
     pub name: &'static str,
     pub trigger: Trigger,
-    /// [`Models::from_config`], or [`Models::none`] for a function that calls none: what calls them is a tenth of a binary,
-    /// and is left out of those.
+    /// [`Models::from_config`], or [`Models::none`] for a function that calls none: what calls them is left out of its
+    /// binary.
     pub models: ModelsFrom,
 }
 
