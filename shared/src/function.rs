@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::config::ModelsConfig;
 use crate::context::Cx;
 use crate::models::{InvalidEndpoint, Models};
-use crate::problem;
+use crate::problem::Result;
 
 /// One Lambda function.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Function {
     pub models: ModelsFrom,
 }
 
-pub type ModelsFrom = fn(&ModelsConfig) -> Result<Models, InvalidEndpoint>;
+pub type ModelsFrom = fn(&ModelsConfig) -> std::result::Result<Models, InvalidEndpoint>;
 
 /// What wakes a function.
 #[derive(Clone, Copy)]
@@ -32,17 +32,14 @@ pub enum Trigger {
     /// Requests through API Gateway. A streaming function answers through the streaming runner, all its routes alike.
     Http { routes: fn() -> Router<Cx>, streaming: bool },
     /// A clock: called every so often.
-    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, problem::Result<Value>> },
+    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
     /// A queue of EventBridge events: called once for each, with the event's detail.
-    Queue {
-        detail_type: &'static str,
-        handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, problem::Result<()>>,
-    },
+    Queue { detail_type: &'static str, handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
     /// A queue of S3 notifications: called once for each object that was put. The object's key says what it means; most
     /// keys mean nothing.
-    Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, problem::Result<()>> },
+    Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, Result<()>> },
     /// API Gateway asks whose request it is.
-    Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, problem::Result<Value>> },
+    Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, Result<Value>> },
 }
 
 /// An object was put into the bucket. It may be told of twice, late and out of order.

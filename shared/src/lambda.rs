@@ -12,6 +12,7 @@ use lambda_http::RequestExt;
 use lambda_http::request::RequestContext;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
+use tower::util::MapRequest;
 use tracing::Instrument;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -35,8 +36,12 @@ const WARM_UP: Duration = Duration::from_millis(500);
 pub fn run(function: &Function) -> ExitCode {
     let Function { name, trigger, models } = *function;
     match trigger {
-        Trigger::Http { routes, streaming: true } => start(models, move |cx| streamed(cx, routes())),
-        Trigger::Http { routes, streaming: false } => start(models, move |cx| buffered(cx, routes())),
+        Trigger::Http { routes, streaming: true } => {
+            start(models, move |cx| lambda_http::run_with_streaming_response(service(cx, routes())))
+        }
+        Trigger::Http { routes, streaming: false } => {
+            start(models, move |cx| lambda_http::run(service(cx, routes())))
+        }
         Trigger::Timer { handler, .. } => start(models, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
                 let call = handler(cx.clone(), invocation(&event));
@@ -107,14 +112,12 @@ fn failed_to_start(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn streamed(cx: Cx, routes: Router<Cx>) -> Served {
-    let app = tower::ServiceBuilder::new().map_request(as_routed).service(http::app(cx, routes, None));
-    lambda_http::run_with_streaming_response(app).await
-}
-
-async fn buffered(cx: Cx, routes: Router<Cx>) -> Served {
-    let app = tower::ServiceBuilder::new().map_request(as_routed).service(http::app(cx, routes, None));
-    lambda_http::run(app).await
+/// The routes as the runners of `lambda_http` serve them.
+fn service(
+    cx: Cx,
+    routes: Router<Cx>,
+) -> MapRequest<Router, fn(lambda_http::Request) -> lambda_http::Request> {
+    MapRequest::new(http::app(cx, routes, None), as_routed)
 }
 
 /// A request's path as routes have it: without the stage, which the default domain of a REST API puts before it, and

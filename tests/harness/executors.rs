@@ -25,8 +25,8 @@ const TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 /// So long after a claim its lease is over, and another executor may take what a killed one has left.
 pub const LEASE: SignedDuration = SignedDuration::from_mins(17);
 
-/// How often an executor without work looks for some while others are at theirs.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long an executor without work waits while others are at theirs: longer than any of them works.
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// The executors of a platform that does nothing by itself (`automatic: false`).
 pub struct Executors {
@@ -112,14 +112,14 @@ impl Executors {
                 // Before the look: an end that comes after it is not missed.
                 let mut news = pin!(ended.notified());
                 news.as_mut().enable();
-                let Some(message) = self.queue.receive(1, Duration::ZERO).await.pop() else {
-                    if busy.load(Ordering::SeqCst) == 0 {
-                        return;
-                    }
-                    // Who is at work may send something more, and so may a test.
-                    let _ = timeout(LOOK_AGAIN, news).await;
-                    continue;
+                // Who is at work may send something more, and so may a test meanwhile.
+                let wait = if busy.load(Ordering::SeqCst) == 0 { Duration::ZERO } else { PATIENCE };
+                let mut received = tokio::select! {
+                    biased;
+                    received = self.queue.receive(1, wait) => received,
+                    () = news => continue,
                 };
+                let Some(message) = received.pop() else { return };
                 busy.fetch_add(1, Ordering::SeqCst);
                 let (id, sent_at) = (message.id, message.sent_at);
                 let died = self.deliver(message).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::actions::ActionState;
-use domain::ids::{ActionId, MessageId, Owner};
+use domain::ids::{ActionId, MessageId};
 use futures::future::join_all;
 use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::platform::PlatformConfig;
@@ -387,16 +387,16 @@ async fn an_answer_counts_when_the_steps_have_expired() {
     .await;
     let (stage, id, run) = asked(&model).await;
     // The table's engine expires by the machine's clock, and not by this one. Record and events go with the steps.
-    let (store, owner) = (&stage.h.platform.cx.store, Owner::new("local").unwrap());
+    let (store, owner) = (&stage.h.platform.cx.store, &stage.owner);
     let run_id = run.parse().unwrap();
-    assert_eq!(store.steps(&owner, run_id).await.unwrap().len(), 1);
-    store.delete_range(&keys::run_children(&owner, run_id)).await.unwrap();
-    assert!(store.run(&owner, run_id).await.unwrap().is_none());
+    assert_eq!(store.steps(owner, run_id).await.unwrap().len(), 1);
+    store.delete_range(&keys::run_children(owner, run_id)).await.unwrap();
+    assert!(store.run(owner, run_id).await.unwrap().is_none());
     stage.h.post(&messages(id), json!({"content": "Week 47"})).await.expect(202);
     stage.executors.work().await;
     assert_eq!(stage.became(id).await, ["1440 succeeded"]);
     assert_eq!(output(&stage, id, &run).await, "Week 47");
-    let steps = store.steps(&owner, run_id).await.unwrap();
+    let steps = store.steps(owner, run_id).await.unwrap();
     let numbered: Vec<_> = steps.iter().map(|step| (step.n, step.anew)).collect();
     assert_eq!(numbered[0], (2, true), "{steps:?}");
 }

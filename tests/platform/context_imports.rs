@@ -112,7 +112,7 @@ async fn an_upload_becomes_logs() {
     let short = line(0, 0) + "no entry\n";
     let files = [("s1/a1.jsonl", &short), ("s1/long-01.jsonl", &long), ("s1/z1.jsonl", &short)];
     let archive = archive::write(files).unwrap();
-    let sha256: String = Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = domain::hex(&Sha256::digest(&archive));
     let body = json!({"bytes": archive.len(), "sha256": sha256});
     let answer = h.post("/context/import", body).await;
     let place = answer.headers["location"].to_str().unwrap().to_owned();

@@ -105,8 +105,6 @@ struct Work {
     owner: Owner,
     agent: Agent,
     action: Action,
-    /// The version at which this executor has written the action.
-    action_version: u64,
     occurrence: Versioned<Occurrence>,
     fence: u64,
     recorder: Recorder,
@@ -123,8 +121,7 @@ struct Work {
 impl Work {
     /// Takes up a run where it was put down. `None`: another executor was faster, or its agent is gone.
     async fn begin(cx: &Cx, owner: &Owner, claimed: Claimed, deadline: Timestamp) -> Result<Option<Self>> {
-        let Claimed { agent, action: Versioned { value: action, version: action_version }, occurrence } =
-            claimed;
+        let Claimed { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
         let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
         let (run, (last_event, mut steps, outputs)) =
             tokio::try_join!(cx.store.run(owner, run_id), left(cx, owner, &occurrence.value))?;
@@ -158,7 +155,6 @@ impl Work {
             owner: owner.clone(),
             agent,
             action,
-            action_version,
             occurrence,
             fence,
             recorder,
@@ -570,7 +566,7 @@ impl Work {
         self.recorder.flush().await?;
         // What was spent since the last step belongs to the occurrence however it ends.
         let (usage, cost) = (self.recorder.run().usage, self.recorder.run().cost_micros);
-        let mut held = Some(Versioned { value: self.action.clone(), version: self.action_version });
+        let mut held = Some(Versioned { version: self.action.version, value: self.action.clone() });
         for _ in 0..edit::TRIES {
             // As this executor has left it; should somebody have changed it meanwhile, as it is now.
             let action = match held.take() {

@@ -15,6 +15,7 @@ use dynoxide::{Database, server};
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use super::regularly;
 use super::served::STOP_GRACE;
 
 /// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
@@ -95,18 +96,21 @@ impl Dynamo {
 
     /// Stops serving and closes the file; returns when that is done, after a few seconds at most.
     pub async fn stop(mut self) {
-        drop(self.stop.take());
-        self.db = None;
-        let ended = match self.server.take() {
+        let ended = match self.let_go() {
             Some(Server::Task(task)) => task.await.is_ok(),
             Some(Server::Thread(thread)) => {
                 tokio::task::spawn_blocking(|| thread.join().is_ok()).await.unwrap_or(false)
             }
             None => true,
         };
-        if !ended {
-            tracing::error!("the table engine had panicked");
-        }
+        say_if_panicked(ended);
+    }
+
+    /// Tells the server to stop, and gives it to be waited for.
+    fn let_go(&mut self) -> Option<Server> {
+        drop(self.stop.take());
+        self.db = None;
+        self.server.take()
     }
 }
 
@@ -119,13 +123,17 @@ impl std::fmt::Debug for Dynamo {
 impl Drop for Dynamo {
     /// Blocks until the file is closed.
     fn drop(&mut self) {
-        drop(self.stop.take());
-        self.db = None;
-        match self.server.take() {
+        match self.let_go() {
             Some(Server::Task(task)) => task.abort(),
-            Some(Server::Thread(thread)) => drop(thread.join()),
+            Some(Server::Thread(thread)) => say_if_panicked(thread.join().is_ok()),
             None => {}
         }
+    }
+}
+
+fn say_if_panicked(ended: bool) {
+    if !ended {
+        tracing::error!("the table engine had panicked");
     }
 }
 
@@ -134,7 +142,10 @@ async fn serve(listener: std::net::TcpListener, db: Database, expiry: bool, stop
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "failed to serve the table"),
     };
-    let sweeper = expiry.then(|| tokio::spawn(sweep_regularly(db.clone())));
+    let sweeper = expiry.then(|| {
+        let db = db.clone();
+        tokio::spawn(regularly(SWEEP_EVERY, "items", move || sweep_expired(db.clone())))
+    });
     let (drain, draining) = oneshot::channel::<()>();
     let server = server::serve_with_shutdown(listener, db, async {
         let _ = draining.await;
@@ -152,18 +163,6 @@ async fn serve(listener: std::net::TcpListener, db: Database, expiry: bool, stop
     }
     if let Some(sweeper) = sweeper {
         sweeper.abort();
-    }
-}
-
-async fn sweep_regularly(db: Database) {
-    let mut timer = tokio::time::interval(SWEEP_EVERY);
-    loop {
-        timer.tick().await;
-        match sweep_expired(db.clone()).await {
-            Ok(0) => {}
-            Ok(deleted) => tracing::debug!(deleted, "deleted expired items"),
-            Err(error) => tracing::warn!(%error, "failed to sweep"),
-        }
     }
 }
 

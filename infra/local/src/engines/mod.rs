@@ -184,7 +184,11 @@ impl Engines {
         };
         let mut expiry = JoinSet::new();
         if config.expiry {
-            expiry.spawn(expire_regularly(bucket.clone()));
+            let bucket = bucket.clone();
+            expiry.spawn(regularly(EXPIRE_EVERY, "objects", move || {
+                let bucket = bucket.clone();
+                async move { bucket.expire(Timestamp::now()).await }
+            }));
         }
         Ok(Self { dynamo, bucket, s3, events, faulty, queues, _expiry: expiry, _place: place })
     }
@@ -246,14 +250,19 @@ impl Engines {
     }
 }
 
-async fn expire_regularly(bucket: s3::Bucket) {
-    let mut timer = tokio::time::interval(EXPIRE_EVERY);
+/// Deletes what has expired, at once and then every so often, for as long as it is polled.
+async fn regularly<F, E>(every: Duration, what: &str, delete: impl Fn() -> F)
+where
+    F: Future<Output = Result<usize, E>>,
+    E: std::fmt::Display,
+{
+    let mut timer = tokio::time::interval(every);
     loop {
         timer.tick().await;
-        match bucket.expire(Timestamp::now()).await {
+        match delete().await {
             Ok(0) => {}
-            Ok(deleted) => tracing::debug!(deleted, "deleted expired objects"),
-            Err(error) => tracing::warn!(%error, "failed to delete expired objects"),
+            Ok(deleted) => tracing::debug!(what, deleted, "deleted what has expired"),
+            Err(error) => tracing::warn!(what, %error, "failed to delete what has expired"),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use domain::hex;
 use futures::{StreamExt, TryStreamExt, stream};
 use s3s::crypto::{Checksum, Md5};
 use s3s::dto::*;
@@ -19,7 +20,6 @@ use super::object::{Checksums, Headers, Metadata};
 use super::operations::{Operations, headers_of, with_checksums};
 use super::receive::Claims;
 use super::store::{Staged, Store, StoreError};
-use crate::engines::digest::hex;
 
 const DESCRIPTION: &str = "upload.json";
 const MAX_PARTS: i32 = 10_000;

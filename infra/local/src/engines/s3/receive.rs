@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use domain::hex;
 use futures::StreamExt;
 use http::HeaderMap;
 use s3s::checksum::ChecksumHasher;
@@ -13,7 +14,6 @@ use tokio::io::AsyncWriteExt;
 
 use super::object::Checksums;
 use super::store::{Staged, Store};
-use crate::engines::digest::hex;
 
 /// What the sender says of the body.
 pub(super) struct Claims {

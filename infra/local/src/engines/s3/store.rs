@@ -15,13 +15,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+use domain::hex;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::object::{Checksums, Headers, Metadata};
 use super::uploads::Watch;
-use crate::engines::digest::hex;
 
 /// The bucket's one lifecycle rule, as the deployed one has it: what carries this tag is deleted when it is older than that.
 const EXPIRES: &str = "keep=a-month";
