@@ -135,6 +135,10 @@ def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"the subscription is to {subscription['TopicArn']}"
 
 
+# The last part of `arn:…:rule/{bus}/{rule}`.
+RULE_NAME = {"Fn::Select": [2, {"Fn::Split": ["/", {"Fn::GetAtt": ["ActionDueRule", "Arn"]}]}]}
+
+
 @rule
 def the_dashboard_shows_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
     for name, dashboard in stack.of("AWS::CloudWatch::Dashboard").items():
@@ -144,6 +148,8 @@ def the_dashboard_shows_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
             known = reference in stack.resources or reference.startswith("AWS::")
             if not known and reference != "Api":
                 yield f"{name}: refers to {reference}, which does not exist"
+        if names.get("RuleName") != RULE_NAME:
+            yield f"{name}: the rule's name must be {RULE_NAME}, is {names.get('RuleName')}"
         try:
             widgets = json.loads(text)["widgets"]
         except (ValueError, KeyError) as error:

@@ -13,6 +13,7 @@ from typing import Any
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
 
+import yaml
 from samtranslator.model.exceptions import InvalidDocumentException
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
@@ -30,6 +31,26 @@ class NoManagedPolicies:
 
 def source() -> dict[str, Any]:
     return yaml_parse(TEMPLATE.read_text())
+
+
+def repeated_keys(text: str) -> list[str]:
+    """The keys that a mapping of a YAML text has twice. Loaders keep the last and say nothing."""
+    found = []
+
+    def look(node: yaml.Node) -> None:
+        if isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                if key.value in seen:
+                    found.append(f"line {key.start_mark.line + 1}: {key.value} is there twice")
+                seen.add(key.value)
+                look(value)
+        elif isinstance(node, yaml.SequenceNode):
+            for value in node.value:
+                look(value)
+
+    look(yaml.compose(text, Loader=yaml.SafeLoader))
+    return found
 
 
 def translate(template: dict[str, Any]) -> dict[str, Any]:

@@ -228,9 +228,11 @@ fault(
 )
 f = partial(fault, rule="the_table_is_kept")
 f("no way back in time", plant=put("Table/Properties/PointInTimeRecoverySpecification", GONE))
+f("a table with a key that is paid for", plant=put("Table/Properties/SSESpecification", {"SSEEnabled": True}))
 f("a table with a price while idle", plant=put("Table/Properties/BillingMode", "PROVISIONED"))
 f = partial(fault, rule="data_outlives_the_stack")
 f("a table that goes with the stack", plant=put("Table/DeletionPolicy", "Delete"))
+f("a table that a failed creation leaves behind", plant=put("Table/DeletionPolicy", "Retain"))
 f("a bucket that is replaced", plant=put("Bucket/UpdateReplacePolicy", GONE))
 f = partial(fault, rule="the_bucket_is_private")
 f("a bucket that may be opened", plant=put("Bucket/Properties/PublicAccessBlockConfiguration/BlockPublicPolicy", False))
@@ -426,6 +428,13 @@ def dashboard(old: str, new: str) -> Callable[[Stack, Repo], None]:
 
 f("a dashboard of nothing", plant=dashboard("${CatalogFunction}", "${OldFunction}"))
 f("a dashboard with a wrong metric", plant=dashboard('"5XXError"', '"5xxErrors"'))
+f(
+    "a rule's name from its reference",
+    plant=put(
+        "Dashboard/Properties/DashboardBody/Fn::Sub/1/RuleName",
+        {"Fn::Select": [1, {"Fn::Split": ["|", {"Ref": "ActionDueRule"}]}]},
+    ),
+)
 f("a dashboard that is no JSON", plant=dashboard('"widgets":', '"widgets"'))
 fault(
     "an output of another thing",

@@ -9,7 +9,7 @@ import pytest
 
 import rules
 from sources import Repo
-from template import Stack
+from template import TEMPLATE, Stack, repeated_keys
 
 REGIONS = ["us-east-1", "eu-central-1", "ap-southeast-2"]
 
@@ -23,7 +23,7 @@ SKIPPED = {
     "CKV_AWS_115": "a new account's concurrency is too small to reserve from; MaximumConcurrency bounds the executors",
     "CKV_AWS_116": "only the sweep is called asynchronously, and its next call repeats what failed",
     "CKV_AWS_117": "nothing the functions call is in a network of their own; a VPC would cost a NAT gateway by the hour",
-    "CKV_AWS_119": "the table has the AWS-managed key; one of one's own costs by the month while everything sleeps",
+    "CKV_AWS_119": "DynamoDB encrypts with a key of its own, which is free; a key of the account costs by the month or by the call",
     "CKV_AWS_120": "a cache is paid by the hour, and answers differ by caller",
     "CKV_AWS_158": "logs hold no bodies and no secrets, and are encrypted by CloudWatch itself",
     "CKV_AWS_173": "the environment is encrypted with the AWS-managed key",
@@ -44,6 +44,18 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 def test_our_rules_have_nothing_to_say(stack: Stack, repo: Repo) -> None:
     found = rules.faults(stack, repo)
     assert not found, "\n".join(["", *found])
+
+
+def test_no_key_is_there_twice() -> None:
+    text = TEMPLATE.read_text()
+    assert repeated_keys(text) == []
+    twice = text.replace("    Timeout: 28\n", "    Timeout: 28\n    Timeout: 29\n", 1)
+    assert [sentence.split(": ")[1] for sentence in repeated_keys(twice)] == ["Timeout is there twice"]
+
+
+def test_cfn_lint_has_nothing_to_say_of_the_source() -> None:
+    told = run(Path(sys.executable).parent / "cfn-lint", "--template", TEMPLATE, "--regions", *REGIONS)
+    assert told.returncode == 0, told.stdout + told.stderr
 
 
 def test_cfn_lint_has_nothing_to_say(file: Path) -> None:
