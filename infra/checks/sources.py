@@ -103,7 +103,7 @@ class Repo:
 
     @cached_property
     def detail_type(self) -> str:
-        return one(r'const ACTION_DUE: &\'static str = "([^"]+)"', self.text("shared/src/bus.rs"), "ACTION_DUE")
+        return one(r'const DUE: &\'static str = "([^"]+)"', self.text("shared/src/bus.rs"), "DUE")
 
     @cached_property
     def due_index(self) -> str:

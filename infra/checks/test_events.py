@@ -77,8 +77,9 @@ def test_the_due_event_is_ours(repo: Repo) -> None:
     (record,) = EVENTS["scheduled-executor.due"]["Records"]
     envelope = json.loads(record["body"])
     assert (envelope["source"], envelope["detail-type"]) == (repo.source, repo.detail_type)
-    fields = re.search(r"(?s)pub struct ActionDue \{(.*?)\n\}", repo.text("shared/src/bus.rs"))
-    assert set(envelope["detail"]) == set(re.findall(r"pub (\w+):", fields[1]))
+    source = repo.text("shared/src/store/due.rs")
+    tagged = re.search(r'tag = "(\w+)", content = "(\w+)"', source)
+    assert set(envelope["detail"]) == {"owner", *tagged.groups()}
 
 
 def test_ids_are_of_their_kinds(repo: Repo) -> None:

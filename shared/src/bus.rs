@@ -4,9 +4,10 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
-use domain::ids::{ActionId, Owner, ProjectId};
+use domain::ids::{Owner, ProjectId};
 
 use crate::aws;
+use crate::store::DueItem;
 
 /// The `source` of every event of ours.
 pub const SOURCE: &str = "lamplighter";
@@ -17,18 +18,10 @@ const ENTRIES: usize = 10;
 /// An event of ours. The detail type is what rules match on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An action has something to do: an occurrence is due, is to be tried again, or was left by a dead executor.
-    ActionDue(ActionDue),
+    /// Something is to be looked at.
+    Due(DueItem),
     /// A theme's map is that of its files.
     IndexCompleted(IndexCompleted),
-}
-
-/// Which action to look at. It says nothing of what to do: that is decided from the stored state, so a duplicate
-/// or late event does no harm.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ActionDue {
-    pub owner: Owner,
-    pub action_id: ActionId,
 }
 
 /// Which map is ready. It may be told twice.
@@ -48,12 +41,12 @@ impl Event {
     #[must_use]
     pub const fn detail_type(&self) -> &'static str {
         match self {
-            Self::ActionDue(_) => Self::ACTION_DUE,
+            Self::Due(_) => Self::DUE,
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
         }
     }
 
-    pub const ACTION_DUE: &'static str = "action.due";
+    pub const DUE: &'static str = "item.due";
     pub const INDEX_COMPLETED: &'static str = "index.completed";
 }
 
@@ -109,7 +102,7 @@ impl Bus {
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
         let detail = match event {
-            Event::ActionDue(due) => serde_json::to_string(due),
+            Event::Due(item) => serde_json::to_string(item),
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
         };
         PutEventsRequestEntry::builder()

@@ -14,8 +14,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use shared::Cx;
-use shared::bus::ActionDue;
-use shared::flows::wake::wake;
+use shared::flows::due;
+use shared::store::DueItem;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -144,11 +144,11 @@ impl Executors {
     /// Gives one message to an executor. `true`: it was killed.
     async fn deliver(&self, message: Message) -> bool {
         let event: Value = serde_json::from_str(&message.body).expect("an event is JSON");
-        let due: ActionDue =
-            serde_json::from_value(event["detail"].clone()).expect("an event names an action");
+        let item: DueItem =
+            serde_json::from_value(event["detail"].clone()).expect("an event names a due item");
         let cx = self.cx.clone();
         let deadline = cx.clock.now() + TIMEOUT;
-        let mut executor = tokio::spawn(async move { wake(&cx, &due.owner, due.action_id, deadline).await });
+        let mut executor = tokio::spawn(async move { due::look_at(&cx, &item, deadline).await });
         let began = Instant::now();
         let dies_after = self.kills.lock().expect("nothing panics while it is held").next();
         let ended = match dies_after {

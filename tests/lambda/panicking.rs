@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             },
         },
         Ok("queue") => Trigger::Queue {
-            detail_type: "action.due",
+            detail_type: "item.due",
             handler: |_, _, detail: Value| {
                 async move {
                     told(detail["do"].as_str().unwrap_or_default()).await;

@@ -75,11 +75,11 @@ async fn of_a_batch_only_what_failed_comes_again() {
     let bed = Bed::new().await;
     let mut executor = bed.lambda("scheduled-executor").await;
     let due = |detail: Value| {
-        json!({"detail-type": "action.due", "source": "lamplighter", "detail": detail}).to_string()
+        json!({"detail-type": "item.due", "source": "lamplighter", "detail": detail}).to_string()
     };
-    let gone = due(json!({"owner": "local", "action_id": "act_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0"}));
-    let bad_id = due(json!({"owner": "local", "action_id": "x"}));
-    let no_detail = json!({"detail-type": "action.due"}).to_string();
+    let gone = due(json!({"owner": "local", "kind": "action", "id": "act_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0"}));
+    let bad_id = due(json!({"owner": "local", "kind": "action", "id": "x"}));
+    let no_detail = json!({"detail-type": "item.due"}).to_string();
     let other = json!({"detail-type": "index.completed", "detail": {}}).to_string();
     for (bodies, failed) in [
         (&[gone.as_str()][..], &[][..]),

@@ -1,28 +1,29 @@
-//! One action that has something to do: due times decided, an occurrence run.
+//! One due item: an action with due times to decide and an occurrence to run, or a chat turn whose process is gone.
 //!
-//! The queue hands over `action.due` events, which say only which action. What is to be done is read from the table and
+//! The queue hands over `item.due` events, which say only which item. What is to be done is read from the table and
 //! decided by the domain, so an event that comes twice runs nothing twice.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
-use shared::bus::{ActionDue, Event};
-use shared::flows::wake;
+use shared::bus::Event;
+use shared::flows::due;
 use shared::function::{Function, Invocation, Trigger};
 use shared::models::Models;
+use shared::store::DueItem;
 use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {
     name: "scheduled-executor",
-    trigger: Trigger::Queue { detail_type: Event::ACTION_DUE, handler: execute },
+    trigger: Trigger::Queue { detail_type: Event::DUE, handler: execute },
     models: Models::from_config,
 };
 
 fn execute(cx: Cx, invocation: Invocation, detail: Value) -> BoxFuture<'static, Result<()>> {
     async move {
-        let due: ActionDue = serde_json::from_value(detail)
-            .map_err(|error| Error::internal(format!("the event names no action: {error}")))?;
-        wake::wake(&cx, &due.owner, due.action_id, invocation.deadline).await
+        let item: DueItem = serde_json::from_value(detail)
+            .map_err(|error| Error::internal(format!("the event names no due item: {error}")))?;
+        due::look_at(&cx, &item, invocation.deadline).await
     }
     .boxed()
 }

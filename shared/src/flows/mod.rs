@@ -7,6 +7,7 @@ pub mod assets;
 pub mod call;
 pub mod chats;
 pub mod documents;
+pub mod due;
 pub mod edit;
 pub mod execute;
 pub mod logs;

@@ -5,18 +5,17 @@
 //! first write puts the true time back. Dispatching twice does no harm: what to do is decided from the stored state.
 
 use domain::actions::plan::ON_TIME;
-use domain::ids::{ActionId, Owner};
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::bus::{ActionDue, Event};
+use crate::bus::Event;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::keys::{self, SHARDS};
-use crate::store::{DueEntry, StoreError};
+use crate::store::{DueEntry, DueItem, StoreError};
 
-/// For how long a dispatched action is left alone. What was lost is found again, by the next sweep after that, while it is
+/// For how long a dispatched item is left alone. What was lost is found again, by the next sweep after that, while it is
 /// still on time: otherwise a schedule that catches nothing up would miss it.
 const LEASE: SignedDuration = SignedDuration::from_mins(3);
 const _: () = assert!(LEASE.as_secs() + 60 < ON_TIME.as_secs());
@@ -49,8 +48,7 @@ struct Leased {
     /// As it is now.
     entry: DueEntry,
     was_due: Timestamp,
-    owner: Owner,
-    action_id: ActionId,
+    item: DueItem,
 }
 
 /// Dispatches everything that is due, round by round, until nothing is or the deadline is near.
@@ -113,15 +111,15 @@ async fn due(cx: &Cx) -> Due {
 async fn lease(cx: &Cx, due: Vec<DueEntry>) -> Vec<Leased> {
     let until = cx.clock.now() + LEASE;
     let leases = due.into_iter().map(async |entry| {
-        let Some((owner, action_id)) = keys::parse_action(&entry.key) else {
-            tracing::error!(sort_key = entry.key.sk, "the due index holds something that is no action");
+        let Some(item) = entry.item() else {
+            tracing::error!(sort_key = entry.key.sk, "the due index holds an entry of an unknown kind");
             return None;
         };
         match cx.store.lease_due(&entry, until).await {
             Ok(written) if written.done() => {
                 let was_due = entry.due_at.parse().unwrap_or(until);
                 let entry = DueEntry { due_at: keys::sortable(until), ..entry };
-                Some(Leased { entry, was_due, owner, action_id })
+                Some(Leased { entry, was_due, item })
             }
             // Another sweep has it, or it has changed since the index was read.
             Ok(_) => None,
@@ -159,5 +157,5 @@ async fn publish_chunk(cx: &Cx, chunk: &[Leased]) -> usize {
 }
 
 fn event(leased: &Leased) -> Event {
-    Event::ActionDue(ActionDue { owner: leased.owner.clone(), action_id: leased.action_id })
+    Event::Due(leased.item.clone())
 }

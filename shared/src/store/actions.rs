@@ -15,7 +15,7 @@ use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, it
 const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 fn extras(action: &Action, wake_at: Option<Timestamp>) -> Extras {
-    Extras { expires: None, due: wake_at.map(|at| (keys::shard(action.id), at)) }
+    Extras { expires: None, due: wake_at.map(|at| (keys::shard(action.id.uuid()), at)) }
 }
 
 impl Store {

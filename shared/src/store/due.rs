@@ -1,16 +1,69 @@
-//! The index of due actions: the one thing that is read across owners.
+//! The index of due items: the one thing that is read across owners.
+
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::ids::{ActionId, Owner, RunId};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::keys::{self, DUE_INDEX, Key};
 use super::table::{Store, StoreError, Written, text, unavailable};
 
-/// An action that has a time to be looked at, and that time as the index has it.
+/// Something that has a time to be looked at. It says nothing of what to do: that is decided from the stored state, so an
+/// item that is dispatched twice or late does no harm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DueItem {
+    pub owner: Owner,
+    #[serde(flatten)]
+    pub target: DueTarget,
+}
+
+/// What is due: its kind and its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "id", rename_all = "snake_case")]
+pub enum DueTarget {
+    /// A due time has come, a run is to be tried again, or its executor's lease has ended.
+    Action(ActionId),
+    /// The lease of a chat turn has ended.
+    Run(RunId),
+}
+
+impl DueTarget {
+    /// Whether its due time is the end of a lease. A live executor renews its lease before that: such an item must not be
+    /// dispatched ahead of its time.
+    #[must_use]
+    pub const fn is_lease(self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+}
+
+impl DueItem {
+    #[must_use]
+    pub fn action(owner: &Owner, id: ActionId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Action(id) }
+    }
+
+    #[must_use]
+    pub fn run(owner: &Owner, id: RunId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Run(id) }
+    }
+}
+
+/// An entry of the index as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEntry {
     pub key: Key,
     pub due_at: String,
+}
+
+impl DueEntry {
+    /// `None` for a key that is not one of a due item.
+    #[must_use]
+    pub fn item(&self) -> Option<DueItem> {
+        keys::parse_due(&self.key)
+    }
 }
 
 impl Store {
@@ -29,15 +82,15 @@ impl Store {
             .send()
             .await
             .map_err(|error| unavailable(&error))?;
-        let entry = |item: std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>| {
+        let entry = |item: HashMap<String, AttributeValue>| {
             let part = |name: &str| item.get(name).and_then(|v| v.as_s().ok()).cloned();
             Some(DueEntry { key: Key { pk: part("pk")?, sk: part("sk")? }, due_at: part("due_at")? })
         };
         Ok(output.items.unwrap_or_default().into_iter().filter_map(entry).collect())
     }
 
-    /// Moves an entry on to `until`, where it still is what was read: of two sweeps that met, one goes on with it.
-    /// The action's version does not change, so nobody's edit is disturbed.
+    /// Moves an entry on to `until` if it still is what was read: of two sweeps that meet, one goes on with it.
+    /// The item's version does not change, so nobody's edit is disturbed.
     pub async fn lease_due(&self, entry: &DueEntry, until: Timestamp) -> Result<Written, StoreError> {
         let sent = self
             .client
@@ -53,9 +106,32 @@ impl Store {
             .await;
         let Err(error) = sent else { return Ok(Written::Yes) };
         match error.as_service_error() {
-            // Also where the answer to our own first try was lost: then the entry comes back when the lease is over.
+            // Also if the answer to our own first try was lost: then the entry comes back when the lease is over.
             Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(Written::Refused { first: 0 }),
             _ => Err(unavailable(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_item_is_its_owner_kind_and_id() {
+        let owner = Owner::new("auth0|me").unwrap();
+        let action = ActionId::from_uuid(Uuid::from_u128(7));
+        let run = RunId::from_uuid(Uuid::from_u128(8));
+        for (item, kind, id) in [
+            (DueItem::action(&owner, action), "action", action.to_string()),
+            (DueItem::run(&owner, run), "run", run.to_string()),
+        ] {
+            let expected = json!({"owner": "auth0|me", "kind": kind, "id": id});
+            assert_eq!(serde_json::to_value(&item).unwrap(), expected);
+            assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
         }
     }
 }

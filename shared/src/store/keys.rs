@@ -36,8 +36,8 @@
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //!
-//! The index `due` holds the actions that have a time to be looked at: `shard` (of 16) and
-//! `due_at` (an instant of fixed width, so that text sorts as time).
+//! The index `due` holds the items that have a time to be looked at (actions, and the runs of chat turns): `shard` (of 16)
+//! and `due_at` (an instant of fixed width, so that text sorts as time).
 
 use domain::context::Workflow;
 use domain::ids::{
@@ -46,11 +46,13 @@ use domain::ids::{
 use domain::log::{InstanceId, SessionId};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
+use super::due::DueItem;
 use super::logs::{HotLog, LogSession};
 use super::messages::Thread;
 
-/// Name of the index over all owners' due actions.
+/// Name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";
 
 /// Over how many partitions the index is spread. A sweep reads each of them every minute, whether or not anything is due, so
@@ -379,7 +381,7 @@ pub fn open_log_imports(owner: &Owner) -> Range {
 }
 
 #[must_use]
-pub fn refused_hook(owner: &Owner, id: uuid::Uuid) -> Key {
+pub fn refused_hook(owner: &Owner, id: Uuid) -> Key {
     key(part(owner, "LOGREFUSED"), format!("HOOK#{}", id.simple()))
 }
 
@@ -474,11 +476,11 @@ pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
     key(part(owner, "SPEND"), day)
 }
 
-/// The partition of the `due` index that an action is in.
+/// The partition of the `due` index that the item with this id is in.
 #[must_use]
-pub fn shard(action: ActionId) -> String {
+pub fn shard(id: Uuid) -> String {
     // The last byte of a UUIDv7 is random: it spreads as well as a hash of the whole would.
-    shard_name(u32::from(action.uuid().as_bytes()[15]) % SHARDS)
+    shard_name(u32::from(id.as_bytes()[15]) % SHARDS)
 }
 
 #[must_use]
@@ -486,11 +488,15 @@ pub fn shard_name(shard: u32) -> String {
     format!("{shard:02}")
 }
 
-/// Owner and action of a key that the `due` index gave.
+/// The item of a key that the `due` index gave.
 #[must_use]
-pub fn parse_action(key: &Key) -> Option<(Owner, ActionId)> {
-    let owner = key.pk.strip_prefix("U#")?.strip_suffix("#ACTION")?;
-    Some((Owner::new(owner).ok()?, key.sk.parse().ok()?))
+pub fn parse_due(key: &Key) -> Option<DueItem> {
+    let part = key.pk.strip_prefix("U#")?;
+    if let Some(owner) = part.strip_suffix("#ACTION") {
+        return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
+    }
+    let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
+    Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
 }
 
 /// An instant as text of fixed width: it sorts as time.
@@ -514,10 +520,13 @@ mod tests {
     }
 
     #[test]
-    fn a_due_entry_names_its_action() {
+    fn a_due_entry_names_its_item() {
         let owner = Owner::new("auth0|me").unwrap();
-        let id = ActionId::from_uuid(uuid::Uuid::from_u128(7));
-        assert_eq!(parse_action(&action(&owner, id)), Some((owner, id)));
-        assert_eq!(parse_action(&Key { pk: "U#x#AGENT".into(), sk: id.to_string() }), None);
+        let id = ActionId::from_uuid(Uuid::from_u128(7));
+        assert_eq!(parse_due(&action(&owner, id)), Some(DueItem::action(&owner, id)));
+        let of_run = RunId::from_uuid(Uuid::from_u128(8));
+        assert_eq!(parse_due(&run(&owner, of_run)), Some(DueItem::run(&owner, of_run)));
+        assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
+        assert_eq!(parse_due(&Key { pk: "U#x#AGENT".into(), sk: id.to_string() }), None);
     }
 }

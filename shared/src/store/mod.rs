@@ -26,6 +26,6 @@ pub mod steps;
 mod themes;
 
 pub use api_keys::ApiKey;
-pub use due::DueEntry;
+pub use due::{DueEntry, DueItem, DueTarget};
 pub use idempotency::{Claim, Claimed, IdempotencyRecord, Outcome};
 pub use table::{Store, StoreError, Versioned};

@@ -1,7 +1,7 @@
 //! Runs: the record, its events, its steps and its outputs. They are kept for 30 days, outputs as long as their action.
 
 use domain::ids::{AssetId, Owner, RunId};
-use domain::runs::{Run, RunEvent};
+use domain::runs::{Run, RunEvent, RunKind, RunState};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -28,10 +28,18 @@ fn kept(run: RunId) -> Extras {
     Extras::expiring(run.instant() + LIFETIME)
 }
 
+/// The record's place in the `due` index is the end of its lease, while it runs. The runs of actions have none: their
+/// action's place covers them.
+fn extras(run: &Run) -> Extras {
+    let leased = run.state == RunState::Running && run.kind != RunKind::Action;
+    let due = leased.then(|| (keys::shard(run.run_id.uuid()), run.lease_until));
+    Extras { due, ..kept(run.run_id) }
+}
+
 impl Store {
     /// The write that makes a run: refused where it is there already.
     pub fn run_write(owner: &Owner, run: &Run) -> Result<Write, StoreError> {
-        Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &kept(run.run_id))? })
+        Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &extras(run))? })
     }
 
     pub async fn run(&self, owner: &Owner, id: RunId) -> Result<Option<Versioned<Run>>, StoreError> {
@@ -39,7 +47,7 @@ impl Store {
     }
 
     pub fn replace_run_write(owner: &Owner, run: &Run, version: u64) -> Result<Write, StoreError> {
-        let item = item(run, &kept(run.run_id))?;
+        let item = item(run, &extras(run))?;
         Ok(Write::Replace { key: keys::run(owner, run.run_id), version, item })
     }
 

@@ -22,12 +22,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agents;
-use crate::bus::{ActionDue, Event};
+use crate::bus::Event;
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::table::Write;
-use crate::store::{Store, Versioned};
+use crate::store::{DueItem, Store, Versioned};
 
 pub use apply::{apply, approve, change, resume, schedule};
 pub use define::define;
@@ -129,7 +129,7 @@ pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp
 
 /// Sends an executor at once. Where the bus does not take it, the next sweep does the same within a minute.
 pub async fn dispatch(cx: &Cx, owner: &Owner, id: ActionId) {
-    let event = Event::ActionDue(ActionDue { owner: owner.clone(), action_id: id });
+    let event = Event::Due(DueItem::action(owner, id));
     if let Err(error) = cx.bus.publish(&[event]).await {
         tracing::warn!(cause = %error, "an action waits for the next sweep");
     }
