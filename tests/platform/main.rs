@@ -24,6 +24,7 @@ mod mcp;
 mod occurrences;
 mod projects;
 mod runs;
+mod scope;
 mod season;
 mod server;
 mod sweep;

@@ -1,4 +1,7 @@
 //! The tools that look things up. Their results are JSON for a model, bounded in size.
+//!
+//! An agent's tools reach what belongs to this agent and nothing else, also of the same owner: a person who talks to one
+//! agent, or approves its action, decides about that agent alone. What belongs to another agent is not there for it.
 
 use domain::actions::{Action, ActionState};
 use domain::assets::{Asset, AssetType};
@@ -94,12 +97,13 @@ pub async fn query_assets(
     Ok(json!({ "assets": rows }).to_string())
 }
 
-/// An asset with its content, as much of it as a model is shown. `None`: there is no such asset of this owner.
+/// An asset with its content, as much of it as a model is shown. `None`: this agent has no such asset.
 ///
 /// # Errors
 /// When the table or the bucket does not answer.
-pub async fn read_asset(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Option<String>> {
-    let Some(asset) = cx.store.asset(owner, id).await? else { return Ok(None) };
+pub async fn read_asset(cx: &Cx, owner: &Owner, agent: AgentId, id: AssetId) -> Result<Option<String>> {
+    let found = cx.store.asset(owner, id).await?;
+    let Some(asset) = found.filter(|asset| asset.value.agent_id == agent) else { return Ok(None) };
     let content = assets::content(cx, owner, id, None).await?.text;
     let mut end = content.len().min(MAX_READ);
     while !content.is_char_boundary(end) {
@@ -127,9 +131,9 @@ pub async fn look_up(
         ToolCall::QueryAssets { asset_type, query, limit } => {
             Ok(query_assets(cx, owner, agent, asset_type, query.as_deref(), limit).await?)
         }
-        ToolCall::ReadAsset { asset_id } => {
-            read_asset(cx, owner, asset_id).await?.ok_or_else(|| format!("there is no asset {asset_id}"))
-        }
+        ToolCall::ReadAsset { asset_id } => read_asset(cx, owner, agent, asset_id)
+            .await?
+            .ok_or_else(|| format!("there is no asset {asset_id}")),
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson { .. }
