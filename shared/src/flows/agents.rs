@@ -93,7 +93,9 @@ pub async fn change(
     if_match: Option<IfMatch>,
     patch: AgentPatch,
 ) -> Result<AgentView> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let current = load(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let agent = current.value.patched(patch.clone(), cx.clock.now())?;
@@ -101,7 +103,6 @@ pub async fn change(
             return view(cx, owner, Versioned { value: agent, version: current.version + 1 }).await;
         }
     }
-    Err(edit::contended())
 }
 
 /// Deletes an agent and all that belongs to it. The agent's own record goes last: a call that was cut off can be made

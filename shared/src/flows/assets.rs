@@ -84,7 +84,9 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
     let new = merge(cx, owner, input, proposal.as_ref()).await?;
     let run = proposal.as_ref().and_then(|proposal| proposal.run_id);
     let asset = store(cx, owner, agent, run, new).await?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let chat = match proposal.as_ref().and_then(|proposal| proposal.chat_id) {
             Some(chat) => cx.store.chat(owner, chat).await?.map(|chat| chat.value.chat_id),
             None => None,
@@ -112,7 +114,6 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
             }
         }
     }
-    Err(edit::contended())
 }
 
 async fn merge(cx: &Cx, owner: &Owner, input: SaveAsset, proposal: Option<&Proposal>) -> Result<NewAsset> {
@@ -236,7 +237,9 @@ pub async fn change(
     patch: AssetPatch,
 ) -> Result<AssetView> {
     let mut uploaded = false;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let current = match load(cx, owner, id).await {
             Err(gone @ Error::NotFound(_)) if uploaded => {
                 sweep(cx, owner, id).await?;
@@ -254,7 +257,6 @@ pub async fn change(
             return Ok(AssetView { asset, version: current.version + 1 });
         }
     }
-    Err(edit::contended())
 }
 
 /// The newest content, or that of a version.

@@ -1,7 +1,7 @@
 //! Context documents: begun, updated, replaced and restored. Every write is made at the version that was read and tried
 //! again where another was faster, so that of any number of updates that meet none is lost.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::context::import::{self, ImportError};
 use domain::context::{Cause, Document, Mode, RecommendedAgent, Update, Workflow, markdown, update};
@@ -17,7 +17,7 @@ use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::documents::{DocumentVersion, Kept};
-use crate::store::table::{Written, back_off};
+use crate::store::table::Written;
 use crate::store::{StoreError, Versioned, keys};
 
 /// How long a write goes on trying against others. Two hundred that meet need a few seconds.
@@ -200,8 +200,9 @@ async fn write(
 ) -> Result<Option<DocumentView>> {
     let key = keys::document(owner, place.project, &place.workflow);
     let _turn = cx.turns.wait(&key).await;
-    let began = Instant::now();
-    for attempt in 0.. {
+    let mut tries = edit::Tries::within(PATIENCE);
+    loop {
+        tries.next().await?;
         let found = cx.store.document(owner, place.project, &place.workflow).await?;
         let current = found.map(|Versioned { value, version }| view(place, value.document, version));
         let Some(document) = decide(current.as_ref())? else { return Ok(current) };
@@ -218,12 +219,7 @@ async fn write(
             Ok(Written::Refused { .. }) => return Err(Error::NotFound("project")),
             Err(error) => return Err(error.into()),
         }
-        if began.elapsed() > PATIENCE {
-            break;
-        }
-        back_off(attempt).await;
     }
-    Err(edit::contended())
 }
 
 /// A project's documents, by the names of their workflows.

@@ -1,10 +1,66 @@
-//! Optimistic edits: read, decide, write at the version that was read; once more where another was faster.
+//! Optimistic edits: read, decide, write at the version that was read, and do it again if another writer was faster.
+
+use std::time::{Duration, Instant};
 
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
 
 /// How often an edit without `If-Match` is tried again that met another one.
 pub const TRIES: u32 = 10;
+
+/// The tries of an edit, with a pause before each but the first and an end.
+///
+/// ```ignore
+/// let mut tries = Tries::default();
+/// loop {
+///     tries.next().await?;
+///     // Read and decide. Return if the write is done; otherwise another writer was faster.
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Tries {
+    made: u32,
+    until: Until,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Until {
+    Tries(u32),
+    Time(Instant),
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self { made: 0, until: Until::Tries(TRIES) }
+    }
+}
+
+impl Tries {
+    /// As many as fit into this much time, which begins now, but at least one.
+    #[must_use]
+    pub fn within(patience: Duration) -> Self {
+        Self { made: 0, until: Until::Time(Instant::now() + patience) }
+    }
+
+    /// Begins the next try: after a pause that grows and differs from writer to writer, the first at once.
+    ///
+    /// # Errors
+    /// 503 if there were enough of them.
+    pub async fn next(&mut self) -> Result<()> {
+        let is_over = match self.until {
+            Until::Tries(most) => self.made >= most,
+            Until::Time(end) => self.made > 0 && Instant::now() >= end,
+        };
+        if is_over {
+            return Err(contended());
+        }
+        if self.made > 0 {
+            crate::store::table::back_off(self.made - 1).await;
+        }
+        self.made += 1;
+        Ok(())
+    }
+}
 
 /// Refuses an edit that was made against another version than the one that is there.
 ///
@@ -25,4 +81,28 @@ pub fn check(if_match: Option<IfMatch>, version: u64, current: &impl serde::Seri
 #[must_use]
 pub fn contended() -> Error {
     Error::Store(crate::store::StoreError::Contended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tries_have_an_end_and_pauses_between_them() {
+        let began = Instant::now();
+        let (mut tries, mut made) = (Tries::default(), 0);
+        while tries.next().await.is_ok() {
+            made += 1;
+        }
+        assert_eq!(made, TRIES);
+        // Each of the nine pauses is at least 1 ms long.
+        assert!(began.elapsed().as_millis() >= 9, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test]
+    async fn tries_within_a_time_are_at_least_one() {
+        let mut tries = Tries::within(Duration::ZERO);
+        tries.next().await.unwrap();
+        assert_eq!(tries.next().await.unwrap_err().code(), "contended");
+    }
 }

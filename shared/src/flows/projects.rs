@@ -90,7 +90,9 @@ pub async fn change(
     if_match: Option<IfMatch>,
     patch: ProjectPatch,
 ) -> Result<ProjectView> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let current = load(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let project = current.value.patched(patch.clone(), cx.clock.now())?;
@@ -104,7 +106,6 @@ pub async fn change(
             return Ok(ProjectView { project, version: current.version + 1 });
         }
     }
-    Err(edit::contended())
 }
 
 /// Deletes a project and all that belongs to it. The project's own record goes first, so that nothing is added any more;

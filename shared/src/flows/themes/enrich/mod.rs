@@ -81,7 +81,9 @@ struct Held<'a> {
 
 /// Takes hold of an enrichment; nothing where nothing is to do, or another is at it.
 async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Option<(Held<'a>, Models)>> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         match projects::load(cx, owner, project).await {
             Ok(found) if found.value.enrichment => {}
             Ok(_) | Err(Error::NotFound(_)) => return Ok(None),
@@ -110,13 +112,14 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
             Written::Refused { .. } => return Ok(None),
         }
     }
-    Err(edit::contended())
 }
 
 impl Held<'_> {
     /// Changes where the enrichment stands as long as it is held.
     async fn edit(&self, edit: impl Fn(Enrichment) -> Enrichment) -> Result<Enrichment> {
-        for _ in 0..edit::TRIES {
+        let mut tries = edit::Tries::default();
+        loop {
+            tries.next().await?;
             let found = self.cx.store.enrichment(self.owner, self.project).await?;
             if !found.value.is_held_by(self.by) {
                 return Err(Error::conflict(LOST, "another has taken over, or it was switched off"));
@@ -129,7 +132,6 @@ impl Held<'_> {
                 Written::Refused { .. } => return Err(Error::NotFound("project")),
             }
         }
-        Err(edit::contended())
     }
 
     async fn let_go(&self, ended: Ended) -> Result<Next> {
@@ -185,7 +187,9 @@ impl Held<'_> {
 /// # Errors
 /// When the table does not answer.
 pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let found = cx.store.enrichment(owner, project).await?;
         let next = found.value.clone().asked_again();
         if next == found.value
@@ -195,7 +199,6 @@ pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
             return Ok(());
         }
     }
-    Err(edit::contended())
 }
 
 /// What a model wrote of a theme, for answers that show it. They are whole without it: what can't be read is not shown.
