@@ -8,6 +8,7 @@ use crate::aws::Clients;
 use crate::blobs::Blobs;
 use crate::bus::Bus;
 use crate::clock::Clock;
+use crate::compute::Compute;
 use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
 use crate::store::Store;
@@ -28,6 +29,8 @@ pub struct Cx {
     pub turns: Turns,
     pub themes: ThemeCache,
     pub notes: NotesCache,
+    /// For work that computes.
+    pub compute: Compute,
     /// Whose turn it is to take over an archive of logs: one at a time.
     pub imports: Arc<Semaphore>,
 }
@@ -56,6 +59,7 @@ impl Cx {
             turns: Turns::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),
+            compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
             clock,

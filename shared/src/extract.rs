@@ -11,6 +11,7 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
+use crate::compute::Compute;
 use crate::problem::Error;
 
 /// Who calls: put into the request by [`crate::http`] after authentication.
@@ -29,7 +30,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// A JSON body.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         if !is_json(request.headers()) {
@@ -39,23 +40,26 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
                 message: "the body must be JSON, with `Content-Type: application/json`".to_owned(),
             });
         }
+        let compute = compute(&request);
         let body = read_body(request, state).await?;
-        parse_json(&body).map(Self)
+        let bytes = body.len();
+        compute.on_body(bytes, move || parse_json(&body)).await.map(Self)
     }
 }
 
 /// A JSON body that may be left out; then every field has its default.
 pub struct OptionalJson<T>(pub T);
 
-impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+impl<T: DeserializeOwned + Default + Send + 'static, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let compute = compute(&request);
         let body = read_body(request, state).await?;
-        if body.iter().all(u8::is_ascii_whitespace) {
-            Ok(Self(T::default()))
-        } else {
-            parse_json(&body).map(Self)
-        }
+        let bytes = body.len();
+        let parse = move || {
+            if body.iter().all(u8::is_ascii_whitespace) { Ok(T::default()) } else { parse_json(&body) }
+        };
+        compute.on_body(bytes, parse).await.map(Self)
     }
 }
 
@@ -67,6 +71,11 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         read_body(request, state).await.map(Self)
     }
+}
+
+/// Where large bodies are parsed. [`crate::http`] puts it into the request; a request without it has a lane of its own.
+fn compute(request: &Request) -> Compute {
+    request.extensions().get::<Compute>().cloned().unwrap_or_default()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

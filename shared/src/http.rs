@@ -103,6 +103,7 @@ async fn identify(
     mut request: Request,
     next: Next,
 ) -> Response {
+    request.extensions_mut().insert(cx.compute.clone());
     let owner = match (owner_of(&cx, &request), authenticate) {
         (None, Some(authenticate)) if request.headers().contains_key(header::AUTHORIZATION) => {
             match authenticate(cx, request.headers().clone()).await {

@@ -66,8 +66,13 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
         code: "payload_too_large",
         message: format!("the body may have at most {MAX_BODY_BYTES} bytes"),
     })?;
-    let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    let fingerprint = fingerprint(parts.method.as_str(), path, &body);
+    let hashed = (parts.method.clone(), parts.uri.clone(), body.clone());
+    let hash = move || {
+        let (method, uri, body) = hashed;
+        let path = uri.path_and_query().map_or("", |path| path.as_str());
+        Ok(fingerprint(method.as_str(), path, &body))
+    };
+    let fingerprint = cx.compute.on_body(body.len(), hash).await?;
     let owner = &caller.owner;
     let accept = Accept::from_headers(&parts.headers);
 

@@ -11,6 +11,7 @@ pub mod aws;
 pub mod blobs;
 pub mod bus;
 pub mod clock;
+pub mod compute;
 pub mod config;
 pub mod context;
 pub mod extract;

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use domain::ids::Owner;
 use domain::validate::FieldErrors;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -101,13 +102,34 @@ fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
 /// short while there is more: a filter never makes a request read without a limit.
 ///
 /// # Errors
-/// 400 for a limit or cursor that is none, and whatever `query` fails with.
-pub async fn filtered<'a, T>(
+/// 400 if `limit` or `cursor` is invalid, and whatever `query` fails with.
+pub async fn filtered<'a, T: Send + 'a>(
     owner: &Owner,
     list: &str,
     page: &PageQuery,
     query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
     keep: impl Fn(&T) -> bool,
+) -> Result<Page<Versioned<T>>> {
+    let sift = |mut found: Vec<Record<T>>| {
+        found.retain(|(_, record)| keep(&record.value));
+        std::future::ready(Ok(found)).boxed()
+    };
+    sifted(owner, list, page, query, sift).await
+}
+
+/// A record under its sort key.
+pub type Record<T> = (String, Versioned<T>);
+
+/// As [`filtered`], where it takes more than a look at each record to tell which are kept.
+///
+/// # Errors
+/// 400 if `limit` or `cursor` is invalid, and whatever `query` and `sift` fail with.
+pub async fn sifted<'a, T: Send + 'a>(
+    owner: &Owner,
+    list: &str,
+    page: &PageQuery,
+    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
+    sift: impl Fn(Vec<Record<T>>) -> BoxFuture<'a, Result<Vec<Record<T>>>>,
 ) -> Result<Page<Versioned<T>>> {
     /// How many queries one page may take.
     const QUERIES: usize = 10;
@@ -118,10 +140,7 @@ pub async fn filtered<'a, T>(
         let found = query(after.take(), limit).await?;
         let end = found.last.is_none();
         after = found.last;
-        for (sort_key, record) in found.items {
-            if !keep(&record.value) {
-                continue;
-            }
+        for (sort_key, record) in sift(found.items).await? {
             data.push(record);
             if data.len() == limit {
                 after = Some(sort_key);

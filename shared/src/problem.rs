@@ -49,6 +49,9 @@ pub enum Error {
     /// A ceiling is reached.
     #[error("{message}")]
     BudgetExceeded { message: String },
+    /// Too much of this kind is computed at this time, or this takes too long.
+    #[error("there is no room for more {what} at the moment, or this one took too long; try again")]
+    Busy { what: &'static str },
     #[error("too many requests")]
     TooManyRequests { retry_after_seconds: u64 },
     /// A run failed whose result was asked for; `retryable` says whether the same call may work later.
@@ -140,6 +143,9 @@ impl Error {
                 retry_after_seconds: Some(*retry_after_seconds),
                 ..row(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", true)
             },
+            Self::Busy { .. } => {
+                Row { retry_after_seconds: Some(1), ..row(StatusCode::SERVICE_UNAVAILABLE, "busy", true) }
+            }
             Self::RunFailed { retryable: true, .. } => {
                 row(StatusCode::SERVICE_UNAVAILABLE, "run_failed", true)
             }

@@ -4,167 +4,32 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
-use tests::logs;
+use tests::{kills, logs};
 
 use crate::server::{Server, command};
-
-/// How often the server is killed.
-const KILLS: usize = 20;
-
-/// How many write at once.
-const WRITERS: usize = 6;
-
-/// How long they write before the server is killed.
-const BURST: Duration = Duration::from_millis(200);
 
 /// How long a server may take to start, or to refuse to: a machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Writes that were answered with success.
-#[derive(Default)]
-struct Acknowledged {
-    /// Path, and what must be found there.
-    agents: Vec<(String, String)>,
-    assets: Vec<(String, String)>,
-    /// In the order in which each writer had them answered.
-    messages: Vec<String>,
-}
-
-impl Acknowledged {
-    fn counts(&self) -> [usize; 3] {
-        [self.agents.len(), self.assets.len(), self.messages.len()]
-    }
-}
-
-/// What a POST created; `None` where the server was gone before it answered.
-async fn post(client: &Client, url: &str, path: &str, body: &Value) -> Option<Value> {
-    let sent = client.post(format!("{url}{path}")).json(body).send().await.ok()?;
-    let status = sent.status().as_u16();
-    let text = sent.text().await.ok()?;
-    assert!(status == 200 || status == 201, "{status} {text}");
-    Some(serde_json::from_str(&text).unwrap())
-}
-
 async fn get(client: &Client, url: &str, path: &str) -> Value {
     let answer = client.get(format!("{url}{path}")).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{path}");
-    let text = answer.text().await.unwrap();
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
-}
-
-fn id<'a>(body: &'a Value, name: &str) -> &'a str {
-    body[name].as_str().unwrap()
-}
-
-/// Writes until the server is gone: a message, an asset and an agent by turns.
-async fn write(
-    url: String,
-    agent: String,
-    chat: String,
-    name: String,
-    acknowledged: Arc<Mutex<Acknowledged>>,
-) {
-    let client = tests::client();
-    for n in 0.. {
-        let text = format!("{name}-{n}");
-        let message_body = json!({"messages": [{"role": "user", "content": text}]});
-        let messages = format!("/chats/{chat}/messages");
-        let Some(_) = post(&client, &url, &messages, &message_body).await else { return };
-        acknowledged.lock().unwrap().messages.push(text.clone());
-
-        // Every other content is too long to lie in the table.
-        let content = format!("{text} {}", "oil ".repeat(if n % 2 == 0 { 1 } else { 40_000 }));
-        let asset_body = json!({"title": text, "content": content});
-        let assets = format!("/agents/{agent}/assets");
-        let Some(made) = post(&client, &url, &assets, &asset_body).await else { return };
-        let path = format!("/assets/{}/content", id(&made, "asset_id"));
-        acknowledged.lock().unwrap().assets.push((path, content));
-
-        let agent_body = json!({"name": text, "goal": "A research agent that watches"});
-        let Some(made) = post(&client, &url, "/agents", &agent_body).await else { return };
-        let path = format!("/agents/{}", id(&made, "agent_id"));
-        acknowledged.lock().unwrap().agents.push((path, text));
-    }
-}
-
-/// All messages of a chat, oldest first.
-async fn messages(client: &Client, url: &str, chat: &str) -> Vec<String> {
-    let (mut pages, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let page = get(client, url, &format!("/chats/{chat}?limit=100{cursor}")).await;
-        let contents = page["messages"].as_array().unwrap().iter().map(|m| id(m, "content").to_owned());
-        pages.push(contents.collect::<Vec<_>>());
-        match page["next_cursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
-    pages.into_iter().rev().flatten().collect()
+    serde_json::from_str(&answer.text().await.unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_killed_twenty_times_keeps_every_acknowledged_write() {
     let data = TempDir::new().unwrap();
-    let client = tests::client();
-    let acknowledged = Arc::new(Mutex::new(Acknowledged::default()));
-    let (mut agent, mut chat) = (String::new(), String::new());
-    let mut before = [0; 3];
-    for round in 0..KILLS {
-        let server = Server::start(&mut command(data.path()));
-        if round == 0 {
-            let body = json!({"name": "Watch", "goal": "Watch"});
-            let made = post(&client, &server.url, "/agents", &body).await.unwrap();
-            id(&made, "agent_id").clone_into(&mut agent);
-            let made =
-                post(&client, &server.url, &format!("/agents/{agent}/chats"), &json!({})).await.unwrap();
-            id(&made, "chat_id").clone_into(&mut chat);
-        }
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| {
-                let name = format!("{round}-{writer}");
-                let (url, acknowledged) = (server.url.clone(), acknowledged.clone());
-                tokio::spawn(write(url, agent.clone(), chat.clone(), name, acknowledged))
-            })
-            .collect();
-        // Not before something of each kind was acknowledged: a killed server that had nothing to do shows nothing.
-        let began = Instant::now();
-        loop {
-            tokio::time::sleep(BURST).await;
-            let counts = acknowledged.lock().unwrap().counts();
-            if counts.iter().zip(before).all(|(now, before)| *now > before) {
-                before = counts;
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "nothing was written in round {round}");
-        }
-        drop(server);
-        for writer in writers {
-            writer.await.unwrap();
-        }
-    }
-
-    let server = Server::start(&mut command(data.path()));
-    let acknowledged = std::mem::take(&mut *acknowledged.lock().unwrap());
-    for (path, name) in &acknowledged.agents {
-        assert_eq!(get(&client, &server.url, path).await["name"], **name, "{path}");
-    }
-    for (path, content) in &acknowledged.assets {
-        let found = get(&client, &server.url, path).await;
-        assert!(found == **content, "{path}: {} bytes were written", content.len());
-    }
-    let found = messages(&client, &server.url, &chat).await;
-    for text in &acknowledged.messages {
-        assert_eq!(found.iter().filter(|found| *found == text).count(), 1, "{text}");
-    }
-    let [agents, assets, messages] = acknowledged.counts();
-    println!("{KILLS} kills; kept {agents} agents, {assets} assets, {messages} messages");
+    let figures = kills::kill(|| command(data.path()), 20, 6).await;
+    println!("{figures}");
+    assert_eq!(figures.wrong(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,7 +63,7 @@ async fn a_log_whose_server_is_killed_twice_has_every_line_once() {
     }
     let log = get(&tests::client(), &server.url, "/context/logs/arch-1?lines=1000").await;
     let mut found: Vec<&str> =
-        log["entries"].as_array().unwrap().iter().map(|line| id(line, "description")).collect();
+        log["entries"].as_array().unwrap().iter().map(|line| line["description"].as_str().unwrap()).collect();
     found.sort_unstable();
     let mut sent: Vec<String> = (0..4 * EACH).map(|n| format!("{}-{}", n / EACH, n % EACH)).collect();
     sent.sort_unstable();

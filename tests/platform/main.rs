@@ -10,6 +10,7 @@ mod assets;
 mod chats;
 mod cli;
 mod clients;
+mod computing;
 mod context;
 mod context_imports;
 mod context_log_files;

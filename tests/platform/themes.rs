@@ -266,6 +266,67 @@ async fn a_file_is_written_moved_and_deleted_by_its_version() {
 }
 
 #[tokio::test]
+async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    let before = h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200);
+    let refused = async |files: &[(&str, &str)], expected: &str| {
+        let problem = import(&h, zip(files)).await.refused(400, "invalid_input");
+        let message = problem["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200), before);
+    };
+    refused(
+        &[("__MACOSX/layout/theme.liquid", "x"), ("holiday/photo.jpg", "x")],
+        "found holiday/photo.jpg and 1 more",
+    )
+    .await;
+    refused(
+        &[("README.md", "x"), ("config/app.json", "{}")],
+        "expected layout/theme.liquid and files in folders",
+    )
+    .await;
+    refused(&[("a/sections/x.liquid", "x"), ("b/sections/x.liquid", "x")], "more than one theme: a/, b/")
+        .await;
+    refused(
+        &[("templates/index.json", "{}")],
+        "has no layout/theme.liquid, which the theme of this project has",
+    )
+    .await;
+
+    // By an upload, too.
+    let archive = zip(&[("templates/index.json", "{}")]);
+    let import_of = h.post(&format!("{PROJECT}/import"), json!({"bytes": archive.len()})).await.expect(202);
+    tests::put_archive(&tests::client(), &import_of, archive).await.error_for_status().unwrap();
+    let path = format!("{PROJECT}/imports/{}", import_of["import_id"].as_str().unwrap());
+    let mut ended = h.get(&path).await.expect(200);
+    for _ in 0..600 {
+        if ended["state"] != "waiting" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        ended = h.get(&path).await.expect(200);
+    }
+    assert_eq!(ended["state"], "failed", "{ended:#}");
+    assert!(ended["reason"].as_str().unwrap().contains("has no layout/theme.liquid"), "{ended:#}");
+    assert_eq!(h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200), before);
+
+    // A folder around it is taken off, whatever lies beside it.
+    let wrapped: Vec<(String, Vec<u8>)> = harbour()
+        .into_iter()
+        .map(|(path, content)| (format!("downloads/harbour/{path}"), content))
+        .chain([
+            ("downloads/notes.txt".to_owned(), b"x".to_vec()),
+            ("__MACOSX/._x".to_owned(), b"x".to_vec()),
+        ])
+        .collect();
+    let done = import(&h, zip(&wrapped)).await.expect(200);
+    assert_eq!((&done["state"], &done["left_out"]), (&json!("done"), &json!(2)));
+    let after = h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200);
+    assert_eq!(paths(&after["data"]), paths(&before["data"]));
+}
+
+#[tokio::test]
 async fn what_cannot_be_a_theme_is_refused_by_name() {
     let h = started().await;
     let refused = async |archive: Vec<u8>, expected: &str| {

@@ -95,5 +95,5 @@ async fn preview(
     _: Caller,
     Json(input): Json<Preview>,
 ) -> Result<axum::Json<FireTimes>> {
-    Ok(axum::Json(schedules::preview(&cx, input)?))
+    schedules::preview(&cx, input).await.map(axum::Json)
 }

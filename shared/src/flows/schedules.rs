@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::compute::Stop;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 
@@ -41,7 +42,7 @@ pub struct FireTimes {
 
 /// # Errors
 /// 400 with everything that is wrong with the schedule or the count.
-pub fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
+pub async fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
     let Preview { schedule, from, count } = input;
     let mut errors = FieldErrors::default();
     let schedule = errors.nest("schedule", schedule.validate());
@@ -54,5 +55,17 @@ pub fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
     let from = from.unwrap_or_else(|| cx.clock.now());
     // As an approval would anchor it: in whole seconds.
     let anchor = Timestamp::from_second(from.as_second()).unwrap_or(from);
-    Ok(FireTimes { fire_times: schedule.fire_times(anchor, from, count), schedule_text: schedule.describe() })
+    let look_ahead = move |stop: &Stop| {
+        let schedule_text = schedule.describe();
+        let (mut fire_times, mut last) = (Vec::new(), from);
+        while fire_times.len() < count
+            && let Some(next) = schedule.next_after(anchor, last)
+        {
+            stop.check()?;
+            fire_times.push(next);
+            last = next;
+        }
+        Ok(FireTimes { fire_times, schedule_text })
+    };
+    cx.compute.answers.run(look_ahead).await
 }

@@ -6,12 +6,15 @@
 //! An import puts all files into a new *generation* and then turns the theme over to it in one step: nobody sees half
 //! of one theme and half of another.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ImportId;
 use crate::theme::blob;
+use crate::theme::path::FileKind;
 
 /// The largest file that is taken into a theme, in bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -221,29 +224,80 @@ impl ImportState {
     }
 }
 
-/// The files among an archive's entries, each with its path in the theme: hidden files and what systems leave behind are
-/// not of a theme, and a single folder around all of it, as downloads have, is taken off.
-#[must_use]
-pub fn theme_paths<'a>(entries: &[&'a str]) -> Vec<Option<&'a str>> {
+/// The file without which a theme shows no page.
+pub const LAYOUT: &str = "layout/theme.liquid";
+
+/// How many entries a refusal names.
+const NAMED: usize = 3;
+
+/// Why an archive's entries are not taken as a theme. Phrased to follow "the archive".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTheme {
+    #[error(
+        "has no files of a theme: expected {LAYOUT} and files in folders such as sections/, snippets/, templates/ and assets/, \
+         at the top or within one folder; found {found}"
+    )]
+    None { found: String },
+    #[error("has more than one theme: {}; import one of them", folders.join(", "))]
+    Many { folders: Vec<String> },
+}
+
+/// The theme's files among an archive's entries, each with its path in the theme.
+///
+/// The theme is where the archive has the folders of one: at the top, or within a folder around them, as downloads have it.
+/// A folder with the layout of a theme goes before one without, then the one that is less deep. What lies beside that
+/// folder is left out, and so are hidden files and what operating systems leave behind.
+///
+/// # Errors
+/// If no theme is found, or several that are equally likely.
+pub fn theme_paths<'a>(entries: &[&'a str]) -> Result<Vec<Option<&'a str>>, NoTheme> {
     let is_junk = |path: &str| {
         path.split('/').any(|part| part.starts_with('.') || matches!(part, "__MACOSX" | "Thumbs.db"))
     };
-    let kept = || entries.iter().filter(|path| !is_junk(path));
-    let top = |path: &&'a str| path.split_once('/').map(|(top, _)| top);
-    let root = kept()
-        .next()
-        .and_then(top)
-        .filter(|root| !FOLDERS.contains(root) && kept().all(|path| top(path) == Some(*root)));
-    let within = |path: &'a str| match root {
-        Some(root) => path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')),
-        None => Some(path),
+    let kept: Vec<&'a str> = entries.iter().copied().filter(|path| !is_junk(path)).collect();
+    // Each folder in which a theme may lie (with its slash), by its rank: the lowest is the theme's.
+    let mut roots: BTreeMap<(bool, usize), BTreeSet<&str>> = BTreeMap::new();
+    for path in &kept {
+        for start in std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)) {
+            let (root, rest) = path.split_at(start);
+            if is_of_a_theme(rest) {
+                roots.entry((rest != LAYOUT, root.matches('/').count())).or_default().insert(root);
+            }
+        }
+    }
+    let Some((_, found)) = roots.into_iter().next() else {
+        return Err(NoTheme::None { found: named(&kept, entries.len()) });
     };
-    entries.iter().map(|path| if is_junk(path) { None } else { within(path) }).collect()
+    let mut found = found.into_iter();
+    match (found.next(), found.len()) {
+        (Some(root), 0) => Ok(entries
+            .iter()
+            .map(|path| if is_junk(path) { None } else { path.strip_prefix(root) })
+            .collect()),
+        (first, _) => {
+            let folders = first.into_iter().chain(found).take(NAMED).map(str::to_owned).collect();
+            Err(NoTheme::Many { folders })
+        }
+    }
 }
 
-/// The folders of a theme.
-const FOLDERS: [&str; 8] =
-    ["assets", "blocks", "config", "layout", "locales", "sections", "snippets", "templates"];
+/// Whether a path is one that only a theme has. Settings and translations lie in folders of those names elsewhere, too.
+fn is_of_a_theme(path: &str) -> bool {
+    !matches!(
+        FileKind::of(path),
+        FileKind::Other | FileKind::SettingsData | FileKind::Locale | FileKind::SchemaLocale
+    )
+}
+
+/// The first entries of an archive, in words.
+fn named(kept: &[&str], all: usize) -> String {
+    if kept.is_empty() {
+        return format!("{all} entries, none of them a file that is not hidden");
+    }
+    let first: Vec<&str> = kept.iter().take(NAMED).copied().collect();
+    let more = all - first.len();
+    if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
+}
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -293,7 +347,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_themes_files_are_found_in_any_archive() {
-        let check = |entries: &[&str], expected: &[Option<&str>]| assert_eq!(theme_paths(entries), expected);
+        let check = |entries: &[&str], expected: &[Option<&str>]| {
+            assert_eq!(theme_paths(entries).unwrap(), expected);
+        };
         check(&["assets/a.css", "README.md"], &[Some("assets/a.css"), Some("README.md")]);
         check(
             &[
@@ -305,9 +361,34 @@ pub(super) mod tests {
             &[None, Some("assets/a.css"), None, Some("README.md")],
         );
         check(&["assets/a.css", "assets/b.css"], &[Some("assets/a.css"), Some("assets/b.css")]);
-        check(&["a/assets/a.css", "b/assets/a.css"], &[Some("a/assets/a.css"), Some("b/assets/a.css")]);
-        check(&[".DS_Store"], &[None]);
-        check(&[], &[]);
+        // Beside the folder, and deeper down.
+        check(&["notes.txt", "my/shop/sections/a.liquid"], &[None, Some("sections/a.liquid")]);
+        // The layout tells the theme from what only looks like one.
+        check(
+            &["assets/site.css", "theme/layout/theme.liquid", "theme/assets/a.css"],
+            &[None, Some("layout/theme.liquid"), Some("assets/a.css")],
+        );
+        check(
+            &["snippets/a.liquid", "old/snippets/a.liquid"],
+            &[Some("snippets/a.liquid"), Some("old/snippets/a.liquid")],
+        );
+    }
+
+    #[test]
+    fn an_archive_without_a_theme_says_what_it_has() {
+        let check = |entries: &[&str], expected: &str| {
+            let error = theme_paths(entries).unwrap_err().to_string();
+            assert!(error.ends_with(expected), "{error}");
+        };
+        check(&[], "found 0 entries, none of them a file that is not hidden");
+        check(
+            &[".DS_Store", "__MACOSX/layout/theme.liquid"],
+            "found 2 entries, none of them a file that is not hidden",
+        );
+        check(&["photo.jpg", "docs/a.txt"], "found photo.jpg, docs/a.txt");
+        check(&["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg"], "found 1.jpg, 2.jpg, 3.jpg and 2 more");
+        check(&["config/settings_data.json", "locales/en.json"], "locales/en.json");
+        check(&["a/assets/a.css", "b/assets/a.css"], "has more than one theme: a/, b/; import one of them");
     }
 
     #[test]

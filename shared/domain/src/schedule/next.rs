@@ -6,6 +6,9 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use super::Cron;
 
+/// More than any clock is ever set forward or back.
+const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
+
 /// When the clocks of `zone` show `wall` for the first time; where they never do (a gap), the first instant after the gap.
 pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(wall).offset() {
@@ -54,6 +57,9 @@ fn appointment_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<T
 }
 
 /// For crons that run in all hours: a match of the wall clock, looked for between one clock change and the next.
+///
+/// Where the next match is far, the changes before it are stepped over: no wall time before it matches, except that a
+/// change close behind `from` may show again what was just shown.
 fn interval_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut from = after.checked_add(SignedDuration::from_nanos(1)).ok()?;
     loop {
@@ -61,7 +67,10 @@ fn interval_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Time
         let instant =
             cron.at_or_after(offset.to_datetime(from)).and_then(|wall| offset.to_timestamp(wall).ok());
         match (instant, zone.following(from).next().map(|change| change.timestamp())) {
-            (Some(instant), Some(change)) if change <= instant => from = change,
+            (Some(instant), Some(change)) if change <= instant => {
+                let is_close = change.duration_since(from) < TWO_DAYS;
+                from = if is_close { change } else { change.max(instant.checked_sub(TWO_DAYS).ok()?) };
+            }
             (instant, _) => return instant,
         }
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{current, enrich};
+use crate::compute::Stop;
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
@@ -108,8 +109,19 @@ pub struct RelatedView {
     pub via: String,
 }
 
-fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+/// Asks the index, off the threads that serve requests. Gives the answer and how long it took, in microseconds.
+async fn asked<T: Send + 'static>(
+    cx: &Cx,
+    warm: &Warm,
+    ask: impl FnOnce(&ThemeIndex) -> T + Send + 'static,
+) -> Result<(T, u64)> {
+    let index = warm.index.clone();
+    let timed = move |_: &Stop| {
+        let started = Instant::now();
+        let answer = ask(&index);
+        Ok((answer, u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX)))
+    };
+    cx.compute.answers.run(timed).await
 }
 
 /// The files and lines that a request is about.
@@ -119,9 +131,9 @@ fn micros(since: Instant) -> u64 {
 pub async fn lookup(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<LookupAnswer> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let warm = current(cx, owner, project).await?;
-    let started = Instant::now();
-    let found = warm.index.lookup(&ask.request, ask.active_file.as_deref(), limit);
-    let took_us = micros(started);
+    let ask = ask.clone();
+    let find = move |index: &ThemeIndex| index.lookup(&ask.request, ask.active_file.as_deref(), limit);
+    let (found, took_us) = asked(cx, &warm, find).await?;
     Ok(LookupAnswer {
         source: warm.source,
         confident: found.confident,
@@ -234,8 +246,19 @@ fn note(notes: Option<&Arc<Notes>>, index: &ThemeIndex, path: &str) -> Option<No
 pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<ScoutBrief> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
-    let started = Instant::now();
-    let index = &warm.index;
+    let (ask, source) = (ask.clone(), warm.source);
+    let (brief, took_us) =
+        asked(cx, &warm, move |index| brief(index, source, notes.as_ref(), &ask, limit)).await?;
+    Ok(ScoutBrief { took_us, ..brief })
+}
+
+fn brief(
+    index: &ThemeIndex,
+    source: Source,
+    notes: Option<&Arc<Notes>>,
+    ask: &Ask,
+    limit: usize,
+) -> ScoutBrief {
     let found = index.lookup(&ask.request, ask.active_file.as_deref(), limit);
     let is_key = |path: &str| found.targets.iter().any(|target| target.path == path);
     let mut relationships: Vec<Relationship> = Vec::new();
@@ -254,7 +277,7 @@ pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Res
                 target.ranges.iter().any(overlaps)
             };
             Some(KeyFile {
-                enriched: note(notes.as_ref(), index, &target.path),
+                enriched: note(notes, index, &target.path),
                 path: target.path,
                 kind: file.kind,
                 lines: file.lines,
@@ -266,15 +289,15 @@ pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Res
             })
         })
         .collect();
-    Ok(ScoutBrief {
-        source: warm.source,
+    ScoutBrief {
+        source,
         confident: found.confident,
         summary: summary(&key_files, index.len(), found.confident),
         key_files,
         relationships,
         edit_order: found.edit_order,
-        took_us: micros(started),
-    })
+        took_us: 0,
+    }
 }
 
 fn summary(files: &[KeyFile], of: usize, confident: bool) -> String {
@@ -326,11 +349,14 @@ pub async fn repo_map(cx: &Cx, owner: &Owner, project: ProjectId, ask: &RepoMapA
     }
     errors.into_result(())?;
     let warm = current(cx, owner, project).await?;
-    let started = Instant::now();
-    let request = ask.request.as_deref().filter(|request| !request.trim().is_empty());
-    let text = warm.index.repo_map(request, ask.active_file.as_deref(), max_tokens);
+    let ask = ask.clone();
+    let outline = move |index: &ThemeIndex| {
+        let request = ask.request.as_deref().filter(|request| !request.trim().is_empty());
+        index.repo_map(request, ask.active_file.as_deref(), max_tokens)
+    };
+    let (text, took_us) = asked(cx, &warm, outline).await?;
     let tokens = text.len().div_ceil(domain::theme::repo_map::BYTES_PER_TOKEN);
-    Ok(RepoMapAnswer { source: warm.source, tokens, text, max_tokens, took_us: micros(started) })
+    Ok(RepoMapAnswer { source: warm.source, tokens, text, max_tokens, took_us })
 }
 
 /// What the map says of a file.
@@ -356,28 +382,32 @@ pub struct FileMapView {
 /// The map, file by file in the order of their paths.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a limit or cursor that is none.
+/// 404 if the project does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn map(cx: &Cx, owner: &Owner, project: ProjectId, query: &PageQuery) -> Result<Page<FileMapView>> {
     let (limit, list) = (query.limit()?, format!("map of {project}"));
     let after = query.after(owner, &list)?.unwrap_or_default();
     let (warm, notes) = with_notes(cx, owner, project).await?;
-    let mut paths: Vec<&str> =
-        warm.index.paths().filter(|path| *path > after.as_str()).take(limit + 1).collect();
-    let has_more = paths.len() > limit;
-    paths.truncate(limit);
-    let data = paths.iter().filter_map(|path| warm.index.describe(path)).map(|file| FileMapView {
-        enriched: note(notes.as_ref(), &warm.index, &file.path),
-        path: file.path,
-        kind: file.kind,
-        bytes: file.bytes,
-        lines: file.lines,
-        purpose: file.purpose,
-        features: file.features.into_iter().map(FeatureView::from).collect(),
-        dependencies: file.dependencies,
-        keywords: file.keywords,
-    });
-    let next_cursor = paths.last().filter(|_| has_more).map(|last| page::cursor(owner, &list, last));
-    Ok(Page { data: data.collect(), next_cursor, has_more })
+    let page = move |index: &ThemeIndex| {
+        let mut paths: Vec<&str> =
+            index.paths().filter(|path| *path > after.as_str()).take(limit + 1).collect();
+        let has_more = paths.len() > limit;
+        paths.truncate(limit);
+        let data = paths.iter().filter_map(|path| index.describe(path)).map(|file| FileMapView {
+            enriched: note(notes.as_ref(), index, &file.path),
+            path: file.path,
+            kind: file.kind,
+            bytes: file.bytes,
+            lines: file.lines,
+            purpose: file.purpose,
+            features: file.features.into_iter().map(FeatureView::from).collect(),
+            dependencies: file.dependencies,
+            keywords: file.keywords,
+        });
+        (data.collect(), paths.last().map(|last| (*last).to_owned()), has_more)
+    };
+    let ((data, last, has_more), _) = asked(cx, &warm, page).await?;
+    let next_cursor = last.filter(|_| has_more).map(|last| page::cursor(owner, &list, &last));
+    Ok(Page { data, next_cursor, has_more })
 }
 
 /// How a file hangs together with the others.
@@ -403,7 +433,10 @@ pub async fn neighbours(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) 
     if warm.index.lines(path).is_none() {
         return Err(Error::NotFound("file"));
     }
-    let (mut depends_on, mut needed_by) = (warm.index.depends_on(path), warm.index.needed_by(path));
+    let asked_about = path.to_owned();
+    let edges =
+        asked(cx, &warm, move |index| (index.depends_on(&asked_about), index.needed_by(&asked_about)));
+    let ((mut depends_on, mut needed_by), _) = edges.await?;
     let renders = |edge: &&Edge| {
         matches!(
             edge.kind,
@@ -450,13 +483,18 @@ pub struct Findings {
 /// 404 where the project is not there.
 pub async fn findings(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Findings> {
     let warm = current(cx, owner, project).await?;
-    let (orphans, mut unresolved) = (warm.index.orphans(), warm.index.unresolved());
+    let find = |index: &ThemeIndex| {
+        let orphans: Vec<String> = index.orphans().into_iter().map(str::to_owned).collect();
+        (orphans, index.unresolved(), index.edges().count())
+    };
+    let ((mut orphans, mut unresolved, edges), _) = asked(cx, &warm, find).await?;
     let truncated = orphans.len() > MAX_EDGES || unresolved.len() > MAX_EDGES;
+    orphans.truncate(MAX_EDGES);
     unresolved.truncate(MAX_EDGES);
     Ok(Findings {
-        orphans: orphans.into_iter().take(MAX_EDGES).map(str::to_owned).collect(),
+        orphans,
         unresolved: unresolved.into_iter().map(Relationship::from).collect(),
-        edges: warm.index.edges().count(),
+        edges,
         truncated,
     })
 }
@@ -497,8 +535,9 @@ pub struct GatedView {
 pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<GateAnswer> {
     let limit = ask.checked(DEFAULT_GATED)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
-    let started = Instant::now();
-    let gate = warm.index.gate(&ask.request, ask.active_file.as_deref(), limit);
+    let ask = ask.clone();
+    let choose = move |index: &ThemeIndex| index.gate(&ask.request, ask.active_file.as_deref(), limit);
+    let (gate, took_us) = asked(cx, &warm, choose).await?;
     let files = gate.files.into_iter().map(|file| GatedView {
         enriched: file.outline.as_ref().and_then(|_| note(notes.as_ref(), &warm.index, &file.path)),
         path: file.path,
@@ -514,6 +553,6 @@ pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Resu
         confident: gate.confident,
         files: files.collect(),
         left_out: gate.left_out,
-        took_us: micros(started),
+        took_us,
     })
 }

@@ -4,6 +4,8 @@
 //! the same transaction and is refused where an import has meanwhile turned the theme over, so that no write is lost
 //! in files that nobody reads any more.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{MAX_FILE_BYTES, ThemeFile, ThemeState};
@@ -15,12 +17,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{announce, glob, hex_sha256, state};
+use super::glob::Glob;
+use super::{announce, hex_sha256, state};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::flows::{edit, projects};
-use crate::page::{self, Page, PageQuery};
+use crate::page::{self, Page, PageQuery, Record};
 use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{Store, Versioned, keys};
@@ -113,9 +116,12 @@ pub async fn put(
         let message = format!("must be at most {MAX_FILE_BYTES} bytes, is {}", content.len());
         return Err(FieldErrors::one("content", message).into());
     }
-    let (sha256, bytes) = (hex_sha256(&content), content.len() as u64);
+    let (hashed, bytes) = (content.clone(), content.len() as u64);
+    let sha256 = cx.compute.on_body(content.len(), move || Ok(hex_sha256(&hashed))).await?;
     let mut uploaded = false;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Found { state, file: old } = match find(cx, owner, project, path).await {
             Err(gone @ Error::NotFound(_)) if uploaded => {
                 cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, project)).await?;
@@ -151,7 +157,6 @@ pub async fn put(
             return Ok(Stored { file: file.into(), is_new: old.is_none() });
         }
     }
-    Err(edit::contended())
 }
 
 fn check_room(state: &ThemeState, is_new: bool, before: u64, bytes: u64) -> Result<(), FieldErrors> {
@@ -200,7 +205,9 @@ pub async fn delete(
     path: &str,
     if_match: Option<IfMatch>,
 ) -> Result<()> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Found { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
@@ -211,7 +218,6 @@ pub async fn delete(
             return Ok(());
         }
     }
-    Err(edit::contended())
 }
 
 /// Moves a file to a path where nothing is.
@@ -228,7 +234,9 @@ pub async fn rename(
     to: &str,
 ) -> Result<FileView> {
     checked("path", to)?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Found { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
@@ -251,7 +259,6 @@ pub async fn rename(
             return Ok(moved.into());
         }
     }
-    Err(edit::contended())
 }
 
 /// Reads a file.
@@ -274,7 +281,7 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
 /// The files of a theme by their paths, those that a pattern takes.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a pattern, limit or cursor that is none.
+/// 404 if the project does not exist, 400 if the pattern, `limit` or `cursor` is invalid, 503 if comparing takes too long.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -282,12 +289,44 @@ pub async fn list(
     pattern: Option<&str>,
     query: &PageQuery,
 ) -> Result<Page<FileView>> {
-    let pattern = pattern.map(|pattern| glob::compile("glob", pattern)).transpose()?;
+    let glob = match pattern.map(str::to_owned) {
+        None => None,
+        Some(pattern) => Some(cx.compute.searches.run(move |_| Ok(Glob::new("glob", &pattern))).await??),
+    };
+    let glob = Arc::new(Mutex::new(glob));
     let generation = state(cx, owner, project).await?.generation;
     let list = format!("files of {project}");
     let by_path = |after: Option<String>, limit| {
         async move { cx.store.theme_files(owner, project, generation, after.as_deref(), limit).await }.boxed()
     };
-    let keep = |file: &ThemeFile| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&file.path));
-    Ok(page::filtered(owner, &list, query, by_path, keep).await?.map(|file| file.value.into()))
+    let matching = |files| matching(cx, glob.clone(), files).boxed();
+    Ok(page::sifted(owner, &list, query, by_path, matching).await?.map(|file| file.value.into()))
+}
+
+/// The files whose paths a pattern takes, all where there is none.
+async fn matching(
+    cx: &Cx,
+    glob: Arc<Mutex<Option<Glob>>>,
+    files: Vec<Record<ThemeFile>>,
+) -> Result<Vec<Record<ThemeFile>>> {
+    if glob.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        return Ok(files);
+    }
+    cx.compute
+        .searches
+        .run(move |stop| {
+            let mut glob = glob.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = Vec::with_capacity(files.len());
+            for file in files {
+                let is_match = match glob.as_mut() {
+                    Some(glob) => glob.is_match(&file.1.value.path, stop)?,
+                    None => true,
+                };
+                if is_match {
+                    kept.push(file);
+                }
+            }
+            Ok(kept)
+        })
+        .await
 }

@@ -1,21 +1,40 @@
 //! Patterns of paths: `*` within a part, `**` over parts, `?` for one character, `{a,b}` for either.
 
-use std::fmt::Write;
-
 use domain::validate::FieldErrors;
-use regex::{Regex, RegexBuilder};
+
+use super::expression::{Expression, Reading};
+use crate::compute::{Stop, Stopped};
 
 /// Longest pattern, in bytes.
 const MAX_PATTERN: usize = 512;
 
-/// Translates a pattern. The expression runs in time linear in the path, whatever the pattern.
-///
-/// # Errors
-/// When it is too long or its braces don't close.
-pub fn compile(field: &str, pattern: &str) -> Result<Regex, FieldErrors> {
-    let refused = |message: &str| FieldErrors::one(field, message);
+/// A pattern, ready to be compared with paths.
+pub struct Glob(Expression);
+
+impl Glob {
+    /// # Errors
+    /// If the pattern is too long or too complex, or its braces don't close.
+    pub fn new(field: &str, pattern: &str) -> Result<Self, FieldErrors> {
+        let expression = translate(pattern).map_err(|problem| FieldErrors::one(field, problem))?;
+        let reading = Reading { dot_takes_all: true, ..Reading::default() };
+        let expression =
+            Expression::new(&expression, reading).map_err(|_| FieldErrors::one(field, "is too complex"))?;
+        Ok(Self(expression))
+    }
+
+    /// Whether the pattern takes a path.
+    ///
+    /// # Errors
+    /// When the comparison was stopped.
+    pub fn is_match(&mut self, path: &str, stop: &Stop) -> Result<bool, Stopped> {
+        Ok(self.0.end(path.as_bytes(), stop)?.is_some())
+    }
+}
+
+/// A pattern as an expression.
+fn translate(pattern: &str) -> Result<String, String> {
     if pattern.len() > MAX_PATTERN {
-        return Err(refused(&format!("must be at most {MAX_PATTERN} bytes, is {}", pattern.len())));
+        return Err(format!("must be at most {MAX_PATTERN} bytes, is {}", pattern.len()));
     }
     let (mut expression, mut depth) = ("^".to_owned(), 0);
     let mut rest = pattern.chars().peekable();
@@ -36,20 +55,14 @@ pub fn compile(field: &str, pattern: &str) -> Result<Regex, FieldErrors> {
                 expression.push(')');
             }
             ',' if depth > 0 => expression.push('|'),
-            other => {
-                let _ = write!(expression, "{}", regex::escape(other.encode_utf8(&mut [0; 4])));
-            }
+            other => expression.push_str(&Expression::escape(other.encode_utf8(&mut [0; 4]))),
         }
     }
     if depth > 0 {
-        return Err(refused("has a `{` without its `}`"));
+        return Err("has a `{` without its `}`".to_owned());
     }
     expression.push('$');
-    RegexBuilder::new(&expression)
-        .dot_matches_new_line(true)
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|_| refused("is too complex"))
+    Ok(expression)
 }
 
 #[cfg(test)]
@@ -59,9 +72,11 @@ mod tests {
     #[test]
     fn a_pattern_takes_what_it_says() {
         let check = |pattern: &str, taken: &[&str], left: &[&str]| {
-            let glob = compile("glob", pattern).unwrap();
-            assert!(taken.iter().all(|path| glob.is_match(path)), "{pattern} takes {taken:?}");
-            assert!(!left.iter().any(|path| glob.is_match(path)), "{pattern} leaves {left:?}");
+            let mut glob = Glob::new("glob", pattern).unwrap();
+            let stop = Stop::after(std::time::Duration::from_secs(60));
+            let mut takes = |path: &&str| glob.is_match(path, &stop).unwrap();
+            assert!(taken.iter().all(&mut takes), "{pattern} takes {taken:?}");
+            assert!(!left.iter().any(takes), "{pattern} leaves {left:?}");
         };
         check("assets/*.css", &["assets/a.css"], &["assets/a.css.liquid", "assets/x/a.css", "xassets/a.css"]);
         check("**/*.json", &["a.json", "templates/a.json", "templates/x/a.json"], &["a.jsonx"]);
@@ -76,9 +91,10 @@ mod tests {
     #[test]
     fn what_is_no_pattern_is_told() {
         let check = |pattern: &str, expected: &str| {
-            assert_eq!(compile("glob", pattern).unwrap_err().to_string(), expected);
+            assert_eq!(Glob::new("glob", pattern).err().unwrap().to_string(), expected);
         };
         check("{a", "glob: has a `{` without its `}`");
         check(&"*".repeat(513), "glob: must be at most 512 bytes, is 513");
+        check(&("{".repeat(200) + &"}".repeat(200)), "glob: is too complex");
     }
 }

@@ -1,18 +1,22 @@
 //! Search in the files of a theme, within bounds.
 //!
-//! Expressions are those of the crate `regex`: without backreferences and lookaround, in time linear in the text. A literal
-//! is searched as an escaped expression. What is read and what is answered is bounded, and an answer that ended early
-//! says where.
+//! Expressions have neither backreferences nor lookaround. A literal is searched as an escaped expression. What is read,
+//! what is answered and how long the search computes is bounded; an answer that ended early says where.
 
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::projects::theme::ThemeFile;
 use domain::theme::path::FileKind;
 use domain::validate::FieldErrors;
-use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{contents, glob, state};
+use super::expression::{Expression, Reading};
+use super::glob::Glob;
+use super::{contents, state};
+use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
 use crate::problem::Result;
 
@@ -75,9 +79,9 @@ pub struct Match {
 /// Searches file by file, in the order of their paths.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for an expression, pattern or limit that is none.
+/// 404 if the project does not exist. 400 if the expression, `glob` or `limit` is invalid, or if the search takes longer
+/// than its time budget. 503 if too many searches run already.
 pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery) -> Result<GrepAnswer> {
-    let expression = compile(query)?;
     let limit = match query.limit {
         None => MAX_MATCHES,
         Some(limit) if (1..=MAX_MATCHES).contains(&limit) => limit,
@@ -85,15 +89,15 @@ pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery)
             return Err(FieldErrors::one("limit", format!("must be 1 to {MAX_MATCHES}, is {limit}")).into());
         }
     };
-    let pattern = query.glob.as_deref().map(|pattern| glob::compile("glob", pattern)).transpose()?;
+    check_length(query)?;
     let generation = state(cx, owner, project).await?.generation;
-    let is_searched = |file: &ThemeFile| {
-        query.from.as_ref().is_none_or(|from| *from <= file.path)
-            && pattern.as_ref().is_none_or(|pattern| pattern.is_match(&file.path))
-            && is_text(&file.path)
+    let files = cx.store.all_theme_files(owner, project, generation).await?;
+    let mut left = cx.compute.searches.budget;
+    let begun = {
+        let query = query.clone();
+        timed(cx, &mut left, move |stop| begin(&query, files, stop)).await?
     };
-    let mut files = cx.store.all_theme_files(owner, project, generation).await?;
-    files.retain(is_searched);
+    let (mut expression, files) = begun?;
 
     let mut answer = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
     let mut read = 0;
@@ -105,18 +109,14 @@ pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery)
         let fits = fits.count();
         let mut texts = contents(cx, owner, project, step[..fits].iter()).await?;
         texts.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (path, content) in texts {
-            let left = limit - answer.matches.len();
-            let first = if query.from.as_ref() == Some(&path) { query.from_line.unwrap_or(1) } else { 1 };
-            let mut found = matches(&expression, &path, &content, first, left + 1);
-            if found.len() > left {
-                answer.next_line = found.pop().map(|beyond| beyond.line);
-                answer.next_path = Some(path);
-                answer.matches.append(&mut found);
-                return Ok(answer);
-            }
-            answer.matches.append(&mut found);
-            answer.searched_files += 1;
+        let from = query.from.clone().map(|path| (path, query.from_line.unwrap_or(1)));
+        let searched = timed(cx, &mut left, move |stop| {
+            let answer = search(&mut expression, answer, &texts, from.as_ref(), limit, stop)?;
+            Ok((expression, answer))
+        });
+        (expression, answer) = searched.await?;
+        if answer.next_path.is_some() {
+            break;
         }
         if fits < step.len() {
             answer.next_path = Some(step[fits].path.clone());
@@ -126,17 +126,91 @@ pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery)
     Ok(answer)
 }
 
-fn compile(query: &GrepQuery) -> Result<Regex, FieldErrors> {
-    let refused = |message: String| FieldErrors::one("q", message);
-    if query.q.is_empty() || query.q.len() > MAX_EXPRESSION {
-        return Err(refused(format!("must be 1 to {MAX_EXPRESSION} bytes, is {}", query.q.len())));
+/// Does a part of a search. All parts together have the time budget of one search.
+async fn timed<T: Send + 'static>(
+    cx: &Cx,
+    left: &mut Duration,
+    work: impl FnOnce(&Stop) -> Result<T, Stopped> + Send + 'static,
+) -> Result<T> {
+    let lane = &cx.compute.searches;
+    let done = lane.within(*left, move |stop| {
+        let began = Instant::now();
+        work(stop).map(|done| (done, began.elapsed()))
+    });
+    let Ok((done, took)) = done.await? else {
+        let message = format!(
+            "takes longer than {} ms on these files: use smaller counts, or name fewer files with `glob`",
+            lane.budget.as_millis()
+        );
+        return Err(FieldErrors::one("q", message).into());
+    };
+    *left = left.saturating_sub(took);
+    Ok(done)
+}
+
+type Begun = Result<(Expression, Vec<ThemeFile>), FieldErrors>;
+
+/// The expression, and the files that are searched.
+fn begin(query: &GrepQuery, mut files: Vec<ThemeFile>, stop: &Stop) -> Result<Begun, Stopped> {
+    let expression = match compile(query) {
+        Ok(expression) => expression,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    files.retain(|file| query.from.as_ref().is_none_or(|from| *from <= file.path) && is_text(&file.path));
+    if let Some(pattern) = query.glob.as_deref() {
+        let mut glob = match Glob::new("glob", pattern) {
+            Ok(glob) => glob,
+            Err(errors) => return Ok(Err(errors)),
+        };
+        let mut kept = Vec::with_capacity(files.len());
+        for file in files {
+            if glob.is_match(&file.path, stop)? {
+                kept.push(file);
+            }
+        }
+        files = kept;
     }
-    let expression = if query.regex { query.q.clone() } else { regex::escape(&query.q) };
-    RegexBuilder::new(&expression)
-        .case_insensitive(query.ignore_case)
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|error| refused(format!("is no expression that can be searched for: {error}")))
+    Ok(Ok((expression, files)))
+}
+
+/// Searches some files, in their order, on top of what was found before them.
+fn search(
+    expression: &mut Expression,
+    mut answer: GrepAnswer,
+    texts: &[(String, Bytes)],
+    from: Option<&(String, u32)>,
+    limit: usize,
+    stop: &Stop,
+) -> Result<GrepAnswer, Stopped> {
+    for (path, content) in texts {
+        let left = limit - answer.matches.len();
+        let first = from.filter(|(from, _)| from == path).map_or(1, |(_, line)| *line);
+        let mut found = matches(expression, path, content, first, left + 1, stop)?;
+        if found.len() > left {
+            answer.next_line = found.pop().map(|beyond| beyond.line);
+            answer.next_path = Some(path.clone());
+            answer.matches.append(&mut found);
+            return Ok(answer);
+        }
+        answer.matches.append(&mut found);
+        answer.searched_files += 1;
+    }
+    Ok(answer)
+}
+
+fn check_length(query: &GrepQuery) -> Result<(), FieldErrors> {
+    if query.q.is_empty() || query.q.len() > MAX_EXPRESSION {
+        let message = format!("must be 1 to {MAX_EXPRESSION} bytes, is {}", query.q.len());
+        return Err(FieldErrors::one("q", message));
+    }
+    Ok(())
+}
+
+fn compile(query: &GrepQuery) -> Result<Expression, FieldErrors> {
+    let pattern = if query.regex { query.q.clone() } else { Expression::escape(&query.q) };
+    let reading = Reading { ignore_case: query.ignore_case, ..Reading::default() };
+    Expression::new(&pattern, reading)
+        .map_err(|problem| FieldErrors::one("q", format!("the expression {problem}")))
 }
 
 /// Whether a file is searched: images and fonts are not.
@@ -147,20 +221,34 @@ fn is_text(path: &str) -> bool {
 }
 
 /// The lines of a file from `first` on that match, at most so many. A file that is not UTF-8 has none.
-fn matches(expression: &Regex, path: &str, content: &[u8], first: u32, most: usize) -> Vec<Match> {
-    let Ok(text) = std::str::from_utf8(content) else { return Vec::new() };
-    let lines = text.lines().zip(1_u32..).skip_while(|&(_, number)| number < first);
-    let found = lines.filter_map(|(line, number)| {
-        let at = expression.find(line)?.start();
-        Some(Match { path: path.to_owned(), line: number, text: excerpt(line, at) })
-    });
-    found.take(most).collect()
+fn matches(
+    expression: &mut Expression,
+    path: &str,
+    content: &[u8],
+    first: u32,
+    most: usize,
+    stop: &Stop,
+) -> Result<Vec<Match>, Stopped> {
+    let mut found = Vec::new();
+    let Ok(text) = std::str::from_utf8(content) else { return Ok(found) };
+    for (line, number) in text.lines().zip(1_u32..).skip_while(|&(_, number)| number < first) {
+        let Some(end) = expression.end(line.as_bytes(), stop)? else { continue };
+        let text = if line.len() <= MAX_LINE {
+            line.to_owned()
+        } else {
+            excerpt(line, expression.begin(line.as_bytes(), end, stop)?)
+        };
+        found.push(Match { path: path.to_owned(), line: number, text });
+        if found.len() == most {
+            break;
+        }
+    }
+    Ok(found)
 }
 
+/// What is around a place of a long line.
 fn excerpt(line: &str, at: usize) -> String {
-    if line.len() <= MAX_LINE {
-        return line.to_owned();
-    }
+    let at = line.floor_char_boundary(at);
     let before = line[..at].chars().rev().take(MAX_LINE / 3).map(char::len_utf8).sum::<usize>();
     line[at - before..].chars().take(MAX_LINE).collect()
 }
@@ -168,6 +256,10 @@ fn excerpt(line: &str, at: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stop() -> Stop {
+        Stop::after(Duration::from_secs(60))
+    }
 
     #[test]
     fn lines_match_and_long_ones_are_shown_in_part() {
@@ -178,8 +270,9 @@ mod tests {
             ..GrepQuery::default()
         };
         let lines = |query: &GrepQuery, text: &str| -> Vec<(u32, String)> {
-            let expression = compile(query).unwrap();
-            matches(&expression, "a", text.as_bytes(), 1, 9).into_iter().map(|m| (m.line, m.text)).collect()
+            let mut expression = compile(query).unwrap();
+            let found = matches(&mut expression, "a", text.as_bytes(), 1, 9, &stop()).unwrap();
+            found.into_iter().map(|m| (m.line, m.text)).collect()
         };
         let text = "one\nTwo (2)\r\nthree\n";
         assert_eq!(lines(&query("(2)", false, false), text), [(2, "Two (2)".to_owned())]);
@@ -191,18 +284,20 @@ mod tests {
         let long = format!("{}needle{}", "é".repeat(1_000), "x".repeat(1_000_000));
         let shown = &lines(&query("needle", false, false), &long)[0].1;
         assert_eq!((shown.chars().count(), shown.find("needle")), (MAX_LINE, Some(200)));
-        assert!(matches(&compile(&query("x", false, false)).unwrap(), "a", b"x\xff", 1, 9).is_empty());
+        let mut expression = compile(&query("x", false, false)).unwrap();
+        assert!(matches(&mut expression, "a", b"x\xff", 1, 9, &stop()).unwrap().is_empty());
     }
 
     #[test]
     fn an_expression_that_is_none_is_told() {
         let check = |q: &str, expected: &str| {
-            let error = compile(&GrepQuery { q: q.into(), regex: true, ..GrepQuery::default() }).unwrap_err();
+            let query = GrepQuery { q: q.into(), regex: true, ..GrepQuery::default() };
+            let error = check_length(&query).and_then(|()| compile(&query).map(drop)).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{error}");
         };
         check("", "q: must be 1 to 1000 bytes, is 0");
-        check("(", "q: is no expression that can be searched for");
-        check(r"(a)\1", "q: is no expression that can be searched for");
-        check(r"(\pL{1000}){1000}", "q: is no expression that can be searched for");
+        check("(", "q: the expression can't be read");
+        check(r"(a)\1", "q: the expression can't be read");
+        check(r"(\pL{1000}){1000}", "q: the expression is too large");
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{
-    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, theme_paths,
+    Import, ImportState, LAYOUT, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, theme_paths,
 };
 use domain::theme::ThemeIndex;
 use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
@@ -27,6 +27,7 @@ use utoipa::ToSchema;
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
 use crate::archive::{self, Limits};
 use crate::blobs::BlobKey;
+use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::flows::{edit, projects};
@@ -67,9 +68,14 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
     projects::load(cx, owner, project).await?;
     // Looked through before anything is stored, so that what is wrong with it is told at once.
     let looked_through = archive.clone();
-    blocking(move || prepare(&looked_through))
-        .await?
-        .map_err(|reason| FieldErrors::one("archive", reason))?;
+    let prepared = cx.compute.builds.run(move |stop| prepare(&looked_through, stop)).await?;
+    let refused = |reason: String| FieldErrors::one("archive", reason);
+    let prepared = prepared.map_err(refused)?;
+    let generation = cx.store.theme(owner, project).await?.value.generation;
+    if let Some(reason) = would_break(cx, owner, project, generation, &prepared.files).await? {
+        return Err(refused(reason).into());
+    }
+    drop(prepared);
     let import = begin(cx, owner, project, archive.len() as u64).await?;
     let id = import.import_id;
     cx.blobs.put(&BlobKey::theme_archive(owner, project, id), archive, "application/zip").await?;
@@ -222,22 +228,33 @@ async fn take_over(
         None => return Ok(Ended::Refused("the archive is gone".to_owned())),
     }
     let archive = cx.blobs.get(&key).await?;
-    let Prepared { files, left_out } = match blocking(move || prepare(&archive)).await? {
+    let prepared = cx.compute.builds.run(move |stop| prepare(&archive, stop)).await?;
+    let Prepared { files, left_out } = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => return Ok(Ended::Refused(reason)),
     };
     let counts = Counts { files: files.len() as u64, left_out };
     let contents = files.clone();
-    let built = blocking(move || ThemeIndex::build(contents.iter().map(|file| (&file.path, &file.bytes))));
+    let built = cx.compute.builds.run(move |stop| {
+        let files = contents.iter().map(|file| (&file.path, &file.bytes));
+        let built = ThemeIndex::build(files.take_while(|_| !stop.is_set()));
+        stop.check().map(|()| built)
+    });
     let index = Arc::new(built.await?.map_err(unfit)?);
 
     // A try before this one may have left files of another archive.
     cx.store.delete_theme_files(owner, project, id).await?;
     let mut uploaded = BTreeSet::new();
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let found = cx.store.theme(owner, project).await?;
         if !found.value.is_held_by(fence) {
             return Err(Error::conflict("lease_lost", "another indexer has taken over"));
+        }
+        if let Some(reason) = would_break(cx, owner, project, found.value.generation, &files).await? {
+            cx.store.delete_theme_files(owner, project, id).await?;
+            return Ok(Ended::Refused(reason));
         }
         let old = cx.store.all_theme_files(owner, project, found.value.generation).await?;
         put_contents(cx, owner, project, &files, &old, &mut uploaded).await?;
@@ -268,7 +285,6 @@ async fn take_over(
             Written::Refused { .. } => return Err(Error::NotFound("project")),
         }
     }
-    Err(edit::contended())
 }
 
 /// Deletes the contents and maps that nothing refers to any more. What is young is left: a content is stored before the
@@ -293,24 +309,62 @@ struct Prepared {
     left_out: u64,
 }
 
-/// Reads an archive as a theme's files, or says why it can't be one.
-fn prepare(archive: &[u8]) -> Result<Prepared, String> {
-    let entries = archive::read(archive, &LIMITS).map_err(|error| error.to_string())?;
+/// Reads an archive as a theme's files. The inner error is why it can't be one.
+fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stopped> {
+    let mut entries = Vec::new();
+    // An entry that is not wanted is not inflated: a stopped walk is over soon.
+    let read = archive::walk(archive, &LIMITS, |_| !stop.is_set(), |entry| entries.push(entry));
+    stop.check()?;
+    if let Err(error) = read {
+        return Ok(Err(error.to_string()));
+    }
     let names: Vec<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
-    let paths: Vec<Option<String>> =
-        theme_paths(&names).into_iter().map(|path| path.map(str::to_owned)).collect();
+    let paths: Vec<Option<String>> = match theme_paths(&names) {
+        Ok(paths) => paths.into_iter().map(|path| path.map(str::to_owned)).collect(),
+        Err(error) => {
+            // A path that no theme can have may be why none was found.
+            let long =
+                names.iter().find_map(|path| Some((path, domain::theme::path::check_path(path).err()?)));
+            return Ok(Err(match long {
+                Some((path, error)) => format!("the entry {path:?}: {error}"),
+                None => format!("the archive {error}"),
+            }));
+        }
+    };
     let all = entries.len();
     let mut files = Vec::with_capacity(all);
     for (entry, path) in entries.into_iter().zip(paths) {
         let Some(path) = path else { continue };
-        domain::theme::path::check_path(&path).map_err(|error| format!("the entry {path:?}: {error}"))?;
+        stop.check()?;
+        if let Err(error) = domain::theme::path::check_path(&path) {
+            return Ok(Err(format!("the entry {path:?}: {error}")));
+        }
         files.push(NewFile { sha256: hex_sha256(&entry.bytes), path, bytes: entry.bytes.into() });
     }
-    if files.is_empty() {
-        return Err("it has no files of a theme".to_owned());
-    }
     let left_out = (all - files.len()) as u64;
-    Ok(Prepared { files, left_out })
+    Ok(Ok(Prepared { files, left_out }))
+}
+
+/// Why these files may not take the place of those that are there: a theme that can show pages is not replaced by one
+/// that can't.
+async fn would_break(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    generation: ImportId,
+    files: &[NewFile],
+) -> Result<Option<String>> {
+    if files.iter().any(|file| file.path == LAYOUT) {
+        return Ok(None);
+    }
+    let there = cx.store.theme_file(owner, project, generation, LAYOUT).await?;
+    Ok(there.map(|_| {
+        let count = files.len();
+        format!(
+            "the archive has no {LAYOUT}, which the theme of this project has: an import replaces all files, and these \
+             {count} alone show no page; import the whole theme, or write single files with PUT"
+        )
+    }))
 }
 
 /// The records of new files: unchanged content keeps its version.
@@ -356,8 +410,4 @@ async fn put_contents(
         })
         .collect();
     Ok(stream::iter(puts).buffer_unordered(AT_ONCE).try_collect::<()>().await?)
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))
 }

@@ -155,7 +155,7 @@ pub(super) async fn lease(
     deadline: Timestamp,
     is_done: impl Fn(&ThemeState) -> bool,
 ) -> Result<Option<u64>> {
-    let mut poll = POLL;
+    let (mut poll, mut tries) = (POLL, edit::Tries::default());
     loop {
         let found = cx.store.theme(owner, project).await?;
         let now = cx.clock.now();
@@ -173,7 +173,7 @@ pub(super) async fn lease(
         let (state, fence) = found.value.leased(None, now);
         match cx.store.replace_theme(owner, project, &state, found.version).await? {
             Written::Yes => return Ok(Some(fence)),
-            Written::Refused { first: 0 } => {}
+            Written::Refused { first: 0 } => tries.next().await?,
             Written::Refused { .. } => return Ok(None),
         }
     }
@@ -224,7 +224,9 @@ async fn edit_held(
     fence: u64,
     edit: impl Fn(ThemeState) -> ThemeState,
 ) -> Result<ThemeState> {
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let found = cx.store.theme(owner, project).await?;
         if !found.value.is_held_by(fence) {
             return Err(Error::conflict("lease_lost", "another indexer has taken over"));
@@ -234,7 +236,6 @@ async fn edit_held(
             return Ok(state);
         }
     }
-    Err(edit::contended())
 }
 
 /// Lets the lease go. One that can't be ends by itself.
@@ -276,10 +277,11 @@ pub(super) async fn store(
     started: Instant,
 ) -> Result<(StoredMap, Warm)> {
     let index = warm.index.clone();
-    let blob = tokio::task::spawn_blocking(move || index.to_blob())
-        .await
-        .map_err(|error| Error::internal(error.to_string()))?;
-    let sha256 = hex_sha256(&blob);
+    let written = cx.compute.builds.run(move |_| {
+        let blob = index.to_blob();
+        Ok((hex_sha256(&blob), blob))
+    });
+    let (sha256, blob) = written.await?;
     cx.blobs.put(&BlobKey::theme_map(owner, project, &sha256), blob, "application/octet-stream").await?;
     let map = StoredMap {
         revision: warm.version.revision,

@@ -14,6 +14,7 @@
 
 pub mod answers;
 pub mod enrich;
+mod expression;
 pub mod files;
 mod glob;
 pub mod grep;
@@ -69,10 +70,19 @@ pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm>
         announce(cx, owner, project).await;
     }
     let version = version(owner, project, &state);
-    if let Some(mut warm) = cx.themes.get(owner, project).filter(|warm| warm.version == version) {
+    let warm = || {
+        let mut warm = cx.themes.get(owner, project).filter(|warm| warm.version == version)?;
         if state.is_current() {
             warm.source = Source::Map;
         }
+        Some(warm)
+    };
+    if let Some(warm) = warm() {
+        return Ok(warm);
+    }
+    // Of many who ask at once, one reads the files and builds the index; the others find it then.
+    let _turn = cx.turns.wait(&keys::theme(owner, project)).await;
+    if let Some(warm) = warm() {
         return Ok(warm);
     }
     let stored = if state.is_current() { stored_map(cx, owner, project, &state).await? } else { None };
@@ -102,7 +112,7 @@ async fn stored_map(
         Err(BlobError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match ThemeIndex::from_blob(&blob) {
+    match cx.compute.builds.run(move |_| Ok(ThemeIndex::from_blob(&blob))).await? {
         Ok(index) => Ok(Some(Arc::new(index))),
         Err(error) => {
             tracing::warn!(%error, "a stored map is not used");
@@ -127,11 +137,12 @@ async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) ->
     } else {
         let wanted = files.iter().filter(|file| difference.changed.binary_search(&file.path).is_ok());
         let contents = contents(cx, owner, project, wanted).await?;
-        let updated = tokio::task::spawn_blocking(move || {
+        let updated = cx.compute.builds.run(move |stop| {
             let changed = contents.iter().map(|(path, content)| (path.as_str(), content.as_ref()));
-            base.updated(changed, &difference.removed)
+            let updated = base.updated(changed.take_while(|_| !stop.is_set()), &difference.removed);
+            stop.check().map(|()| updated)
         });
-        Arc::new(updated.await.map_err(|error| Error::internal(error.to_string()))?.map_err(unfit)?)
+        Arc::new(updated.await?.map_err(unfit)?)
     };
     Ok(Warm { version: version(owner, project, state), source: Source::Scout, index })
 }
