@@ -2,11 +2,14 @@
 
 pub mod appointments;
 pub mod executors;
+pub mod kills;
 pub mod logs;
 pub mod model;
+pub mod openapi;
 pub mod program;
 pub mod season;
 pub mod seasons;
+pub mod things;
 
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};
@@ -60,6 +63,14 @@ impl Harness {
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.platform.url()))
+    }
+
+    /// Sends a request that was built with care.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn execute(&self, request: reqwest::Request) -> reqwest::Result<Response> {
+        self.client.execute(request).await
     }
 
     fn json(&self, method: Method, path: &str) -> RequestBuilder {

@@ -1,0 +1,156 @@
+//! A stranger with a key of their own calls every route, again and again, with the ids of somebody else's things in every
+//! place that takes an id. Every text of those things holds a mark, so that a leak is seen in any answer.
+
+use lamplighter_local::platform::PlatformConfig;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::config::{AuthConfig, BudgetConfig};
+use tests::openapi::{Ids, OpenApi, Route};
+use tests::things::Caller;
+use tests::{Answer, Harness};
+
+const MARK: &str = "mark7f3a9d";
+
+/// How often each route is called.
+const ROUNDS: usize = 20;
+
+/// Paths under which an agent's id is a name that every owner has for themselves.
+const NAMES: &str = "/context/logs/";
+
+pub async fn attack(seed: u64) -> Vec<String> {
+    let mut config = PlatformConfig::in_memory();
+    config.auth = AuthConfig::On(None);
+    config.budget = BudgetConfig { day_micros: i64::MAX / 2, ..BudgetConfig::default() };
+    let h = Harness::with(config).await;
+    let (mine, theirs) = (h.key_of("me").await, h.key_of("you").await);
+    let (me, you) = (Caller { h: &h, key: Some(&mine) }, Caller { h: &h, key: Some(&theirs) });
+    let api = OpenApi::new(h.get("/openapi.json").await.expect(200));
+    let ids = me.things(MARK).await;
+    let own = you.things("own").await;
+    let before = everything(&me, &ids).await;
+
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (mut requests, mut wrong) = (0, Vec::new());
+    let mut statuses = std::collections::BTreeMap::<u16, usize>::new();
+    for route in api.routes() {
+        for _ in 0..ROUNDS {
+            let request = request(&mut rng, &api, &route, &ids, &own);
+            let answer = you.call(route.method.clone(), &request.path, request.body.clone()).await;
+            requests += 1;
+            *statuses.entry(answer.status).or_default() += 1;
+            wrong.extend(leak(&ids, &route, &request, &answer));
+            // Nobody at all is refused before anything is looked at.
+            let is_public = matches!(route.path.as_str(), "/health" | "/openapi.json");
+            if !is_public {
+                let nobody = Caller { h: &h, key: None };
+                let answer = nobody.call(route.method.clone(), &request.path, request.body).await;
+                requests += 1;
+                *statuses.entry(answer.status).or_default() += 1;
+                if answer.status != 401 {
+                    wrong.push(format!("{} without a key: {}", route.name(), answer.status));
+                }
+            }
+        }
+    }
+    if everything(&me, &ids).await != before {
+        wrong.push("the owner's things are not as they were".to_owned());
+    }
+    println!("{requests} requests over {} routes; statuses {statuses:?}", api.routes().len());
+    wrong
+}
+
+struct Request {
+    path: String,
+    /// Whether an id in the path is the owner's.
+    is_foreign: bool,
+    body: Value,
+}
+
+fn request(rng: &mut StdRng, api: &OpenApi, route: &Route, ids: &Ids, own: &Ids) -> Request {
+    // The stranger's own ids between the foreign ones: a foreign id may be the second in a path, or only in the body.
+    let has_ids = route.placed("path").any(|p| ids.contains_key(p.name.as_str()));
+    let mixed = |rng: &mut StdRng, foreign: f64| -> Ids {
+        ids.iter()
+            .map(|(name, id)| {
+                let id = if rng.random_bool(foreign) { id } else { &own[name] };
+                (*name, id.clone())
+            })
+            .collect()
+    };
+    let in_path = mixed(rng, 0.8);
+    let in_rest = mixed(rng, 0.8);
+    let path = route.filled(|p| in_path.get(p.name.as_str()).cloned().unwrap_or_else(|| "lamp".to_owned()));
+    let is_foreign = has_ids
+        && route.placed("path").any(|p| {
+            let name = p.name.as_str();
+            !matches!(name, "path" | "version") && ids.get(name).is_some_and(|id| path.contains(id.as_str()))
+        });
+    let mut query = Vec::new();
+    for parameter in route.placed("query") {
+        if parameter.is_required || rng.random_bool(0.4) {
+            let value = api.value(rng, &parameter.schema, &parameter.name, &in_rest, 0);
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            query.push(format!("{}={}", parameter.name, value.replace(' ', "%20").replace('#', "%23")));
+        }
+    }
+    let path = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
+    let json = route.bodies.iter().find(|(kind, _)| kind == "application/json");
+    let body = json.map_or_else(|| json!({}), |(_, schema)| api.value(rng, schema, "", &in_rest, 0));
+    Request { path, is_foreign, body }
+}
+
+/// What an answer should not have told or done.
+fn leak(ids: &Ids, route: &Route, request: &Request, answer: &Answer) -> Option<String> {
+    let told = answer.body.to_string();
+    let what = format!("{} {} {}", route.method, request.path, request.body);
+    if told.contains(MARK) {
+        return Some(format!("{what}: {} tells {told:.300}", answer.status));
+    }
+    let is_done = (200..300).contains(&answer.status);
+    if request.is_foreign && is_done && !request.path.starts_with(NAMES) {
+        return Some(format!("{what}: {} for a foreign id", answer.status));
+    }
+    // An id that the request did not name.
+    let named = format!("{} {}", request.path, request.body);
+    let unnamed = ids.iter().find(|(name, id)| {
+        !matches!(**name, "path" | "version") && told.contains(id.as_str()) && !named.contains(id.as_str())
+    });
+    unnamed.map(|(name, _)| format!("{what}: {} tells a {name}", answer.status))
+}
+
+/// All that the owner can read of the things, to see that nobody has changed them.
+async fn everything(me: &Caller<'_>, ids: &Ids) -> Vec<Value> {
+    let mut all = Vec::new();
+    for path in [
+        "/agents/{agent_id}",
+        "/agents/{agent_id}/assets",
+        "/agents/{agent_id}/chats",
+        "/agents/{agent_id}/proposals",
+        "/assets/{asset_id}",
+        "/assets/{asset_id}/content",
+        "/assets/{asset_id}/versions",
+        "/actions/{action_id}",
+        "/actions/{action_id}/messages",
+        "/actions/{action_id}/runs",
+        "/chats/{chat_id}",
+        "/proposals/{proposal_id}",
+        "/runs/{run_id}",
+        "/projects/{project_id}",
+        "/projects/{project_id}/files",
+        "/projects/{project_id}/context/versions",
+        "/account/api-keys",
+        "/actions",
+        "/context/logs",
+    ] {
+        let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
+        let answer = me.call(Method::GET, &filled, Value::Null).await;
+        let mut body = answer.body;
+        if let Some(problem) = body.as_object_mut() {
+            problem.remove("request_id");
+        }
+        all.push(json!([path, answer.status, body]));
+    }
+    all
+}

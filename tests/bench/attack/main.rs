@@ -1,0 +1,67 @@
+//! Attacks on the platform, as counts. Anybody can repeat them; each ends with 1 if one thing is wrong.
+//!
+//! ```text
+//! cargo build -p tests --bin server        # what is killed and measured is a program of its own
+//! cargo run -p tests --example attack -- isolation     # a stranger calls every route with foreign ids
+//! cargo run -p tests --example attack -- inputs        # bad inputs to every route
+//! cargo run -p tests --example attack -- kills         # kill -9 under load
+//! cargo run -p tests --example attack -- burst         # 150 actions due in one second, and kill -9
+//! cargo run -p tests --example attack -- growth        # memory and latency while data grows
+//! cargo run -p tests --example attack -- all
+//! ```
+//!
+//! Requests are generated from `/openapi.json`: a new route is attacked without a change here. A number after the name is
+//! the seed of what is generated (1 if not given); the same seed gives the same requests.
+
+#![allow(clippy::unwrap_used, reason = "a program that measures panics where it can't measure")]
+
+mod burst;
+mod growth;
+mod inputs;
+mod isolation;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tests::{kills, program};
+
+/// How often `kills` kills, and how many write meanwhile.
+const KILLS: usize = 42;
+const WRITERS: usize = 6;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let what = std::env::args().nth(1).unwrap_or_default();
+    let seed = std::env::args().nth(2).map_or(1, |text| text.parse().expect("the seed is a number"));
+    let names: Vec<&str> = match what.as_str() {
+        "all" => vec!["isolation", "inputs", "kills", "burst", "growth"],
+        one => vec![one],
+    };
+    let mut is_well = true;
+    for name in names {
+        let began = Instant::now();
+        let wrong = match name {
+            "isolation" => isolation::attack(seed).await,
+            "inputs" => inputs::attack(seed).await,
+            "kills" => kill().await,
+            "burst" => burst::attack().await,
+            "growth" => growth::measure().await,
+            _ => {
+                eprintln!("usage: attack isolation|inputs|kills|burst|growth|all [seed]");
+                return ExitCode::from(2);
+            }
+        };
+        println!("{name}: {} wrong, in {:.1} s", wrong.len(), began.elapsed().as_secs_f64());
+        wrong.iter().take(40).for_each(|what| println!("  {what}"));
+        is_well &= wrong.is_empty();
+    }
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn kill() -> Vec<String> {
+    let data = tempfile::tempdir().unwrap();
+    let server = program::beside().unwrap();
+    let figures = kills::kill(|| program::command(&server, data.path()), KILLS, WRITERS).await;
+    println!("{figures}");
+    figures.wrong()
+}

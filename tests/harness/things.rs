@@ -1,0 +1,89 @@
+//! One of each thing that an owner can have, made over HTTP.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::openapi::Ids;
+use crate::{Answer, Harness, send};
+
+/// A caller of a platform, with the key of an owner or without one.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    pub h: &'a Harness,
+    pub key: Option<&'a str>,
+}
+
+impl Caller<'_> {
+    pub async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
+        let mut request = self.h.request(method.clone(), path).header("accept", "application/json");
+        if let Some(key) = self.key {
+            request = request.bearer_auth(key);
+        }
+        if method != Method::GET && method != Method::DELETE {
+            request = request.json(&body);
+        }
+        send(request).await
+    }
+
+    async fn made(&self, method: Method, path: &str, body: Value) -> Value {
+        let answer = self.call(method, path, body).await;
+        assert!((200..300).contains(&answer.status), "{path}: {} {:#}", answer.status, answer.body);
+        answer.body
+    }
+
+    /// One of each thing, and its id by the name that it has in paths. `mark` is in every text of them.
+    ///
+    /// # Panics
+    /// If one of them can't be made.
+    pub async fn things(&self, mark: &str) -> Ids {
+        let post = async |path: String, body: Value| self.made(Method::POST, &path, body).await;
+        let new = json!({"name": mark, "goal": format!("A research agent that watches {mark}")});
+        let agent = id(&post("/agents".into(), new).await, "agent_id");
+        let turn = json!({"message": format!("Write a brief about {mark}")});
+        let turn = post(format!("/agents/{agent}/chat"), turn).await;
+        let asset = json!({"title": mark, "description": mark, "content": mark});
+        let asset = post(format!("/agents/{agent}/assets"), asset).await;
+        let action = json!({
+            "title": mark, "description": mark, "priority": "low",
+            "task_config": {"instructions": mark, "expected_output": mark},
+        });
+        let action = post(format!("/agents/{agent}/actions"), action).await;
+        let api_key = post("/account/api-keys".into(), json!({"name": mark})).await;
+        let project = id(&post("/projects".into(), json!({"name": mark})).await, "project_id");
+        let import = post(format!("/projects/{project}/import"), json!({"bytes": 5})).await;
+        let file = format!("/projects/{project}/files/assets/a.css");
+        self.made(Method::PUT, &file, json!({ "mark": mark })).await;
+        Ids::from([
+            ("path", "assets/a.css".to_owned()),
+            ("import_id", id(&import, "import_id")),
+            ("agent_id", agent),
+            ("chat_id", id(&turn, "chat_id")),
+            ("run_id", id(&turn, "run_id")),
+            ("proposal_id", id(&turn["proposals"][0], "proposal_id")),
+            ("asset_id", id(&asset, "asset_id")),
+            ("action_id", id(&action, "action_id")),
+            ("approval_hash", id(&action, "approval_hash")),
+            ("key_id", id(&api_key, "key_id")),
+            ("project_id", project.clone()),
+            ("project", project),
+            ("version", "1".to_owned()),
+        ])
+    }
+}
+
+fn id(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_else(|| panic!("{name} is missing in {value:#}")).to_owned()
+}
+
+impl Harness {
+    /// A key of an owner, for a platform with authentication.
+    ///
+    /// # Panics
+    /// If the name is no owner's, or the table does not answer.
+    pub async fn key_of(&self, owner: &str) -> String {
+        let owner = domain::ids::Owner::new(owner).expect("a name of an owner");
+        let input = serde_json::from_value(json!({"name": "test"})).expect("a new key");
+        let made = shared::flows::api_keys::create(&self.platform.cx, &owner, input);
+        made.await.expect("a key is made").api_key
+    }
+}
