@@ -7,8 +7,30 @@ from rules import rule
 from sources import Repo, Route
 from template import Stack, sub, target
 
+# What a browser sends before a call from another origin.
+PREFLIGHT = "OPTIONS"
 # What API Gateway waits for at most: for a buffered answer, and for a streamed one, in milliseconds.
 BUFFERED, STREAMED = 29_000, 900_000
+
+
+# The gateway's own answers. What passes is said to pass: a throttled authorizer or function is tried again.
+STATUSES = {
+    "MISSING_AUTHENTICATION_TOKEN": "404",
+    "INVALID_SIGNATURE": "404",
+    "UNAUTHORIZED": "401",
+    "ACCESS_DENIED": "401",
+    "REQUEST_TOO_LARGE": "413",
+    "THROTTLED": "429",
+    "QUOTA_EXCEEDED": "429",
+    "AUTHORIZER_FAILURE": "503",
+    "AUTHORIZER_CONFIGURATION_ERROR": "503",
+    "INTEGRATION_FAILURE": "503",
+    "INTEGRATION_TIMEOUT": "504",
+    "DEFAULT_5XX": "503",
+}
+PASSING = {"429", "503", "504"}
+# There are no credentials in the sense of CORS, and nothing of anybody in these answers.
+ONLY_WITH_CORS = {"Fn::If": ["HasCors", "'*'", {"Ref": "AWS::NoValue"}]}
 
 
 def event(route: Route, repo: Repo, timeout: int | None) -> str:
@@ -17,7 +39,8 @@ def event(route: Route, repo: Repo, timeout: int | None) -> str:
     name = route.method.title() + "".join(word.title() for part in parts for word in part.split("_"))
     path = f"'{route.path}'" if "{" in route.path else route.path
     more = f", ResponseTransferMode: RESPONSE_STREAM, TimeoutInMillis: {1000 * (timeout or 0)}" if timeout else ""
-    more += ", Auth: { Authorizer: NONE }" if route in repo.open_routes else ""
+    is_open = route in repo.open_routes or route.method == PREFLIGHT
+    more += ", Auth: { Authorizer: NONE }" if is_open else ""
     return f"{name}: {{ Type: Api, Properties: {{ RestApiId: !Ref Api, Method: {route.method}, Path: {path}{more} }} }}"
 
 
@@ -34,8 +57,23 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
     for route in sorted(repo.documented ^ set(repo.routes), key=str):
         yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
     for (verb, path), method in methods.items():
-        if Route(verb, path) not in repo.documented and method.function not in repo.pending:
+        if verb != PREFLIGHT and Route(verb, path) not in repo.documented and method.function not in repo.pending:
             yield f"{verb} {path} is in the template of {method.function} and not in infra/openapi.json"
+
+
+@rule
+def browsers_may_ask_first(stack: Stack, repo: Repo) -> Iterator[str]:
+    """A function of the path answers its preflights: the gateway's own (a mock) fails where all types are binary."""
+    methods = stack.methods
+    for path in sorted({path for _, path in methods}):
+        functions = {m.function for (verb, at), m in methods.items() if at == path and verb != PREFLIGHT}
+        preflight = methods.get((PREFLIGHT, path))
+        if preflight is None:
+            name = min(function for function in functions if function)
+            timeout = stack.function(name).get("Timeout") if repo.streaming.get(name) else None
+            yield f"{path} takes no preflight: add to {name}\n    {event(Route(PREFLIGHT, path), repo, timeout)}"
+        elif preflight.function not in functions:
+            yield f"{path}: its preflights go to {preflight.function}, which has no other method there"
 
 
 @rule
@@ -84,7 +122,8 @@ def streaming_functions_stream(stack: Stack, repo: Repo) -> Iterator[str]:
 @rule
 def only_open_routes_are_open(stack: Stack, repo: Repo) -> Iterator[str]:
     for (verb, path), method in stack.methods.items():
-        expected = [{"NONE": []}] if Route(verb, path) in repo.open_routes else [{"Bearer": []}]
+        is_open = verb == PREFLIGHT or Route(verb, path) in repo.open_routes
+        expected = [{"NONE": []}] if is_open else [{"Bearer": []}]
         if method.definition.get("security") != expected:
             yield f"{verb} {path}: its security is {method.definition.get('security')}, should be {expected}"
 
@@ -144,15 +183,7 @@ def the_api_is_regional_and_bounded(stack: Stack, repo: Repo) -> Iterator[str]:
 @rule
 def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
     answers = stack.api["Body"].get("x-amazon-apigateway-gateway-responses", {})
-    wanted = {
-        "MISSING_AUTHENTICATION_TOKEN",
-        "UNAUTHORIZED",
-        "ACCESS_DENIED",
-        "REQUEST_TOO_LARGE",
-        "THROTTLED",
-        "DEFAULT_5XX",
-    }
-    for kind in sorted(wanted - set(answers)):
+    for kind in sorted(set(STATUSES) - set(answers)):
         yield f"{kind} has the gateway's own form"
     schema = set(repo.openapi["components"]["schemas"].get("Problem", {}).get("required", []))
     for kind, answer in answers.items():
@@ -162,7 +193,20 @@ def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
         except ValueError:
             yield f"{kind}: is not a problem: {text!r}"
             continue
-        if str(problem.get("status")) != str(answer.get("statusCode")):
-            yield f"{kind}: says {problem.get('status')} and answers {answer.get('statusCode')}"
+        status = str(answer.get("statusCode"))
+        if str(problem.get("status")) != status:
+            yield f"{kind}: says {problem.get('status')} and answers {status}"
+        if status != STATUSES.get(kind, status):
+            yield f"{kind}: must be {STATUSES[kind]}, is {status}"
+        headers = answer.get("responseParameters", {})
+        says_when = "gatewayresponse.header.Retry-After" in headers
+        if (problem.get("retryable"), says_when) != ((True, True) if status in PASSING else (False, False)):
+            yield f"{kind}: answers {status}, retryable {problem.get('retryable')}, Retry-After {says_when}"
+        if headers.get("gatewayresponse.header.x-request-id") != "context.requestId":
+            yield f"{kind}: does not name its request in x-request-id"
+        if headers.get("gatewayresponse.header.Access-Control-Allow-Origin") != ONLY_WITH_CORS:
+            yield f"{kind}: must be readable from other origins where some are configured, and only there"
+        if status == "413" and str(repo.most_bytes) not in problem.get("detail", ""):
+            yield f"{kind}: names another limit than shared/src/http.rs ({repo.most_bytes})"
         if missing := schema - set(problem):
             yield f"{kind}: lacks {sorted(missing)}"

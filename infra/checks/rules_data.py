@@ -94,6 +94,20 @@ def the_bucket_is_private(stack: Stack, repo: Repo) -> Iterator[str]:
 
 
 @rule
+def pages_reach_the_bucket_where_some_are_configured(stack: Stack, repo: Repo) -> Iterator[str]:
+    match stack.properties("Bucket").get("CorsConfiguration"):
+        case {"Fn::If": ["HasCors", {"CorsRules": [{"AllowedOrigins": origins, "AllowedMethods": methods}]}, otherwise]}:
+            if origins != {"Ref": "CorsOrigins"}:
+                yield f"the bucket lets pages of {origins} in"
+            if set(methods) != {"GET", "HEAD", "PUT"}:
+                yield f"signed addresses are for GET, HEAD and PUT, and pages may {methods}"
+            if otherwise != {"Ref": "AWS::NoValue"}:
+                yield "pages reach the bucket though none are configured"
+        case other:
+            yield f"its CorsConfiguration must be that of the origins, where there are any, is {other}"
+
+
+@rule
 def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
     bucket = stack.properties("Bucket")
     if bucket.get("VersioningConfiguration") != {"Status": "Enabled"}:

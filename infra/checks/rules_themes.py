@@ -68,8 +68,9 @@ def the_indexer_reads_its_queue(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: reads {mapping['EventSourceArn']}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
             yield f"{name}: without ReportBatchItemFailures the failures that the code names are deleted"
-        if "MaximumConcurrency" not in mapping.get("ScalingConfig", {}):
-            yield f"{name}: has no MaximumConcurrency"
+        # A number of its own: uploads would take the executors' share.
+        if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumIndexers"}}:
+            yield f"{name}: MaximumIndexers must bound it, and does not: {mapping.get('ScalingConfig')}"
         if mapping.get("FilterCriteria") or mapping.get("Enabled", True) is not True:
             yield f"{name}: must be enabled, and hand over everything"
 

@@ -143,8 +143,8 @@ def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: reads {sub(mapping['EventSourceArn'])}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
             yield f"{name}: without ReportBatchItemFailures the failures that the code names are deleted"
-        if "MaximumConcurrency" not in mapping.get("ScalingConfig", {}):
-            yield f"{name}: has no MaximumConcurrency"
+        if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumExecutors"}}:
+            yield f"{name}: MaximumExecutors must bound it, and does not: {mapping.get('ScalingConfig')}"
         if mapping.get("BatchSize", 10) != 1 or mapping.get("Enabled", True) is not True:
             yield f"{name}: must be enabled, one message at a time"
         if mapping.get("FilterCriteria"):

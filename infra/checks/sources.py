@@ -147,6 +147,12 @@ class Repo:
         return int(one(r"const CALL: Duration = Duration::from_secs\((\d+)\)", text, "CALL"))
 
     @cached_property
+    def most_bytes(self) -> int:
+        """The largest body of a request."""
+        text = self.text("shared/src/http.rs")
+        return int(one(r"const MAX_BODY_BYTES: usize = ([\d_]+);", text, "MAX_BODY_BYTES").replace("_", ""))
+
+    @cached_property
     def namespace(self) -> str:
         return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
 

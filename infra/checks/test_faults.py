@@ -201,6 +201,20 @@ f = partial(fault, rule="the_gateway_answers_problems")
 f("an answer of the gateway's own form", plant=put(f"{ANSWERS}/THROTTLED", GONE))
 f("an answer that is no JSON", plant=put(f"{ANSWERS}/THROTTLED/responseTemplates", {"application/problem+json": "{"}))
 f("an answer with two statuses", plant=put(f"{ANSWERS}/UNAUTHORIZED/statusCode", "403"))
+f("a throttled authorizer that is our fault", plant=put(f"{ANSWERS}/AUTHORIZER_CONFIGURATION_ERROR", GONE))
+HEADER = "responseParameters/gatewayresponse.header."
+f("a retry without a time", plant=put(f"{ANSWERS}/INTEGRATION_FAILURE/{HEADER}Retry-After", GONE))
+f("an answer without its request", plant=put(f"{ANSWERS}/THROTTLED/{HEADER}x-request-id", GONE))
+f("an answer for every page", plant=put(f"{ANSWERS}/THROTTLED/{HEADER}Access-Control-Allow-Origin", "'*'"))
+f("another limit than the code's", plant=attribute("most_bytes", 6_291_456))
+f = partial(fault, rule="browsers_may_ask_first")
+f("a path without preflights", plant=lambda s, r: s.api["Body"]["paths"]["/usage"].pop("options"))
+fault(
+    "preflights of another function",
+    "browsers_may_ask_first",
+    lambda s, r: s.api["Body"]["paths"]["/usage"].update(options=s.api["Body"]["paths"]["/health"]["options"]),
+    "the_api_may_call_its_functions",
+)
 
 # Data
 f = partial(fault, rule="the_table_is_what_the_store_expects")
@@ -247,6 +261,12 @@ f(
     plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Resource", {"Fn::GetAtt": ["Bucket", "Arn"]}),
 )
 f("a bucket that anybody reads", plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Effect", "Allow"))
+f = partial(fault, rule="pages_reach_the_bucket_where_some_are_configured")
+CORS = "Bucket/Properties/CorsConfiguration"
+f("a bucket without pages", plant=put(CORS, GONE))
+f("a bucket for every page", plant=put(f"{CORS}/Fn::If/1/CorsRules/0/AllowedOrigins", ["*"]))
+f("pages that delete", plant=put(f"{CORS}/Fn::If/1/CorsRules/0/AllowedMethods", ["GET", "HEAD", "PUT", "DELETE"]))
+f("pages that nobody named", plant=put(f"{CORS}/Fn::If/2", {"CorsRules": []}))
 f = partial(fault, rule="the_bucket_keeps_and_forgets")
 f("a bucket without versions", plant=put("Bucket/Properties/VersioningConfiguration", GONE))
 f("versions for ever", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/Status", "Disabled"))
@@ -373,6 +393,10 @@ MAPPING = f"{EXECUTOR}Due/Properties"
 f = partial(fault, rule="the_executor_takes_one_at_a_time")
 f("failures that are not reported", plant=put(f"{MAPPING}/FunctionResponseTypes", GONE))
 f("executors without limit", plant=put(f"{MAPPING}/ScalingConfig", GONE))
+f(
+    "executors bounded with the indexers",
+    plant=put(f"{MAPPING}/ScalingConfig/MaximumConcurrency", {"Ref": "MaximumIndexers"}),
+)
 f("ten runs in one function", plant=put(f"{MAPPING}/BatchSize", 10))
 f("a mapping of the dead letters", plant=put(f"{MAPPING}/EventSourceArn", {"Fn::GetAtt": ["DeadLetters", "Arn"]}))
 f("a filter that drops", plant=put(f"{MAPPING}/FilterCriteria", {"Filters": [{"Pattern": "{}"}]}))
@@ -465,6 +489,10 @@ THEME_MAPPING = "ThemeIndexFunctionUpload/Properties"
 f("an indexer of due actions", plant=put(f"{THEME_MAPPING}/EventSourceArn", {"Fn::GetAtt": ["Queue", "Arn"]}))
 f("uploads that fail together", plant=put(f"{THEME_MAPPING}/FunctionResponseTypes", []))
 f("indexers without end", plant=put(f"{THEME_MAPPING}/ScalingConfig", {}))
+f(
+    "indexers bounded with the executors",
+    plant=put(f"{THEME_MAPPING}/ScalingConfig/MaximumConcurrency", {"Ref": "MaximumExecutors"}),
+)
 f("uploads that are filtered", plant=put(f"{THEME_MAPPING}/FilterCriteria", {"Filters": []}))
 fault(
     "archives as text",

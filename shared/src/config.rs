@@ -13,6 +13,7 @@
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | ceiling of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
+//! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE` | other endpoints than AWS's | none |
@@ -21,6 +22,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use rustls::RootCertStore;
 
 use crate::https;
@@ -42,6 +44,7 @@ pub struct Config {
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
+    pub cors: CorsConfig,
 }
 
 /// Which AWS resources, reached how.
@@ -133,6 +136,12 @@ impl Default for LogsConfig {
     }
 }
 
+/// Which web pages may call the API from a browser: their origins, as browsers send them.
+#[derive(Clone, Debug, Default)]
+pub struct CorsConfig {
+    pub origins: Vec<HeaderValue>,
+}
+
 /// Where models are to be had. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `demo_url`.
 ///
 /// | variable | meaning |
@@ -174,6 +183,7 @@ impl Config {
             models: ModelsConfig::read(env)?,
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
+            cors: CorsConfig::read(env)?,
         })
     }
 }
@@ -338,6 +348,38 @@ impl LogsConfig {
     }
 }
 
+impl CorsConfig {
+    /// # Errors
+    /// When an origin is not of the form `https://host` or `https://host:port`, in small letters.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_CORS_ORIGINS";
+        let text = env(variable).unwrap_or_default();
+        let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+        let origins = origins.map(|origin| {
+            is_origin(origin).then(|| HeaderValue::try_from(origin).ok()).flatten().ok_or_else(|| {
+                let problem = format!(
+                    "must be origins like https://app.example.com, separated by commas, and has `{origin}`"
+                );
+                ConfigError { variable, problem }
+            })
+        });
+        Ok(Self { origins: origins.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Whether a text is an origin as browsers send it: scheme, host, and a port where it is not the usual one.
+fn is_origin(text: &str) -> bool {
+    let Some(authority) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
+        return false;
+    };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let is_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._[]:".contains(&byte);
+    !host.is_empty() && host.bytes().all(is_host) && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,9 +416,39 @@ mod tests {
     }
 
     #[test]
+    fn origins_are_as_browsers_send_them() {
+        let origins =
+            |text: &str| read(&[("LAMPLIGHTER_CORS_ORIGINS", text)]).map(|config| config.cors.origins);
+        assert_eq!(origins("").unwrap(), [""; 0]);
+        let several = "https://app.example.com, http://localhost:3000,http://[::1]:8080,";
+        let expected = ["https://app.example.com", "http://localhost:3000", "http://[::1]:8080"];
+        assert_eq!(origins(several).unwrap(), expected);
+        for wrong in [
+            "*",
+            "null",
+            "app.example.com",
+            "https://",
+            "https://App.example",
+            "https://a/b",
+            "https://a:x",
+            "ftp://a",
+        ] {
+            assert!(origins(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_wrong_value_is_named() {
         for (variables, expected) in [
             (&[("LAMPLIGHTER_AUTH", "maybe")][..], "LAMPLIGHTER_AUTH must be `on` or `off`, is `maybe`"),
+            (
+                &[("LAMPLIGHTER_CORS_ORIGINS", "https://a.example, https://b.example/")],
+                "LAMPLIGHTER_CORS_ORIGINS must be origins like https://app.example.com, separated by commas, and has `https://b.example/`",
+            ),
+            (
+                &[("LAMPLIGHTER_CORS_ORIGINS", "*")],
+                "LAMPLIGHTER_CORS_ORIGINS must be origins like https://app.example.com, separated by commas, and has `*`",
+            ),
             (&[("LAMPLIGHTER_MODEL_TOOLS", "no")], "LAMPLIGHTER_MODEL_TOOLS must be `on` or `off`, is `no`"),
             (
                 &[("LAMPLIGHTER_JWT_ISSUER", "https://issuer.example")],

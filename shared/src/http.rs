@@ -13,12 +13,22 @@ use tracing::Instrument;
 
 use crate::config::AuthConfig;
 use crate::context::Cx;
+use crate::cors;
 use crate::extract::{Caller, header_text};
 use crate::idempotency;
 use crate::problem::{Error, Result, caught};
 
-/// The most that Lambda takes in one request.
-pub const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
+/// The largest body of a request, in bytes, here and on this machine alike.
+///
+/// Lambda takes an event of 6 MiB (6,291,456 bytes). API Gateway puts the body into it as base64, which makes it a third
+/// larger, and adds headers and the request's context: 4,400,000 bytes become 5,866,668, and leave room for those.
+/// `infra/cli` has the same number as `MAX_PAYLOAD`.
+pub const MAX_BODY_BYTES: usize = 4_400_000;
+
+/// What a route has before it at the client: the stage on the API's default domain, or the base path of a domain of
+/// one's own. Whoever calls a function through API Gateway puts it into the request.
+#[derive(Clone, Debug)]
+pub(crate) struct BasePath(pub String);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -38,7 +48,8 @@ pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Owner>>;
 
 /// A function's routes behind the shared edge. `authenticate` is for a server that has no API Gateway in front.
 pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Router {
-    routes
+    let cors = cors::layer(&cx.config.cors);
+    let app = routes
         .fallback(|| async { Error::NotFound("path") })
         .method_not_allowed_fallback(|| async {
             Error::Malformed {
@@ -50,11 +61,16 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
         .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(from_fn(edge))
-        .with_state(cx)
+        .layer(from_fn(edge));
+    // Outermost: a preflight carries no credentials, and refusals must be readable too.
+    let app = match cors {
+        Some(cors) => app.layer(cors),
+        None => app,
+    };
+    app.with_state(cx)
 }
 
-/// Gives every request an id and a span, and turns a panic into a problem.
+/// Gives every request an id and a span, turns a panic into a problem, and completes `Location`.
 async fn edge(request: Request, next: Next) -> Response {
     let id = request_id(&request);
     let trace = header_text(request.headers(), TRACEPARENT).filter(|value| is_traceparent(value));
@@ -66,6 +82,7 @@ async fn edge(request: Request, next: Next) -> Response {
         route,
         trace_id = trace.as_deref().map(|value| &value[3..35]),
     );
+    let base = request.extensions().get::<BasePath>().cloned();
     let serve = async {
         let response = caught(next.run(request)).await.unwrap_or_else(IntoResponse::into_response);
         tracing::info!(status = response.status().as_u16(), "answered");
@@ -75,10 +92,23 @@ async fn edge(request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+    if let Some(BasePath(base)) = base {
+        below(response.headers_mut(), &base);
+    }
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
         response.headers_mut().insert(TRACEPARENT, value);
     }
     response
+}
+
+/// Puts the base path before a `Location` that names a route.
+fn below(headers: &mut HeaderMap, base: &str) {
+    let Some(location) = headers.get(header::LOCATION).and_then(|value| value.to_str().ok()) else { return };
+    if location.starts_with('/')
+        && let Ok(value) = HeaderValue::try_from(format!("{base}{location}"))
+    {
+        headers.insert(header::LOCATION, value);
+    }
 }
 
 /// API Gateway's id where it is the front; a fresh one elsewhere. A client's own is not trusted to be unique.

@@ -121,16 +121,24 @@ fn service(
 }
 
 /// A request's path as routes have it: without the stage, which the default domain of a REST API puts before it, and
-/// without the base path under which a domain of one's own may have the API.
+/// without the base path under which a domain of one's own may have the API. Answers need both again: see
+/// [`http::BasePath`].
 fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     let raw = request.raw_http_path().to_owned();
-    let resource = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(context)) => context.resource_path.clone().unwrap_or_default(),
-        _ => String::new(),
+    let (resource, seen) = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(context)) => {
+            (context.resource_path.clone().unwrap_or_default(), context.path.clone().unwrap_or_default())
+        }
+        _ => Default::default(),
     };
     let (mut parts, body) = request.into_parts();
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let path = below_base(&raw, &resource);
+    // The context alone has the path as the client sees it, with the stage. It may encode other characters.
+    let base = seen.strip_suffix(path).or_else(|| seen.strip_suffix(below_base(&seen, &resource)));
+    if let Some(base) = base.filter(|base| !base.is_empty()) {
+        parts.extensions.insert(http::BasePath(base.to_owned()));
+    }
     if path.starts_with('/')
         && let Ok(uri) = format!("{path}{query}").parse()
     {

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod compute;
 pub mod config;
 pub mod context;
+pub mod cors;
 pub mod extract;
 pub mod flows;
 pub mod function;

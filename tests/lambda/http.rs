@@ -39,6 +39,36 @@ async fn the_stage_is_no_part_of_the_route() {
     }
 }
 
+/// A client resolves `Location` against the address that it called.
+#[tokio::test]
+async fn a_location_leads_back_through_stage_and_base_path() {
+    let bed = Bed::new().await;
+    let mut agents = bed.lambda("agents").await;
+    let input = json!({"name": "Watch", "goal": "An agent"});
+    // What the event has before the route, and what the client sees before it.
+    for (domain, in_event, seen) in [
+        ("a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com", "", "/live"),
+        ("api.example.com", "", ""),
+        ("api.example.com", "/v1", "/v1"),
+        ("api.example.com", "/agents", "/agents"),
+    ] {
+        let mut request = post("/agents", "local", &input);
+        request["headers"]["Idempotency-Key"] = format!("once{seen}").into();
+        request["multiValueHeaders"]["Idempotency-Key"] = json!([format!("once{seen}")]);
+        request["path"] = format!("{in_event}/agents").into();
+        request["requestContext"]["path"] = format!("{seen}/agents").into();
+        request["requestContext"]["domainName"] = domain.into();
+        let made = agents.http(&request).await;
+        let place = format!("{seen}/agents/{}", made.expect(201)["agent_id"].as_str().unwrap());
+        assert_eq!(made.headers["location"], place.as_str(), "{domain}{seen}");
+        let again = agents.http(&request).await;
+        assert_eq!(
+            (&again.headers["idempotent-replayed"], &again.headers["location"]),
+            (&"true".parse().unwrap(), &made.headers["location"])
+        );
+    }
+}
+
 #[tokio::test]
 async fn neither_is_the_base_path_of_a_domain_of_ones_own() {
     let bed = Bed::new().await;
@@ -152,7 +182,7 @@ async fn the_authorizer_says_whose_request_it_is() {
 
     let made = agents.http(&post("/agents", "anna", &json!({"name": "Watch", "goal": "An agent"}))).await;
     assert_eq!(made.headers["etag"], "\"1\"");
-    let path = made.headers["location"].to_str().unwrap().to_owned();
+    let path = made.location();
     let made = made.expect(201);
     assert_eq!(agents.http(&request("GET", &path, "anna")).await.expect(200), made);
     agents.http(&request("GET", &path, "bert")).await.refused(404, "not_found");

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 
 use crate::binaries::binary;
-use crate::reply::{Http, Reply};
+use crate::reply::{Http, MOST, Reply};
 use crate::runtime_api::RuntimeApi;
 
 /// The longest that Lambda lets a function run.
@@ -81,7 +81,9 @@ impl Lambda {
 
     /// Invokes the function. A payload need not be JSON.
     pub async fn invoke_within(&mut self, payload: impl Into<Bytes>, remaining: Duration) -> Reply {
-        let invoked = self.api.invoke(payload.into(), remaining);
+        let payload = payload.into();
+        assert!(payload.len() <= MOST, "Lambda takes {MOST} bytes and was sent {}", payload.len());
+        let invoked = self.api.invoke(payload, remaining);
         tokio::select! {
             reply = invoked => reply,
             ended = self.child.wait() => panic!("the process ended: {ended:?}\n{}", self.log()),

@@ -17,5 +17,6 @@ mod http;
 mod lifecycle;
 mod panics;
 mod payloads;
+mod sizes;
 mod streams;
 mod triggers;

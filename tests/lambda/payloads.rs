@@ -62,7 +62,7 @@ async fn every_payload_is_answered() {
 
     let turn = walk.send("agent-chat.turn").await.http().await;
     assert_eq!(turn.events().last(), Some(&"run.completed"));
-    let run_id = turn.headers["location"].to_str().unwrap().strip_prefix("/runs/").unwrap().to_owned();
+    let run_id = turn.location().strip_prefix("/runs/").unwrap().to_owned();
     walk.know(RUN, &run_id.into());
     let events = walk.send("agent-chat.run-events").await.http().await;
     assert!(

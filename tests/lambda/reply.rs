@@ -12,6 +12,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+/// The most that Lambda takes in and gives out, in bytes, where it does not stream.
+pub const MOST: usize = 6 * 1024 * 1024;
+
 /// What becomes of an invocation.
 pub enum Reply {
     Response(Posted),
@@ -71,7 +74,7 @@ impl Reply {
     pub async fn json(self) -> Value {
         let posted = self.posted();
         assert!(!posted.is_streaming());
-        serde_json::from_slice(&posted.rest().await).unwrap()
+        serde_json::from_slice(&posted.buffered().await).unwrap()
     }
 
     /// The answer to a request, by either runner.
@@ -80,7 +83,7 @@ impl Reply {
         if posted.is_streaming() {
             Streamed::read(posted).await.rest().await
         } else {
-            Buffered::http(&posted.rest().await)
+            Buffered::http(&posted.buffered().await)
         }
     }
 
@@ -112,6 +115,13 @@ impl Posted {
                 None
             }
         }
+    }
+
+    /// A buffered answer. Lambda gives up a longer one.
+    async fn buffered(self) -> Bytes {
+        let answer = self.rest().await;
+        assert!(answer.len() <= MOST, "Lambda takes {MOST} bytes and was given {}", answer.len());
+        answer
     }
 
     async fn rest(mut self) -> Bytes {
@@ -164,7 +174,18 @@ struct Prelude {
     headers: HashMap<String, String>,
 }
 
+fn route_of(headers: &HeaderMap) -> String {
+    let location = headers["location"].to_str().unwrap();
+    location.strip_prefix("/live").unwrap_or_else(|| panic!("{location} lacks the stage")).to_owned()
+}
+
 impl Streamed {
+    /// As [`Http::location`].
+    #[track_caller]
+    pub fn location(&self) -> String {
+        route_of(&self.headers)
+    }
+
     const END_OF_PRELUDE: [u8; 8] = [0; 8];
 
     async fn read(mut posted: Posted) -> Self {
@@ -201,6 +222,12 @@ impl Streamed {
 }
 
 impl Http {
+    /// The route that `Location` names. The address begins with the stage, as it does for a client of the API's own domain.
+    #[track_caller]
+    pub fn location(&self) -> String {
+        route_of(&self.headers)
+    }
+
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }

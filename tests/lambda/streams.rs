@@ -21,7 +21,7 @@ async fn a_turn_arrives_while_it_is_spoken() {
     let mut stream = chat.invoke(&turn).await.streamed().await;
     assert_eq!(stream.status, 200);
     assert_eq!(stream.headers["content-type"], "text/event-stream");
-    let location = stream.headers["location"].to_str().unwrap().to_owned();
+    let location = stream.location();
     // The model has not said more yet: what is here came before the end.
     stream.until("The lamp ").await;
     bed.model.release();

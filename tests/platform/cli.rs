@@ -326,3 +326,27 @@ proptest! {
         prop_assert_eq!(lamplighter_cli::args::is_agent_id(&text), text.parse::<InstanceId>().is_ok());
     }
 }
+
+/// What the command sends the server takes, and a payload that is longer than both arrives as far as it fits.
+#[tokio::test]
+async fn the_longest_payload_is_the_servers_longest_body() {
+    assert_eq!(lamplighter_cli::MAX_PAYLOAD, shared::http::MAX_BODY_BYTES);
+    let h = Harness::start().await;
+    let desk = Desk::new(&h.platform.url());
+    let prompt = format!("AgentId: arch-1\n{}", "ä".repeat(2_300_000));
+    let input = json!({"subagent_type": "the-architect", "description": "Design", "prompt": prompt});
+    let payload = json!({
+        "hook_event_name": "PreToolUse", "session_id": SESSION, "tool_name": "Task", "tool_use_id": "toolu_1",
+        "tool_input": input,
+    });
+    assert!(payload.to_string().len() > 4_500_000);
+    desk.hook("--assistant", &payload).await;
+    desk.settled().await;
+    let read = h.get(&format!("/context/logs/arch-1?session={SESSION}")).await.expect(200);
+    let instruction = read["entries"][0]["instruction"].as_str().unwrap();
+    let end = format!("ä […cut by lamplighter from {} bytes]", prompt.len());
+    assert!(
+        instruction.starts_with("AgentId: arch-1\nä") && instruction.ends_with(&end),
+        "{instruction:.100}"
+    );
+}

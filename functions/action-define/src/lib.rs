@@ -12,7 +12,7 @@ use shared::models::Models;
 
 pub const FUNCTION: Function = Function {
     name: "action-define",
-    trigger: Trigger::Http { routes: router, streaming: false },
+    trigger: Trigger::Http { routes: router, streaming: true },
     models: Models::none,
 };
 

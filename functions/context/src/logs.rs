@@ -66,7 +66,7 @@ struct ReadQuery {
     session: Option<SessionId>,
     /// Without a session, the latest of this project.
     project: Option<ProjectId>,
-    /// How many entries, 1 to 1,000. Default 50.
+    /// How many entries, 1 to 1,000. Default 50. The answer has fewer where they are longer than 8 MB together.
     #[param(minimum = 1, maximum = 1000)]
     lines: Option<u64>,
     /// `json` (the default) or `text`: a line for each entry.
@@ -190,7 +190,7 @@ async fn export_all(
 /// Import a zip of log files
 ///
 /// Takes what `/context/export` gives, also as a folder in the archive. Lines that are no entries are skipped and counted.
-/// A log that is there already is left as it is, so that an import can be repeated. A zip (up to 6 MB) is imported before
+/// A log that is there already is left as it is, so that an import can be repeated. A zip (up to 4.4 MB) is imported before
 /// the answer. For a larger one, up to 128 MB, send JSON with its size: the answer says where to put it within five
 /// minutes, the import begins with the upload, and `Location` says how far it is.
 #[utoipa::path(

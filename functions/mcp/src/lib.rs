@@ -18,6 +18,6 @@ use shared::models::Models;
 
 pub const FUNCTION: Function = Function {
     name: "mcp",
-    trigger: Trigger::Http { routes: routes::router, streaming: false },
+    trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
 };

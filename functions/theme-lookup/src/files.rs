@@ -143,7 +143,7 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
 
 /// Write a file
 ///
-/// The body is the content, whatever its type. The same content again changes nothing. The map follows within seconds;
+/// The body is the content, whatever its type, up to 4.4 MB; larger files come with an import. The same content again changes nothing. The map follows within seconds;
 /// questions are answered from the files as they are at once.
 #[utoipa::path(
     put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_file",

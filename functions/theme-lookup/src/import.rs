@@ -16,7 +16,7 @@ shared::routes!(begin, read, status);
 
 /// Import a whole theme
 ///
-/// A zip (`application/zip`, up to 6 MB) replaces all files of the project at once; the answer is 200 when it is done, or 202
+/// A zip (`application/zip`, up to 4.4 MB) replaces all files of the project at once; the answer is 200 when it is done, or 202
 /// with the place where to look. For a larger one send JSON with its size: the answer says where to put it within five
 /// minutes, and the import begins with the upload. A folder around all of it is taken off; hidden files are left out.
 #[utoipa::path(

@@ -15,6 +15,6 @@ use shared::models::Models;
 
 pub const FUNCTION: Function = Function {
     name: "theme-lookup",
-    trigger: Trigger::Http { routes: routes::router, streaming: false },
+    trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
 };

@@ -21,6 +21,7 @@ mod spool;
 mod url;
 
 pub use context::edit::BEGINNING;
+pub use spool::MAX_PAYLOAD;
 
 use args::{Command, UsageError};
 

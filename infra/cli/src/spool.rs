@@ -30,8 +30,8 @@ pub const MAX_RECORDS: usize = 3_000;
 /// The most bytes a spool holds, rejected ones among them.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest payload: what the server takes, in bytes.
-pub const MAX_PAYLOAD: usize = 6 * 1024 * 1024;
+/// The longest payload that the server takes, in bytes: `MAX_BODY_BYTES` of `shared/src/http.rs`. A test compares the two.
+pub const MAX_PAYLOAD: usize = 4_400_000;
 
 /// A file that is being written takes milliseconds; one this old has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);

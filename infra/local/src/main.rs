@@ -16,7 +16,7 @@ use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, LogsConfig, ModelsConfig};
+use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, ModelsConfig};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
@@ -61,6 +61,7 @@ fn config() -> Result<PlatformConfig, String> {
         models: ModelsConfig::read(&env).map_err(read)?,
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,
+        cors: CorsConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
         executors: 4,

@@ -20,7 +20,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
-use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, LogsConfig, ModelsConfig};
+use shared::config::{
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig, ModelsConfig,
+};
 use shared::function::{Function, Invocation, Trigger};
 use shared::models::InvalidEndpoint;
 use tokio::net::TcpListener;
@@ -57,6 +59,7 @@ pub struct PlatformConfig {
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
+    pub cors: CorsConfig,
     pub clock: Clock,
     /// Whether timers fire and queues are consumed by themselves. A simulation does both by hand.
     pub automatic: bool,
@@ -79,6 +82,7 @@ impl PlatformConfig {
             models: ModelsConfig::default(),
             budget: BudgetConfig::default(),
             logs: LogsConfig::default(),
+            cors: CorsConfig::default(),
             clock: Clock::System,
             automatic: true,
             executors: 4,
@@ -140,6 +144,7 @@ impl Platform {
             mut models,
             budget,
             logs,
+            cors,
             clock,
             automatic,
             executors,
@@ -170,7 +175,7 @@ impl Platform {
                 }
             });
         }
-        let config = Config { aws: aws_config(&engines), auth, models, budget, logs };
+        let config = Config { aws: aws_config(&engines), auth, models, budget, logs, cors };
         let cx = Cx::new(config, clock)?;
 
         let functions = shared::http::app(cx.clone(), catalog::router(), Some(authenticate));

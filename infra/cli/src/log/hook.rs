@@ -18,8 +18,12 @@ use serde::de::IgnoredAny;
 use crate::args::{Hook, HookEvent};
 use crate::config::{self, Places, Settings};
 use crate::delivery::{self, End, Limit};
+use crate::log::shorten;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{MAX_PAYLOAD, Record, Spool, SpoolError};
+
+/// The most that is read of a payload, in bytes. What is longer than the server takes is shortened.
+const MAX_READ: u64 = 64 * 1024 * 1024;
 
 /// How many records one hook sends at most, its own among them.
 const RECORDS: usize = 64;
@@ -42,10 +46,11 @@ pub fn run(hook: Hook) -> Result<(), HookError> {
     let mut body = Vec::new();
     // A writer that breaks off gave what it gave; the server shows what is nonsense in its list of rejected payloads.
     let mut stdin = io::stdin().lock();
-    drop(stdin.by_ref().take(MAX_PAYLOAD as u64 + 1).read_to_end(&mut body));
+    drop(stdin.by_ref().take(MAX_READ + 1).read_to_end(&mut body));
     // Whoever writes still more is not broken off.
     drop(io::copy(&mut stdin, &mut io::sink()));
     let (body, has_session) = completed(body, hook.event);
+    let body = if body.len() > MAX_PAYLOAD { shorten::to_fit(body, MAX_PAYLOAD) } else { body };
     let session = hook.session.or_else(|| (!has_session).then(|| SESSION.to_owned()));
     let places = Places::look();
     let settings = places.read().ok();

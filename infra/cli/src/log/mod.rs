@@ -3,3 +3,4 @@
 pub mod flush;
 pub mod hook;
 pub mod read;
+mod shorten;

@@ -69,6 +69,32 @@ fn bytes_that_are_no_text_arrive_too() {
 }
 
 #[test]
+fn a_payload_that_is_too_long_for_the_server_arrives_shortened() {
+    let server = Server::taking();
+    let bed = Bed::new(&server.url);
+    for (count, length) in [(1, 4_390_000), (2, 4_500_000), (3, 9_000_000)] {
+        let payload = serde_json::json!({
+            "hook_event_name": "PostToolUse", "session_id": "s", "tool_input": {"prompt": "Do it"},
+            "tool_response": "x".repeat(length),
+        });
+        bed.give(&["log", "-u"], payload.to_string()).silent();
+        let sent = server.wait_for(count).pop().unwrap();
+        assert!(sent.body.len() <= 4_400_000, "{length}: {}", sent.body.len());
+        let sent: serde_json::Value = serde_json::from_slice(&sent.body).unwrap();
+        assert_eq!(
+            (&sent["session_id"], &sent["tool_input"]),
+            (&payload["session_id"], &payload["tool_input"])
+        );
+        let (answer, whole) = (sent["tool_response"].as_str().unwrap(), &payload["tool_response"]);
+        match count {
+            1 => assert_eq!(answer, whole.as_str().unwrap()),
+            _ => assert!(answer.ends_with(&format!("[…cut by lamplighter from {length} bytes]"))),
+        }
+    }
+    wait_until(|| bed.spooled().is_empty());
+}
+
+#[test]
 fn whatever_the_server_does_a_hook_is_silent_and_keeps_its_payload() {
     let replies = [401, 403, 404, 409, 429, 500, 503, 302].map(|status| Reply::status(status, "no"));
     for reply in [&replies[..], &[Reply::Close]].concat() {

@@ -198,7 +198,7 @@ fn fill(count: usize, bytes: u64) {
         lines,
         [
             format!("{} bytes: the spool is full", payload(2).len()).as_str(),
-            "6291457 bytes: the payload has more than 6291456 bytes",
+            "7340032 bytes: the payload has more than 4400000 bytes",
             format!("{} bytes: the spool is full", payload(3).len()).as_str(),
         ]
     );

@@ -25,6 +25,12 @@ const PAGE: usize = 200;
 /// How many sessions are looked up at once.
 const AT_ONCE: usize = 16;
 
+/// How many bytes of lines the end of a log has at most, but for one line that is longer: a function has 512 MB for it.
+const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many long lines are fetched at once.
+const LONG_AT_ONCE: usize = 4;
+
 /// How many agents of a session are named in the list of sessions.
 const MAX_AGENTS: usize = 200;
 
@@ -93,22 +99,26 @@ pub fn parse(log: Log<'_>, line: &[u8]) -> Result<Entry> {
 
 /// The last lines: those of the table first, and what is missing from the newest segments. A line leaves the table only
 /// after its segment is named, so what a sealing takes away between the two reads is found by the second. Where all were
-/// sealed when the head was read, the table is not asked.
+/// sealed when the head was read, the table is not asked. Fewer than `count` are given where they would be more than
+/// [`MAX_TAIL_BYTES`].
 async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64) -> Result<Vec<Bytes>> {
     let Log { owner, session, agent } = log;
-    let (mut newest, mut before) = (Vec::new(), None);
-    while any_hot && (newest.len() as u64) < count {
+    let (mut newest, mut before): (Vec<Bytes>, _) = (Vec::new(), None);
+    let is_full = |newest: &[Bytes]| newest.iter().map(Bytes::len).sum::<usize>() >= MAX_TAIL_BYTES;
+    while any_hot && (newest.len() as u64) < count && !is_full(&newest) {
         let limit = count as usize - newest.len();
         let (lines, end) = cx.store.log_lines(owner, session, agent, before, limit, Order::Newest).await?;
         before = lines.last().map_or(before, |(number, _)| Some(*number));
-        let whole = lines.into_iter().map(|(_, line)| text(cx, log, line));
-        newest.extend(try_join_all(whole).await?);
+        let mut whole = lines.into_iter().map(|(_, line)| text(cx, log, line));
+        while whole.len() > 0 && !is_full(&newest) {
+            newest.extend(try_join_all(whole.by_ref().take(LONG_AT_ONCE)).await?);
+        }
         if end {
             break;
         }
     }
     let mut at = None;
-    while (newest.len() as u64) < count && before != Some(1) {
+    while (newest.len() as u64) < count && before != Some(1) && !is_full(&newest) {
         let found = cx.store.log_segments(owner, session, agent, at, 1).await?;
         let Some(segment) = found.into_iter().next() else { break };
         at = Some(segment.first);
@@ -122,6 +132,13 @@ async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64) -> Result<
             before = Some(segment.first);
         }
     }
+    let mut bytes = 0;
+    let fits = |line: &&Bytes| {
+        bytes += line.len();
+        bytes <= MAX_TAIL_BYTES
+    };
+    let most = newest.iter().take_while(fits).count();
+    newest.truncate(most.max(1));
     newest.reverse();
     Ok(newest)
 }

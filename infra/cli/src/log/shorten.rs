@@ -1,0 +1,101 @@
+//! A payload that is longer than the server takes is sent with its longest texts cut.
+//!
+//! Of an answer the server keeps the first thousand characters, so a cut answer loses nothing there. Only a prompt that does
+//! not fit by itself is kept shorter than it was, and says so.
+
+use serde_json::Value;
+
+/// How much of a text stays at first, in bytes. It is halved until the whole fits.
+const KEPT: usize = 1024 * 1024;
+
+/// Below this a shorter text is of no use: the payload has too many of them.
+const LEAST: usize = 1024;
+
+/// The payload in at most `most` bytes of JSON. One that is not a JSON object, or that is long for other reasons than its
+/// texts, stays as it is.
+#[must_use]
+pub fn to_fit(body: Vec<u8>, most: usize) -> Vec<u8> {
+    let Ok(payload @ Value::Object(_)) = serde_json::from_slice::<Value>(&body) else { return body };
+    // The prompt is what the log is for: everything else is cut first.
+    for spares_prompt in [true, false] {
+        let mut kept = KEPT;
+        while kept >= LEAST {
+            let short = cut_to(&payload, kept, spares_prompt).to_string();
+            if short.len() <= most {
+                return short.into_bytes();
+            }
+            kept /= 2;
+        }
+    }
+    body
+}
+
+fn cut_to(payload: &Value, kept: usize, spares_prompt: bool) -> Value {
+    const PROMPT: &str = "/tool_input/prompt";
+    let mut short = payload.clone();
+    cut(&mut short, kept);
+    if let (true, Some(whole), Some(place)) =
+        (spares_prompt, payload.pointer(PROMPT), short.pointer_mut(PROMPT))
+    {
+        place.clone_from(whole);
+    }
+    short
+}
+
+/// Cuts every text of more than `kept` bytes, and says at its end how long it was.
+fn cut(value: &mut Value, kept: usize) {
+    match value {
+        Value::String(text) if text.len() > kept => {
+            let before = text.len();
+            text.truncate(text.floor_char_boundary(kept));
+            text.push_str(&format!(" […cut by lamplighter from {before} bytes]"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| cut(value, kept)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| cut(value, kept)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(payload: &Value, most: usize) -> Value {
+        let body = to_fit(payload.to_string().into_bytes(), most);
+        assert!(body.len() <= most, "{} of {most}", body.len());
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_cut_before_a_prompt() {
+        let (prompt, answer) = ("p".repeat(3_000_000), "ä\"".repeat(1_000_000));
+        let payload =
+            json!({"tool_input": {"prompt": prompt}, "tool_response": {"content": [{"text": answer}]}});
+        let short = check(&payload, 4_400_000);
+        assert_eq!(short["tool_input"]["prompt"], prompt);
+        let text = short["tool_response"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("ä\"ä") && text.ends_with(" […cut by lamplighter from 3000000 bytes]"));
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_is_cut_too() {
+        let payload = json!({"tool_input": {"prompt": "p".repeat(5_000_000)}, "session_id": "s"});
+        let short = check(&payload, 4_400_000);
+        assert!(
+            short["tool_input"]["prompt"]
+                .as_str()
+                .unwrap()
+                .ends_with("cut by lamplighter from 5000000 bytes]")
+        );
+        assert_eq!(short["session_id"], "s");
+    }
+
+    #[test]
+    fn what_is_not_long_by_its_texts_stays() {
+        for body in ["[1,2,3]", "nonsense", &json!({"a": vec![1; 100]}).to_string()] {
+            assert_eq!(to_fit(body.as_bytes().to_vec(), 5), body.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Cross-origin calls: what a browser is told when a page of another origin calls the API.
+//!
+//! Only configured origins are named, each by itself. Cookies play no part here, so credentials in the sense of CORS are
+//! never allowed: a page sends its key in `Authorization`.
+
+use std::time::Duration;
+
+use http::{HeaderName, Method, header};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::config::CorsConfig;
+
+/// The headers that a page may send.
+pub const REQUEST_HEADERS: [HeaderName; 10] = [
+    header::ACCEPT,
+    header::AUTHORIZATION,
+    header::CONTENT_TYPE,
+    header::IF_MATCH,
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("mcp-method"),
+    HeaderName::from_static("mcp-name"),
+    HeaderName::from_static("mcp-protocol-version"),
+    HeaderName::from_static("traceparent"),
+];
+
+/// The headers of an answer that a page may read, beside those that it always may.
+pub const RESPONSE_HEADERS: [HeaderName; 8] = [
+    header::CONTENT_DISPOSITION,
+    header::ETAG,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    header::WWW_AUTHENTICATE,
+    HeaderName::from_static("idempotent-replayed"),
+    HeaderName::from_static("x-content-sha256"),
+    HeaderName::from_static("x-request-id"),
+];
+
+const METHODS: [Method; 6] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+/// How long a browser may remember what it was told. Browsers cut it to two hours or less.
+const REMEMBERED: Duration = Duration::from_secs(7_200);
+
+/// Answers preflights and marks answers; nothing where no origin is configured.
+pub(crate) fn layer(config: &CorsConfig) -> Option<CorsLayer> {
+    let origins = config.origins.clone();
+    (!origins.is_empty()).then(|| {
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(origins))
+            .allow_methods(METHODS)
+            .allow_headers(REQUEST_HEADERS)
+            .expose_headers(RESPONSE_HEADERS)
+            .max_age(REMEMBERED)
+    })
+}

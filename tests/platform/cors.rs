@@ -1,0 +1,84 @@
+//! Pages of other origins: those that are configured may call, and no others.
+
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::json;
+use shared::config::CorsConfig;
+use tests::{Harness, send};
+
+const PAGE: &str = "https://app.example.com";
+
+async fn with_pages() -> Harness {
+    let origins = ["http://localhost:3000", PAGE].map(|origin| origin.parse().unwrap()).to_vec();
+    Harness::with(PlatformConfig { cors: CorsConfig { origins }, ..PlatformConfig::in_memory() }).await
+}
+
+fn listed(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let text = headers[name].to_str().unwrap().to_ascii_lowercase();
+    text.split(',').map(|each| each.trim().to_owned()).collect()
+}
+
+/// What a browser asks before it sends a POST with a key.
+async fn preflight(h: &Harness, origin: &str) -> tests::Answer {
+    let asking = h.request(Method::OPTIONS, "/agents").header("origin", origin);
+    let asking = asking.header("access-control-request-method", "POST");
+    send(asking.header("access-control-request-headers", "authorization,content-type,idempotency-key")).await
+}
+
+#[tokio::test]
+async fn a_configured_page_may_call_and_read_what_it_needs() {
+    let h = with_pages().await;
+    let told = preflight(&h, PAGE).await;
+    assert_eq!((told.status, &told.headers["access-control-allow-origin"]), (200, &PAGE.parse().unwrap()));
+    for method in ["get", "post", "put", "patch", "delete"] {
+        assert!(
+            listed(&told.headers, "access-control-allow-methods").contains(&method.to_owned()),
+            "{method}"
+        );
+    }
+    for header in ["authorization", "content-type", "idempotency-key", "if-match", "last-event-id"] {
+        assert!(
+            listed(&told.headers, "access-control-allow-headers").contains(&header.to_owned()),
+            "{header}"
+        );
+    }
+    assert!(!told.headers.contains_key("access-control-allow-credentials"));
+
+    let input = json!({"name": "Watch", "goal": "An agent"});
+    let made = send(h.request(Method::POST, "/agents").header("origin", PAGE).json(&input)).await;
+    assert_eq!((made.status, &made.headers["access-control-allow-origin"]), (201, &PAGE.parse().unwrap()));
+    for header in ["etag", "location", "retry-after", "x-request-id"] {
+        assert!(
+            listed(&made.headers, "access-control-expose-headers").contains(&header.to_owned()),
+            "{header}"
+        );
+    }
+    assert!(listed(&made.headers, "vary").contains(&"origin".to_owned()));
+    // Refusals can be read too.
+    let missing = send(h.request(Method::GET, "/agents/agt_nothing").header("origin", PAGE)).await;
+    assert_eq!(
+        (missing.status, &missing.headers["access-control-allow-origin"]),
+        (404, &PAGE.parse().unwrap())
+    );
+}
+
+#[tokio::test]
+async fn no_other_page_is_told_that_it_may() {
+    let h = with_pages().await;
+    for origin in [
+        "https://other.example.com",
+        "https://app.example.com.evil.example",
+        "http://app.example.com",
+        "null",
+    ] {
+        let told = preflight(&h, origin).await;
+        assert!(!told.headers.contains_key("access-control-allow-origin"), "{origin}");
+        let read = send(h.request(Method::GET, "/agents").header("origin", origin)).await;
+        assert!(!read.headers.contains_key("access-control-allow-origin"), "{origin}");
+    }
+    // By default nobody is.
+    let h = Harness::start().await;
+    let told = preflight(&h, PAGE).await;
+    assert!(told.status >= 400 && !told.headers.contains_key("access-control-allow-origin"));
+}
