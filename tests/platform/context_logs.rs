@@ -504,6 +504,19 @@ async fn a_long_line_is_returned_like_any_other() {
     assert!(metadata["metadata"]["file_size_bytes"].as_u64().unwrap() > long.len() as u64);
 }
 
+/// A function has not the memory for a thousand lines of four megabytes.
+#[tokio::test]
+async fn the_end_of_a_log_has_at_most_eight_megabytes() {
+    let h = Harness::start().await;
+    for n in 0..4 {
+        let prompt = format!("AgentId: arch-001\n{}", "x".repeat(3_000_000));
+        report(&h, "", &asked(&prompt, &format!("call-{n}"))).await;
+    }
+    let read = entries(&h, "arch-001?lines=1000").await;
+    let described: Vec<_> = read.iter().map(|entry| entry["description"].as_str().unwrap()).collect();
+    assert_eq!(described, ["Do call-2", "Do call-3"]);
+}
+
 #[tokio::test]
 async fn the_latest_session_is_the_one_last_written() {
     let h = Harness::start().await;
