@@ -1,0 +1,304 @@
+"""The template as it is shipped, deployed by SAM CLI into MiniStack with IAM enforced, and the README's main job in it.
+
+Timer, bus, queues, notifications and event source mappings are the emulator's. What comes over HTTP goes through the gateway
+of `gateway.py`, because the emulator's does not stream. The steps are in order, and each needs those before it.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parents[1]
+sys.path += [str(HERE), str(FOLDER / "infra/checks")]
+
+import gateway  # noqa: E402
+import template  # noqa: E402
+from emulator import Emulator  # noqa: E402
+from model import OUTPUT, Model  # noqa: E402
+from samtranslator.yaml_helper import yaml_parse  # noqa: E402
+from stack import NAME, Stack  # noqa: E402
+
+PAGE = "https://app.example.com"
+
+
+class Answer:
+    def __init__(self, status: int, headers, body: bytes):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self, status: int) -> dict:
+        assert self.status == status, self.body[:2000]
+        return json.loads(self.body)
+
+    def problem(self, status: int, code: str) -> dict:
+        problem = self.json(status)
+        assert self.headers["content-type"] == "application/problem+json"
+        assert (problem["status"], problem["code"]) == (status, code)
+        assert problem["request_id"] == self.headers["x-request-id"]
+        return problem
+
+
+class Deployment:
+    """The stack, the gateway in front of it, and a client with a key."""
+
+    def __init__(self, folder: Path):
+        began = time.monotonic()
+        venv = Path(sys.executable).parent
+        self.emulator = Emulator(venv / "ministack", folder)
+        self.model = Model()
+        sam = Path(os.environ.get("SAM", venv / "sam"))
+        binaries = Path(os.environ.get("BINARIES", FOLDER / "target/debug"))
+        parameters = {"ModelUrl": self.model.url, "Model": "fake", "CorsOrigins": PAGE}
+        self.stack = Stack(self.emulator, sam, binaries, folder, parameters)
+        print(f"deployed in {time.monotonic() - began:.0f} s")
+        api = template.Stack(template.translate(yaml_parse(self.stack.template.read_text()))).api["Body"]
+        self.logs = folder / "logs"
+        self.gateway = gateway.in_front_of(self.stack, api, {"HasCors"}, self.logs)
+        self.key: str | None = None
+
+    def call(self, method: str, path: str, body=None, **headers: str) -> Answer:
+        """A call of the API with the key, or of another address without."""
+        url = path if path.startswith("http") else self.gateway.url + path
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if data is not None and "content-type" not in sent:
+            sent["content-type"] = "application/json"
+        if self.key and url.startswith(self.gateway.url):
+            sent.setdefault("authorization", f"Bearer {self.key}")
+        request = urllib.request.Request(url, data, sent, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as response:
+                return Answer(response.status, response.headers, response.read())
+        except urllib.error.HTTPError as error:
+            return Answer(error.code, error.headers, error.read())
+
+    def post(self, path: str, body, status: int) -> dict:
+        return self.call("POST", path, body, accept="application/json").json(status)
+
+    def get(self, path: str) -> dict:
+        return self.call("GET", path, accept="application/json").json(200)
+
+    def upload(self, begun: dict, archive: bytes) -> None:
+        target = begun["upload"]
+        assert self.call("PUT", target["url"], archive, **target["headers"]).status == 200
+
+    def until(self, path: str, seconds: float, **expected) -> dict:
+        """Waits until fields have these values."""
+        end = time.monotonic() + seconds
+        while True:
+            found = self.get(path)
+            if all(found[name] == value for name, value in expected.items()):
+                return found
+            assert time.monotonic() < end, f"{path} after {seconds} s: {json.dumps(found)[:3000]}"
+            time.sleep(1)
+
+    def end(self) -> None:
+        self.gateway.end()
+        self.emulator.stop()
+
+
+@pytest.fixture(scope="module")
+def d(tmp_path_factory: pytest.TempPathFactory):
+    deployment = Deployment(tmp_path_factory.mktemp("deploy"))
+    yield deployment
+    deployment.end()
+
+
+@pytest.fixture(scope="module")
+def made() -> dict:
+    """What earlier steps have made."""
+    return {}
+
+
+def archive(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+def test_the_stack_answers(d: Deployment) -> None:
+    assert d.get("/health")["status"] == "ok"
+    assert d.get("/openapi.json")["openapi"].startswith("3.1")
+
+
+def test_the_first_key_is_made_by_invoking_the_function(d: Deployment) -> None:
+    payload = (FOLDER / "events/account.first-key.json").read_bytes()
+    answer = d.emulator.client("lambda").invoke(FunctionName=d.stack.outputs["AccountFunction"], Payload=payload)
+    response = json.loads(answer["Payload"].read())
+    assert response["statusCode"] == 201, response
+    d.key = json.loads(response["body"])["api_key"]
+
+
+def test_the_gateway_lets_nobody_else_in(d: Deployment) -> None:
+    asked = d.gateway.asked
+    d.call("GET", "/agents", authorization="").problem(401, "unauthenticated")
+    assert d.gateway.asked == asked
+    d.call("GET", "/agents", authorization="Bearer llk_nothing").problem(401, "unauthenticated")
+    d.call("GET", "/nowhere").problem(404, "not_found")
+    assert d.get("/agents")["data"] == [] == d.get("/agents")["data"]
+    assert d.gateway.asked == asked + 2, "the authorizer is asked once for each key"
+
+
+def test_an_agent_is_set_up_by_talking(d: Deployment, made: dict) -> None:
+    draft = d.post("/setup/chat", {"message": "Set me up with something that watches lamp oil"}, 200)["agent_draft"]
+    assert draft["name"] == "Lamp watch"
+    answer = d.call("POST", "/agents", draft)
+    made["agent"] = answer.json(201)["agent_id"]
+    # `Location` leads back through the stage.
+    place = d.gateway.url.rsplit("/live", 1)[0] + answer.headers["location"]
+    assert answer.headers["location"] == f"/live/agents/{made['agent']}"
+    assert d.call("GET", place, authorization=f"Bearer {d.key}").json(200)["name"] == "Lamp watch"
+
+
+def test_a_turn_streams(d: Deployment, made: dict) -> None:
+    url = f"{d.gateway.url}/agents/{made['agent']}/chat"
+    headers = {"authorization": f"Bearer {d.key}", "content-type": "application/json", "accept": "text/event-stream"}
+    body = json.dumps({"message": "Count slowly to 6"}).encode()
+    began, seen = time.monotonic(), {}
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
+        assert response.headers["content-type"] == "text/event-stream"
+        for line in response:
+            if line.startswith(b"event: "):
+                seen.setdefault(line.decode().split()[1], time.monotonic() - began)
+    assert "run.completed" in seen, seen
+    assert seen["run.completed"] - seen["message.delta"] > 3, f"it came in pieces: {seen}"
+
+
+def test_a_turn_ends_though_the_client_has_left(d: Deployment, made: dict) -> None:
+    url = f"{d.gateway.url}/agents/{made['agent']}/chat"
+    headers = {"authorization": f"Bearer {d.key}", "content-type": "application/json", "accept": "text/event-stream"}
+    body = json.dumps({"message": "Count slowly to 5"}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
+        run = response.headers["location"].removeprefix("/live")
+        response.readline()
+    assert d.until(run, 60, state="completed")["message"].split() == ["0", "1", "2", "3", "4"]
+
+
+def test_an_asset_is_kept(d: Deployment, made: dict) -> None:
+    asset = {"title": "Brief", "description": "", "asset_type": "document", "content": "# Lamp oil\n"}
+    asset = d.post(f"/agents/{made['agent']}/assets", asset, 201)
+    assert d.call("GET", f"/assets/{asset['asset_id']}/content").body == b"# Lamp oil\n"
+
+
+def test_an_approved_action_runs_at_its_time(d: Deployment, made: dict) -> None:
+    due = datetime.now(UTC) + timedelta(seconds=5)
+    action = {
+        "title": "Lamp oil report",
+        "description": "",
+        "priority": "high",
+        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"},
+        "schedule": {"at": due.strftime("%Y-%m-%dT%H:%M:%SZ")},
+    }
+    action = d.post(f"/agents/{made['agent']}/actions", action, 201)
+    path = f"/actions/{action['action_id']}"
+    approved = d.post(f"{path}/approve", {"approval_hash": action["approval_hash"]}, 200)
+    assert approved["state"] == "scheduled", approved
+    d.until(path, 240, state="completed")
+    (run,) = d.get(f"{path}/runs")["data"]
+    assert run["state"] == "succeeded", run
+    (output,) = d.get(f"{path}/runs/{run['run_id']}/outputs")["data"]
+    assert d.call("GET", f"/assets/{output['asset_id']}/content").body.decode() == OUTPUT
+    made["action"] = path
+
+
+def test_logs_are_imported_by_an_upload(d: Deployment) -> None:
+    entry = {
+        "event": "agent_start",
+        "agent_type": "architect",
+        "agent_id": "arch-1",
+        "description": "Design",
+        "instruction": "Design it",
+        "session_id": "s1",
+        "timestamp": "2026-11-21T09:00:00.000Z",
+    }
+    zipped = archive({"s1/arch-1.jsonl": json.dumps(entry) + "\n"})
+    begun = d.post("/context/import", {"bytes": len(zipped)}, 202)
+    d.upload(begun, zipped)
+    d.until(f"/context/imports/{begun['import_id']}", 90, state="done")
+    (read,) = d.get("/context/logs/arch-1?session=s1")["entries"]
+    assert read["instruction"] == "Design it"
+
+
+def test_a_theme_is_imported_and_asked(d: Deployment) -> None:
+    files: dict[str, str | bytes] = {
+        "layout/theme.liquid": "{% section 'header' %}{{ content_for_layout }}",
+        "sections/header.liquid": "<header class='header'></header>{% schema %}{\"name\": \"Header\"}{% endschema %}",
+        "assets/large.bin": os.urandom(5_000_000),
+    }
+    zipped = archive(files)
+    begun = d.post("/projects/default/import", {"bytes": len(zipped)}, 202)
+    d.upload(begun, zipped)
+    d.until(f"/projects/default/imports/{begun['import_id']}", 120, state="done")
+    found = d.post("/projects/default/lookup", {"request": "make the header sticky"}, 200)
+    assert found["targets"][0]["path"] == "sections/header.liquid", found
+    # More than one buffered answer holds in base64.
+    assert d.call("GET", "/projects/default/files/assets/large.bin").body == files["assets/large.bin"]
+
+
+# The function refuses what is a little too long; from about 4.7 MB on, no event holds it, and the gateway does.
+@pytest.mark.parametrize(("size", "fits"), [(4_300_000, True), (4_400_000, True), (4_600_000, False), (4_900_000, False)])
+def test_bodies_have_one_limit(d: Deployment, size: int, fits: bool) -> None:
+    answer = d.call("PUT", "/projects/default/files/assets/body.bin", b"x" * size, content_type="application/octet-stream")
+    if fits:
+        assert answer.status in (200, 201), answer.body[:500]
+    else:
+        assert "4400000" in answer.problem(413, "payload_too_large")["detail"]
+
+
+def test_pages_of_configured_origins_may_call(d: Deployment) -> None:
+    for origin, expected in [(PAGE, PAGE), ("https://other.example.com", None)]:
+        asked = {"origin": origin, "access_control_request_method": "POST", "access_control_request_headers": "authorization"}
+        preflight = d.call("OPTIONS", "/agents", authorization="", **asked)
+        assert (preflight.status, preflight.headers["access-control-allow-origin"]) == (200, expected)
+        assert d.call("GET", "/agents", origin=origin).headers["access-control-allow-origin"] == expected
+    refused = d.call("GET", "/agents", origin=PAGE, authorization="")
+    assert (refused.status, refused.headers["access-control-allow-origin"]) == (401, "*")
+
+
+def test_the_smoke_test_passes(d: Deployment) -> None:
+    told = subprocess.run(
+        ["bash", FOLDER / "infra/smoke.sh", d.gateway.url, d.key],
+        env={**os.environ, "SMOKE_TURN": "Count slowly to 62"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(told.stdout)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_nothing_was_refused(d: Deployment) -> None:
+    """IAM's refusals are findings, though a step may have gone on without what it was refused."""
+    logs = d.emulator.client("logs")
+    texts = [path.read_text() for path in d.logs.iterdir()]
+    for group in logs.describe_log_groups()["logGroups"]:
+        found = logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
+        texts += [event["message"] for event in found]
+    assert texts
+    refused = [line for text in texts for line in text.splitlines() if re.search(r"AccessDenied|misconfigured", line)]
+    assert not refused, "\n".join(refused[:20])
+    queue = d.emulator.client("sqs").get_queue_attributes(
+        QueueUrl=d.stack.outputs["DeadLetters"], AttributeNames=["ApproximateNumberOfMessages"]
+    )
+    assert queue["Attributes"]["ApproximateNumberOfMessages"] == "0"
+
+
+def test_deleting_the_stack_keeps_what_people_have_made(d: Deployment) -> None:
+    d.stack.delete()
+    with pytest.raises(Exception, match="does not exist"):
+        d.emulator.client("cloudformation").describe_stacks(StackName=NAME)
+    assert d.stack.outputs["Table"] in d.emulator.client("dynamodb").list_tables()["TableNames"]
+    assert d.stack.outputs["Bucket"] in [b["Name"] for b in d.emulator.client("s3").list_buckets()["Buckets"]]
