@@ -425,7 +425,9 @@ async fn what_can_not_be_done_is_refused_with_the_reason_and_the_action() {
     let action = defined(&h).await;
     let schedule = format!("{action}/schedule");
     let past = json!({"schedule": {"at": "2026-11-20T12:00:00Z"}});
-    h.post(&schedule, past).await.refused(409, "never_due");
+    h.post(&schedule, past).await.refused(409, "schedule_in_the_past");
+    let ended = json!({"schedule": {"every": "1h", "end_at": "2026-11-20T12:00:00Z"}});
+    h.post(&schedule, ended).await.refused(409, "never_due");
     let problem = h.post(&schedule, json!({"schedule": {"cron": "61 * * * *"}})).await;
     assert_eq!(problem.refused(400, "invalid_input")["errors"][0]["field"], "schedule.cron");
     h.post(&schedule, json!({})).await.refused(400, "invalid_input");

@@ -17,6 +17,7 @@ mod context_log_files;
 mod context_logs;
 mod cors;
 mod crash;
+mod due_times;
 mod enrichment;
 mod faults;
 mod isolation;

@@ -581,7 +581,8 @@ impl Work {
             let mut spent = self.occurrence.value.clone();
             spent.usage = usage;
             spent.cost_micros = cost;
-            let Ok(next) = spent.transition(command.clone(), now) else { return Ok(()) };
+            let command = command.clone().for_action(&action.value);
+            let Ok(next) = spent.transition(command, now) else { return Ok(()) };
             let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
             let after = if at_rest { ended(&action.value, &next, now) } else { action.value.clone() };
             let mut writes = vec![Store::replace_occurrence(&self.owner, &next, self.occurrence.version)?];
@@ -595,7 +596,13 @@ impl Work {
                 writes.push(self.card(&next)?);
             }
             if at_rest {
-                writes.extend(self.recorder.end_writes(state, error.clone())?);
+                let (state, error) = match (next.state, &next.reason) {
+                    (OccurrenceState::Cancelled, Some(reason)) => {
+                        (RunState::Cancelled, Some(failure("cancelled", reason.clone())))
+                    }
+                    _ => (state, error.clone()),
+                };
+                writes.extend(self.recorder.end_writes(state, error)?);
             }
             let writes = merged(writes);
             match self.cx.store.transact(writes).await? {

@@ -3,16 +3,19 @@
 //! The event says only which action. Everything else is read here and decided by the domain, so an event that comes
 //! twice, late or never does no harm: the sweep sends another one.
 
+use std::collections::BTreeSet;
+
 use domain::actions::{
     Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
-    OccurrenceRefused, OccurrenceState, Outcome, Reason, ReasonCode, Refused, plan_due, transition,
+    OccurrenceRefused, OccurrenceState, Outcome, Reason, ReasonCode, Refused, plan_due_except, transition,
 };
 use domain::agents::{Agent, AgentStatus};
 use domain::ids::{ActionId, Owner, RunId};
+use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::actions::{self, Loaded, runs};
-use super::execute;
+use super::{edit, execute};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::table::Order;
@@ -33,9 +36,9 @@ const DEFER: SignedDuration = SignedDuration::from_secs(60);
 /// Looks at an action that was sent for.
 ///
 /// # Errors
-/// When the table does not answer; the message comes again.
+/// When the table does not answer, or others write the action all the time; the message comes again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
-    let Some(planned) = plan(cx, owner, id).await? else { return Ok(()) };
+    let Some(planned) = plan(cx, owner, id, deadline).await? else { return Ok(()) };
     let Some(claimed) = claim(cx, owner, planned, deadline).await? else { return Ok(()) };
     execute::run(cx, owner, claimed, deadline).await
 }
@@ -54,16 +57,25 @@ async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
     }
 }
 
-/// Writes down what becomes of every due time that has come. `None`: there is no such action any more.
-async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Planned>> {
+/// Writes down what becomes of every due time that has come. `None`: there is no such action any more, or the time is up and
+/// the next sweep goes on.
+async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<Option<Planned>> {
+    let mut tries = edit::Tries::default();
+    // Due times that have a record already, and the version of the action for which that was looked up.
+    let (mut recorded, mut refused_at) = (BTreeSet::new(), None);
     loop {
+        tries.next().await?;
         let Some(loaded) = load(cx, owner, id).await? else { return Ok(None) };
         let Loaded { action, live } = &loaded;
         let Some(agent) = cx.store.agent(owner, action.value.agent_id).await? else { return Ok(None) };
         let agent = agent.value;
         let now = cx.clock.now();
-        let plan = planned(&action.value, agent.status, now, live.as_ref().map(|live| &live.value));
-        if plan.decided.is_empty() {
+        if now >= deadline {
+            return Ok(None);
+        }
+        let plan =
+            planned(&action.value, agent.status, now, live.as_ref().map(|live| &live.value), &recorded);
+        if plan.changes_nothing(&action.value) {
             return Ok(Some(Planned { loaded, agent }));
         }
         let next = match transition(&action.value, Command::Planned { plan: &plan }, now) {
@@ -99,8 +111,14 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Planned>> {
         let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
         writes.extend(actions::action_writes(owner, action, &next, live.as_ref().map(|l| &l.value), now)?);
         if !cx.store.transact(writes).await?.done() {
+            // Refused twice though nobody has changed the action: a due time has a record already.
+            if refused_at == Some(action.version) {
+                recorded.extend(on_record(cx, owner, id, &plan).await?);
+            }
+            refused_at = Some(action.version);
             continue;
         }
+        tries = edit::Tries::default();
         if let Some(run) = cancelled {
             runs::end_run(cx, owner, run).await?;
         }
@@ -111,13 +129,28 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Planned>> {
     }
 }
 
+/// Which of the decided due times have a record: the clock was set back, and they come for the second time.
+async fn on_record(cx: &Cx, owner: &Owner, id: ActionId, plan: &DuePlan) -> Result<Vec<Timestamp>> {
+    let reads = plan.decided.iter().map(async |decided| {
+        let found = cx.store.occurrence(owner, id, decided.run_id(id)).await?;
+        Ok::<_, Error>(found.map(|_| decided.due_at))
+    });
+    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+}
+
 /// The plan; where the agent does not work, its actions are as good as paused.
-fn planned(action: &Action, status: AgentStatus, now: Timestamp, live: Option<&Occurrence>) -> DuePlan {
+fn planned(
+    action: &Action,
+    status: AgentStatus,
+    now: Timestamp,
+    live: Option<&Occurrence>,
+    recorded: &BTreeSet<Timestamp>,
+) -> DuePlan {
     if status == AgentStatus::Active {
-        return plan_due(action, now, live, AT_ONCE);
+        return plan_due_except(action, now, live, AT_ONCE, recorded);
     }
     let paused = Action { state: ActionState::Paused, ..action.clone() };
-    let mut plan = plan_due(&paused, now, live, AT_ONCE);
+    let mut plan = plan_due_except(&paused, now, live, AT_ONCE, recorded);
     for decided in &mut plan.decided {
         if let Decision::Skipped(reason) = &mut decided.decision
             && reason.code == ReasonCode::Paused
@@ -148,7 +181,9 @@ async fn claim(
     let id = loaded.action.value.id;
     // What was decided from is what the first try claims: should it have changed, the write is refused.
     let mut planned = Some(loaded);
+    let mut tries = edit::Tries::default();
     loop {
+        tries.next().await?;
         let loaded = match planned.take() {
             Some(planned) => Some(planned),
             None => load(cx, owner, id).await?,
@@ -194,6 +229,7 @@ async fn claim(
         if occurrence.value.state.is_final() {
             // Expired or cancelled: the next in line may begin.
             execute::close(cx, owner, run, &occurrence.value).await?;
+            tries = edit::Tries::default();
             continue;
         }
         return Ok(None);

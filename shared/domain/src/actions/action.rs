@@ -29,6 +29,10 @@ pub struct Action {
     pub anchor: Option<Timestamp>,
     /// The first fire time about which nothing has been decided.
     pub next_due: Option<Timestamp>,
+    /// The newest fire time about which something has been decided. A time of a schedule with `at` is decided once: to run
+    /// it again, give it a new time.
+    #[serde(default)]
+    pub last_due: Option<Timestamp>,
     /// The run that is pending, running or waiting for a person.
     pub live_run: Option<RunId>,
     /// How many further runs have been decided on, and wait for the live one to end.

@@ -78,6 +78,7 @@ impl ValidAction {
             approval: None,
             anchor: None,
             next_due: None,
+            last_due: None,
             live_run: None,
             queued: 0,
             version: 1,

@@ -54,7 +54,7 @@ pub use change::ActionChange;
 pub use define::DefineAction;
 pub use input::{ActionPatch, NewAction, TaskConfigPatch, ValidAction, ValidPatch};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
-pub use plan::{Decided, Decision, DuePlan, plan_due};
+pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, Outcome, Refused, transition};

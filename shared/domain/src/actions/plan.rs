@@ -1,5 +1,7 @@
 //! What becomes of the fire times that have come: one decision each, at one wake-up.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::{Action, ActionState};
@@ -8,8 +10,11 @@ use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
 
-/// A fire time found less than this late is on time, and nothing that must be caught up.
+/// A fire time that is found less than this late is on time, unless a newer one has come already.
 pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);
+
+/// How many runs of one action may wait for their turn. What is due after that is skipped.
+pub const MAX_QUEUED: u32 = 200;
 
 /// What was decided, to be written in one transaction: the occurrences if absent, and the action through
 /// [`Command::Planned`](super::Command::Planned).
@@ -22,6 +27,14 @@ pub struct DuePlan {
     pub wake_at: Option<Timestamp>,
     /// Whether the limit was reached, and more fire times have come already.
     pub more: bool,
+}
+
+impl DuePlan {
+    /// Whether there is nothing to write: nothing was decided, and no fire time was passed over.
+    #[must_use]
+    pub fn changes_nothing(&self, action: &Action) -> bool {
+        self.decided.is_empty() && self.next_due == action.next_due
+    }
 }
 
 /// The decision about one fire time.
@@ -59,6 +72,19 @@ pub enum Decision {
 /// Deciding in several steps, each written down before the next, is the same as deciding at once.
 #[must_use]
 pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limit: usize) -> DuePlan {
+    plan_due_except(action, now, live, limit, &BTreeSet::new())
+}
+
+/// As [`plan_due`], but passes over the fire times in `recorded`: what became of them is on record already. That happens
+/// where a clock was set back, and the fire times that it passed before come again.
+#[must_use]
+pub fn plan_due_except(
+    action: &Action,
+    now: Timestamp,
+    live: Option<&Occurrence>,
+    limit: usize,
+    recorded: &BTreeSet<Timestamp>,
+) -> DuePlan {
     let (Some(schedule), Some(anchor), Some(first)) = (&action.schedule, action.anchor, action.next_due)
     else {
         return DuePlan::default();
@@ -73,6 +99,9 @@ pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limi
             return DuePlan { decided, next_due: Some(due_at), wake_at: Some(wake_at), more };
         }
         cursor = schedule.next_after(anchor, due_at).map(|next| (next, wake(next)));
+        if recorded.contains(&due_at) {
+            continue;
+        }
         let newest = cursor.is_none_or(|(_, wake_at)| wake_at > now);
         decided.push(Decided { due_at, decision: planner.decide(due_at, wake_at, newest) });
     }
@@ -86,6 +115,8 @@ struct Planner<'a> {
     /// Whether a run is live or queued, and which is live.
     busy: bool,
     live: Option<RunId>,
+    /// How many runs wait for their turn.
+    queued: u32,
     held: Option<Reason>,
 }
 
@@ -105,9 +136,11 @@ impl<'a> Planner<'a> {
         } else {
             None
         };
-        Self { action, schedule, now, busy: live_run.is_some() || action.queued > 0, live: live_run, held }
+        let queued = action.queued;
+        Self { action, schedule, now, busy: live_run.is_some() || queued > 0, live: live_run, queued, held }
     }
 
+    /// `newest`: no later fire time has come.
     fn decide(&mut self, due_at: Timestamp, wake_at: Timestamp, newest: bool) -> Decision {
         if let Some(reason) = &self.held {
             return Decision::Held(reason.clone());
@@ -115,13 +148,17 @@ impl<'a> Planner<'a> {
         if self.action.state == ActionState::Paused {
             return Decision::Skipped(Reason::new(ReasonCode::Paused, "the action was paused"));
         }
-        let late = self.now.duration_since(wake_at) >= ON_TIME;
-        if late && let Some(reason) = self.not_caught_up(due_at, newest) {
+        let late = self.is_late(wake_at, newest);
+        if let Some(reason) = self.not_caught_up(wake_at, late, newest) {
             return Decision::Missed(reason);
         }
         let waits_its_turn =
             self.schedule.overlap() == Overlap::Queue || late && self.schedule.catch_up() == CatchUp::All;
         let cancels = if waits_its_turn {
+            if self.busy && self.queued >= MAX_QUEUED {
+                let text = format!("{MAX_QUEUED} runs were queued already, which is the limit");
+                return Decision::Skipped(Reason::new(ReasonCode::QueueFull, text));
+            }
             None
         } else {
             match self.schedule.overlap() {
@@ -142,28 +179,45 @@ impl<'a> Planner<'a> {
         };
         if cancels.is_some() || !self.busy {
             self.live = Some(RunId::for_occurrence(self.action.id, due_at));
+        } else {
+            self.queued += 1;
         }
         self.busy = true;
         let kind = if late { OccurrenceKind::CatchUp } else { OccurrenceKind::Scheduled };
         Decision::Run { kind, cancels }
     }
 
-    /// Why a late fire time does not run, if it does not.
-    fn not_caught_up(&self, due_at: Timestamp, newest: bool) -> Option<Reason> {
-        let found = format!("it was found {} late", approximately(self.now.duration_since(due_at)));
-        let too_old = self.schedule.max_age().filter(|age| self.now.duration_since(due_at) > age.duration());
+    /// Whether `catch_up` decides about a fire time. It does after [`ON_TIME`], and for a fire time that a newer one has
+    /// overtaken, where `overlap` does not already say what becomes of that: `queue` runs it, `replace` lets the newer one
+    /// take its place.
+    fn is_late(&self, wake_at: Timestamp, newest: bool) -> bool {
+        let overtaken = !newest
+            && match self.schedule.overlap() {
+                Overlap::Skip => true,
+                Overlap::Replace => self.schedule.catch_up() == CatchUp::All,
+                Overlap::Queue => false,
+            };
+        overtaken || self.now.duration_since(wake_at) >= ON_TIME
+    }
+
+    /// Why a fire time does not run that has come, if it does not. How late it is counts from the end of its jitter.
+    fn not_caught_up(&self, wake_at: Timestamp, late: bool, newest: bool) -> Option<Reason> {
+        let age = self.now.duration_since(wake_at);
+        let found = format!("it was found {} late", approximately(age));
         match self.schedule.catch_up() {
-            CatchUp::None => Some(Reason::new(
+            CatchUp::None if late => Some(Reason::new(
                 ReasonCode::CatchUpOff,
                 format!("{found}, and the schedule catches nothing up"),
             )),
-            CatchUp::Latest if !newest => Some(Reason::new(
+            CatchUp::Latest if late && !newest => Some(Reason::new(
                 ReasonCode::Superseded,
                 format!("{found}, and only the newest due time is caught up"),
             )),
-            CatchUp::Latest | CatchUp::All => too_old.map(|age| {
-                Reason::new(ReasonCode::TooOld, format!("{found}, and nothing older than {age} is caught up"))
-            }),
+            CatchUp::None | CatchUp::Latest | CatchUp::All => {
+                let max_age = self.schedule.max_age().filter(|max_age| age > max_age.duration())?;
+                let text = format!("{found}, and nothing older than {max_age} is caught up");
+                Some(Reason::new(ReasonCode::TooOld, text))
+            }
         }
     }
 }

@@ -5,8 +5,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::plan::MAX_QUEUED;
 use super::samples::{approved, noon, run, ts};
-use super::{Action, Command, Decision, DuePlan, Occurrence, OccurrenceState, Outcome, plan_due, transition};
+use super::{
+    Action, Command, Decision, DuePlan, Occurrence, OccurrenceState, Outcome, plan_due, plan_due_except,
+    transition,
+};
 use crate::ids::ActionId;
 
 /// "13:00 run, 14:00 missed superseded | next 15:00"
@@ -111,7 +115,7 @@ fn decisions_follow_overlap_and_catch_up() {
         (hourly("skip", "latest", ""), true, "13:30", "13:00 skipped overlap | next 14:00"),
         (hourly("replace", "all", ""), true, "14:30", "13:00 run catch_up, 14:00 run catch_up | next 15:00"),
         // Several on time at once.
-        (quarters("skip"), false, "12:04", "12:02 run scheduled, 12:04 skipped overlap | next 12:06"),
+        (quarters("skip"), false, "12:04", "12:02 missed superseded, 12:04 run scheduled | next 12:06"),
         (quarters("queue"), false, "12:04", "12:02 run scheduled, 12:04 run scheduled | next 12:06"),
         (quarters("replace"), false, "12:04", "12:02 skipped replaced, 12:04 run scheduled | next 12:06"),
         (
@@ -143,6 +147,119 @@ fn decisions_follow_overlap_and_catch_up() {
         let plan = plan_due(&action, now, occurrence.as_ref(), 100);
         assert_eq!(words(&plan), expected, "{schedule} at {at}{}", if live { ", live" } else { "" });
     }
+}
+
+#[test]
+fn catch_up_decides_about_what_was_overtaken_within_five_minutes_too() {
+    let minutes = |overlap: &str, catch_up: &str, max_age: Option<&str>| {
+        let mut json = json!({"cron": "* * * * *", "overlap": overlap, "catch_up": catch_up});
+        if let Some(max_age) = max_age {
+            json["max_age"] = max_age.into();
+        }
+        json
+    };
+    let cases = [
+        (
+            minutes("skip", "none", None),
+            "12:01 missed catch_up_off, 12:02 missed catch_up_off, 12:03 run scheduled",
+        ),
+        (
+            minutes("skip", "latest", None),
+            "12:01 missed superseded, 12:02 missed superseded, 12:03 run scheduled",
+        ),
+        (minutes("skip", "all", None), "12:01 run catch_up, 12:02 run catch_up, 12:03 skipped overlap"),
+        (
+            minutes("skip", "all", Some("1m")),
+            "12:01 missed too_old, 12:02 missed too_old, 12:03 run scheduled",
+        ),
+        (minutes("queue", "none", None), "12:01 run scheduled, 12:02 run scheduled, 12:03 run scheduled"),
+        (minutes("queue", "latest", None), "12:01 run scheduled, 12:02 run scheduled, 12:03 run scheduled"),
+        (
+            minutes("queue", "latest", Some("1m")),
+            "12:01 missed too_old, 12:02 missed too_old, 12:03 run scheduled",
+        ),
+        (
+            minutes("replace", "none", None),
+            "12:01 skipped replaced, 12:02 skipped replaced, 12:03 run scheduled",
+        ),
+        (
+            minutes("replace", "latest", None),
+            "12:01 skipped replaced, 12:02 skipped replaced, 12:03 run scheduled",
+        ),
+        (
+            minutes("replace", "all", None),
+            "12:01 run catch_up, 12:02 run catch_up, 12:03 run scheduled cancelling",
+        ),
+        (json!({"at": "2026-11-21T12:01:00Z", "max_age": "1m"}), "12:01 missed too_old"),
+        (json!({"at": "2026-11-21T12:01:00Z", "max_age": "3m"}), "12:01 run scheduled"),
+    ];
+    for (schedule, expected) in cases {
+        let plan = plan_due(&approved(&schedule), ts("2026-11-21T12:03:30Z"), None, 100);
+        let words = words(&plan);
+        assert_eq!(words.split(" | ").next(), Some(expected), "{schedule}");
+    }
+}
+
+#[test]
+fn a_reason_says_what_was_so() {
+    let cases = [
+        ("none", "it was found 2 min late, and the schedule catches nothing up"),
+        ("latest", "it was found 2 min late, and only the newest due time is caught up"),
+    ];
+    for (catch_up, expected) in cases {
+        let action = approved(&json!({"cron": "* * * * *", "catch_up": catch_up}));
+        let plan = plan_due(&action, ts("2026-11-21T12:03:30Z"), None, 100);
+        let Decision::Missed(reason) = &plan.decided[0].decision else { panic!("{plan:?}") };
+        assert_eq!(reason.text, expected);
+    }
+}
+
+#[test]
+fn how_late_it_is_counts_from_the_end_of_the_jitter() {
+    let mut action = approved(&json!({"cron": "@hourly", "jitter": "30m", "max_age": "5m"}));
+    action.id = ActionId::from_uuid(Uuid::from_u128(5));
+    let wake = action.wake_at(None).unwrap();
+    assert!(wake.duration_since(action.next_due.unwrap()) > SignedDuration::from_mins(5));
+    assert_eq!(words(&plan_due(&action, wake, None, 10)), "13:00 run scheduled | next 14:00");
+}
+
+#[test]
+fn a_queue_has_an_end() {
+    let (mut action, live) = action(&json!({"cron": "*/2 * * * *", "overlap": "queue"}), true);
+    let check = |action: &Action, expected: &str| {
+        let plan = plan_due(action, ts("2026-11-21T12:04:00Z"), live.as_ref(), 100);
+        assert_eq!(words(&plan), format!("{expected} | next 12:06"));
+        plan
+    };
+    action.queued = MAX_QUEUED - 1;
+    check(&action, "12:02 run scheduled, 12:04 skipped queue_full");
+    action.queued = MAX_QUEUED;
+    let plan = check(&action, "12:02 skipped queue_full, 12:04 skipped queue_full");
+    let Decision::Skipped(reason) = &plan.decided[0].decision else { panic!("{plan:?}") };
+    assert_eq!(reason.text, "200 runs were queued already, which is the limit");
+
+    // Ten hours that are all caught up.
+    let all = approved(&json!({"cron": "*/2 * * * *", "catch_up": "all"}));
+    let plan = plan_due(&all, ts("2026-11-21T22:01:00Z"), None, 1_000);
+    let runs = plan.decided.iter().filter(|decided| matches!(decided.decision, Decision::Run { .. }));
+    assert_eq!((runs.count(), plan.decided.len()), (201, 300));
+    let planned = transition(&all, Command::Planned { plan: &plan }, noon()).unwrap();
+    assert_eq!((planned.queued, planned.last_due), (MAX_QUEUED, Some(ts("2026-11-21T22:00:00Z"))));
+}
+
+#[test]
+fn what_is_on_record_is_passed_over() {
+    let action = approved(&json!({"cron": "*/2 * * * *", "overlap": "queue"}));
+    let now = ts("2026-11-21T12:06:30Z");
+    let recorded = ["12:02", "12:06"].map(|at| ts(&format!("2026-11-21T{at}:00Z"))).into();
+    let plan = plan_due_except(&action, now, None, 100, &recorded);
+    assert_eq!(words(&plan), "12:04 run scheduled | next 12:08");
+    let all = ["12:02", "12:04", "12:06"].map(|at| ts(&format!("2026-11-21T{at}:00Z"))).into();
+    let plan = plan_due_except(&action, now, None, 100, &all);
+    assert_eq!((words(&plan).as_str(), plan.changes_nothing(&action)), (" | next 12:08", false));
+    let planned = transition(&action, Command::Planned { plan: &plan }, now).unwrap();
+    assert_eq!(planned.next_due, Some(ts("2026-11-21T12:08:00Z")));
+    assert!(plan_due(&planned, now, None, 100).changes_nothing(&planned));
 }
 
 #[test]

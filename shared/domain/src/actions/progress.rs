@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
+use super::action::Action;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
 use crate::ids::RunId;
@@ -92,6 +93,22 @@ impl OccurrenceCommand {
             Self::Defer { .. } => "defer",
             Self::Cancel { .. } => "cancel",
             Self::Expire { .. } => "expire",
+        }
+    }
+
+    /// What an executor's command comes to for its action as it is now. A run that needs a person waits, unless the action was
+    /// changed while it worked: with the approval withdrawn no answer could let it go on, so it ends.
+    #[must_use]
+    pub fn for_action(self, action: &Action) -> Self {
+        match self {
+            Self::Wait { reason, .. } if action.approval.is_none() => {
+                let text = format!(
+                    "the action was changed while it ran, which withdrew its approval, and then it needed a person: {}",
+                    reason.text
+                );
+                Self::Cancel { reason: Reason::new(ReasonCode::Cancelled, text) }
+            }
+            command => command,
         }
     }
 

@@ -26,6 +26,8 @@ pub enum ReasonCode {
     TooOld,
     /// An earlier run was live.
     Overlap,
+    /// As many runs waited for their turn as may.
+    QueueFull,
     /// A later due time took its place.
     Replaced,
     /// The action was paused.
@@ -51,11 +53,12 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
         Self::Overlap,
+        Self::QueueFull,
         Self::Replaced,
         Self::Paused,
         Self::NeedsApproval,

@@ -121,6 +121,11 @@ pub enum Refused {
     RunLive { state: ActionState, run: RunId },
     #[error("the schedule has no fire time in the future")]
     NeverDue { state: ActionState },
+    #[error(
+        "`schedule.at` is {at}, which has passed or has been decided about already: set a new time, or take the schedule away \
+         (`schedule: null`), approve that and run it now"
+    )]
+    InThePast { state: ActionState, at: Timestamp },
 }
 
 impl Refused {
@@ -132,7 +137,8 @@ impl Refused {
             | Self::NotApproved { state }
             | Self::ApprovalMismatch { state, .. }
             | Self::RunLive { state, .. }
-            | Self::NeverDue { state } => *state,
+            | Self::NeverDue { state }
+            | Self::InThePast { state, .. } => *state,
         }
     }
 
@@ -145,6 +151,7 @@ impl Refused {
             Self::ApprovalMismatch { .. } => "approval_mismatch",
             Self::RunLive { .. } => "run_live",
             Self::NeverDue { .. } => "never_due",
+            Self::InThePast { .. } => "schedule_in_the_past",
         }
     }
 }
@@ -270,7 +277,8 @@ fn approve(
     if current != hash {
         return Err(Refused::ApprovalMismatch { state: action.state, given: hash.to_owned(), current });
     }
-    if action.approval.as_ref().is_none_or(|approval| approval.hash != current) {
+    let again = action.approval.as_ref().is_some_and(|approval| approval.hash == current);
+    if !again {
         action.approval = Some(Approval { hash: current, approved_at: now });
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
@@ -279,7 +287,13 @@ fn approve(
         return Ok(());
     }
     match action.state {
-        ActionState::Defined | ActionState::InProgress if !is_due(action) => activate(action, now),
+        // A run that is live under this very approval goes on with it, whether anything is due after it or not.
+        ActionState::InProgress if again && !is_due(action) => activate(action, now).or(Ok(())),
+        ActionState::Defined | ActionState::InProgress | ActionState::Completed | ActionState::Failed
+            if !is_due(action) =>
+        {
+            activate(action, now)
+        }
         _ => Ok(()),
     }
 }
@@ -290,9 +304,7 @@ fn set_schedule(
     tools: &[ToolSpecForHash],
     now: Timestamp,
 ) -> Result<(), Refused> {
-    if first_due(schedule, now, now).is_none() {
-        return Err(Refused::NeverDue { state: action.state });
-    }
+    let _ = first_due(action, schedule, now, now)?;
     if action.schedule.as_ref() == Some(schedule) {
         return if is_due(action) { Ok(()) } else { activate(action, now) };
     }
@@ -313,7 +325,7 @@ fn set_schedule(
 fn activate(action: &mut Action, now: Timestamp) -> Result<(), Refused> {
     let (Some(schedule), Some(_)) = (&action.schedule, &action.approval) else { return Ok(()) };
     let anchor = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let due = first_due(schedule, anchor, now).ok_or(Refused::NeverDue { state: action.state })?;
+    let due = first_due(action, schedule, anchor, now)?;
     action.anchor = Some(anchor);
     action.next_due = Some(due);
     // Whoever is asked something is still asked.
@@ -323,10 +335,21 @@ fn activate(action: &mut Action, now: Timestamp) -> Result<(), Refused> {
     Ok(())
 }
 
-/// An appointment that passed less than five minutes ago is on time; all else is due in the future.
-fn first_due(schedule: &Schedule, anchor: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    let after = if schedule.is_recurring() { now } else { now.checked_sub(ON_TIME).unwrap_or(now) };
-    schedule.next_after(anchor, after)
+/// The first fire time from `now` on. A time of `at` that passed less than five minutes ago is on time, unless it has been
+/// decided about: a time has one run.
+fn first_due(
+    action: &Action,
+    schedule: &Schedule,
+    anchor: Timestamp,
+    now: Timestamp,
+) -> Result<Timestamp, Refused> {
+    let state = action.state;
+    if schedule.is_recurring() {
+        return schedule.next_after(anchor, now).ok_or(Refused::NeverDue { state });
+    }
+    let at = schedule.next_after(anchor, Timestamp::MIN).ok_or(Refused::NeverDue { state })?;
+    let passed = now.duration_since(at) >= ON_TIME || action.last_due == Some(at);
+    if passed { Err(Refused::InThePast { state, at }) } else { Ok(at) }
 }
 
 fn is_due(action: &Action) -> bool {
@@ -350,6 +373,7 @@ fn withdraw(action: &mut Action) {
 
 fn planned(action: &mut Action, plan: &DuePlan) {
     action.next_due = plan.next_due;
+    action.last_due = plan.decided.last().map(|decided| decided.due_at).or(action.last_due);
     for decided in &plan.decided {
         match &decided.decision {
             Decision::Run { cancels: Some(_), .. } => action.live_run = Some(decided.run_id(action.id)),

@@ -1,5 +1,7 @@
 //! The whole matrix of states and commands, the rules one by one, and what no sequence of commands can reach.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 use super::samples::{approved, defined, in_state, noon, run, schedule, tools, ts};
 use super::{
     Action, ActionPatch, ActionState, Command, Outcome, Refused, ToolSpecForHash, ValidPatch, approval_hash,
-    plan_due, transition,
+    plan_due, plan_due_except, transition,
 };
 
 fn patch(value: serde_json::Value) -> ValidPatch {
@@ -182,7 +184,7 @@ fn an_appointment_is_due_if_it_is_ahead_or_has_only_just_passed() {
         ("2026-11-21T12:00:01Z", Ok("scheduled, due 2026-11-21T12:00:01Z")),
         ("2026-11-21T12:00:00Z", Ok("scheduled, due 2026-11-21T12:00:00Z")),
         ("2026-11-21T11:55:01Z", Ok("scheduled, due 2026-11-21T11:55:01Z")),
-        ("2026-11-21T11:55:00Z", Err("never_due")),
+        ("2026-11-21T11:55:00Z", Err("schedule_in_the_past")),
     ] {
         let action = defined(&json!({"at": at}));
         let hash = approval_hash(&action, &tools());
@@ -215,6 +217,51 @@ fn only_edits_of_what_is_bound_drop_the_approval() {
     }
 }
 
+#[test]
+fn an_appointment_that_was_decided_about_needs_a_new_time() {
+    let minutes = |minutes| noon() + SignedDuration::from_mins(minutes);
+    let at = json!({"at": minutes(1)});
+    let approve = |action: &Action, now| {
+        let hash = approval_hash(action, &tools());
+        transition(action, Command::Approve { hash: &hash, tools: &tools() }, now)
+    };
+    let edited = |action: &Action, change: Value| {
+        transition(action, Command::Patch { patch: &patch(change) }, minutes(3)).unwrap()
+    };
+    let planned = |action: &Action| {
+        let plan = plan_due(action, minutes(2), None, 10);
+        transition(action, Command::Planned { plan: &plan }, minutes(2)).unwrap()
+    };
+    let ran = {
+        let live = planned(&approved(&at));
+        let run = live.live_run.unwrap();
+        transition(&live, Command::OccurrenceEnded { run, outcome: Outcome::Succeeded }, minutes(2)).unwrap()
+    };
+    assert_eq!(words(&ran), "completed");
+    let skipped = planned(&transition(&approved(&at), Command::Pause, noon()).unwrap());
+    assert_eq!(words(&skipped), "failed");
+    let said = "`schedule.at` is 2026-11-21T12:01:00Z, which has passed or has been decided about already: set a new \
+                time, or take the schedule away (`schedule: null`), approve that and run it now";
+    for action in [&ran, &skipped] {
+        // Less than five minutes late, and changed or not.
+        for asked in [action.clone(), edited(action, json!({"task_config": {"instructions": "Else"}}))] {
+            let refused = approve(&asked, minutes(4)).unwrap_err();
+            assert_eq!((refused.code(), refused.to_string()), ("schedule_in_the_past", said.to_owned()));
+        }
+        let moved = edited(action, json!({"schedule": {"at": minutes(10)}}));
+        assert_eq!(words(&approve(&moved, minutes(4)).unwrap()), "scheduled, due 2026-11-21T12:10:00Z");
+        let by_hand = approve(&edited(action, json!({"schedule": null})), minutes(4)).unwrap();
+        assert_eq!(words(&by_hand), "defined");
+        assert!(transition(&by_hand, Command::Run { run: run(3) }, minutes(4)).is_ok());
+    }
+    // What a person has completed becomes due again by an approval.
+    let done = transition(&approved(&json!({"cron": "0 9 * * *"})), Command::Complete, noon()).unwrap();
+    assert_eq!(words(&approve(&done, noon()).unwrap()), "scheduled, due 2026-11-22T09:00:00Z");
+    // A run by hand of an appointment that has passed is not disturbed by a second yes to the same.
+    let by_hand = transition(&ran, Command::Run { run: run(3) }, minutes(4)).unwrap();
+    assert_eq!(approve(&by_hand, minutes(4)).unwrap(), by_hand);
+}
+
 /// A command without what it borrows.
 #[derive(Debug, Clone)]
 enum Step {
@@ -231,7 +278,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => prop::bool::weighted(0.2).prop_map(|stale| Step::Approve { stale }),
-        2 => (0..4usize).prop_map(Step::Schedule),
+        2 => (0..6usize).prop_map(Step::Schedule),
         2 => Just(Step::Run),
         3 => (0..5usize).prop_map(Step::Simple),
         1 => (0..4usize).prop_map(Step::Patch),
@@ -250,6 +297,8 @@ fn perform(action: &Action, step: &Step, now: Timestamp) -> Result<Action, Refus
         json!({"cron": "*/20 * * * *", "overlap": "queue"}),
         json!({"every": "30m", "overlap": "replace", "catch_up": "all"}),
         json!({"at": now + SignedDuration::from_mins(30)}),
+        json!({"at": now - SignedDuration::from_mins(3)}),
+        json!({"cron": "*/2 * * * *", "jitter": "1m", "catch_up": "none"}),
         json!({"every": "20m", "end_at": now + SignedDuration::from_hours(1)}),
     ];
     let command = match step {
@@ -308,6 +357,66 @@ proptest! {
                     action = next;
                 }
                 Err(refused) => prop_assert_eq!(refused.state(), action.state),
+            }
+        }
+    }
+
+    /// However an action came about and whatever the clock does: planning ends, no due time is decided about twice, and what is
+    /// left in the index lies in the future.
+    #[test]
+    fn planning_ends_and_leaves_nothing_due_behind(
+        steps in prop::collection::vec((step(), -4_000i64..4_000), 1..40),
+        limit in 1usize..6,
+    ) {
+        let mut action = defined(&json!({"every": "1h"}));
+        let mut now = noon();
+        let mut recorded = BTreeSet::new();
+        for (step, seconds) in steps {
+            now += SignedDuration::from_secs(seconds);
+            if let (Ok(next), false) = (perform(&action, &step, now), matches!(step, Step::Plan)) {
+                action = next;
+            }
+            let mut rounds = 0;
+            loop {
+                rounds += 1;
+                prop_assert!(rounds < 2_000, "planning does not end: {:?}", action);
+                let mut plan = plan_due(&action, now, None, limit);
+                if plan.decided.iter().any(|decided| recorded.contains(&decided.due_at)) {
+                    plan = plan_due_except(&action, now, None, limit, &recorded);
+                }
+                if plan.changes_nothing(&action) {
+                    break;
+                }
+                for decided in &plan.decided {
+                    prop_assert!(recorded.insert(decided.due_at), "{} was decided twice", decided.due_at);
+                }
+                action = transition(&action, Command::Planned { plan: &plan }, now).unwrap();
+                check(&action);
+            }
+            if let (Some(schedule), Some(due)) = (&action.schedule, action.next_due) {
+                prop_assert!(schedule.wake_at(action.id, due) > now, "{:?} at {}", action, now);
+            }
+        }
+    }
+
+    /// Where no clock is set back, nothing that was decided about becomes due again.
+    #[test]
+    fn nothing_becomes_due_that_was_decided_about(steps in prop::collection::vec((step(), 0i64..400), 1..60)) {
+        let mut action = defined(&json!({"every": "1h"}));
+        let mut now = noon();
+        let mut recorded = BTreeSet::new();
+        for (step, seconds) in steps {
+            now += SignedDuration::from_secs(seconds);
+            if matches!(step, Step::Plan) {
+                let plan = plan_due(&action, now, None, 50);
+                for decided in &plan.decided {
+                    prop_assert!(recorded.insert(decided.due_at), "{} was decided twice", decided.due_at);
+                }
+                if !plan.changes_nothing(&action) {
+                    action = transition(&action, Command::Planned { plan: &plan }, now).unwrap();
+                }
+            } else if let Ok(next) = perform(&action, &step, now) {
+                action = next;
             }
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::{Action, ActionState};
 use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
-use super::plan::approximately;
+use super::plan::{ON_TIME, approximately};
 use super::reason::ReasonCode;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
@@ -173,8 +173,9 @@ fn of_action(
         return (
             WhyCode::NotApproved,
             format!(
-                "Nothing was due {asked}: the action is {}, and its schedule is not approved.",
-                spoken(action.state)
+                "Nothing was due {asked}: the action is {}, and its schedule is not approved.{}",
+                spoken(action.state),
+                passed(action, now)
             ),
         );
     };
@@ -231,6 +232,19 @@ fn of_action(
             WhyCode::AfterItEnded,
             format!("Nothing is on record of a run due {due}: the action is {}.", spoken(state)),
         ),
+    }
+}
+
+/// What to do where the one time of a schedule has passed: an approval makes it due no more.
+fn passed(action: &Action, now: Timestamp) -> String {
+    let once = action.schedule.as_ref().filter(|schedule| !schedule.is_recurring());
+    let at = once.and_then(|schedule| schedule.next_after(now, Timestamp::MIN));
+    match at.filter(|at| now.duration_since(*at) >= ON_TIME || action.last_due == Some(*at)) {
+        Some(at) => format!(
+            " Its time, {}, has passed: it needs a new time, or none and to be run by hand.",
+            brief(action, at).trim_start_matches("at ")
+        ),
+        None => String::new(),
     }
 }
 

@@ -71,13 +71,14 @@ pub enum Overlap {
     /// It is skipped.
     #[default]
     Skip,
-    /// It runs after the earlier one, in order.
+    /// It runs after the earlier one, in order. At most 200 runs wait; what is due after that is skipped.
     Queue,
     /// The earlier one is cancelled.
     Replace,
 }
 
-/// What becomes of fire times that are found late, after an outage.
+/// What becomes of fire times that are found late: after five minutes, or when a newer one has come already. Within the five
+/// minutes, `overlap: queue` runs those that were overtaken too, and `overlap: replace` skips them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
@@ -86,7 +87,8 @@ pub enum CatchUp {
     /// The newest runs unless it is older than `max_age` (one day if not given); the others are missed.
     #[default]
     Latest,
-    /// All that are not older than `max_age` (seven days if not given) run one after another, whatever `overlap` says.
+    /// All that are not older than `max_age` (seven days if not given) run one after another, whatever `overlap` says. At most
+    /// 200 runs wait; what is due after that is skipped.
     All,
 }
 

@@ -11,6 +11,7 @@ use domain::models::{Block, Role};
 use domain::schedule::ScheduleInput;
 use domain::tools::Tool;
 use domain::validate::FieldErrors;
+use futures::stream::{self, TryStreamExt};
 use jiff::Timestamp;
 
 use super::super::{edit, messages, proposals};
@@ -23,6 +24,9 @@ use crate::store::{Store, Versioned};
 
 /// How many occurrences one transaction takes beside the rest.
 const AT_ONCE: usize = 90;
+
+/// How many records of runs are ended at once.
+const ENDED_AT_ONCE: usize = 8;
 
 /// Does what a person asks of an action: changes it, and with it the occurrences that the change concerns. A command that
 /// comes twice changes nothing the second time.
@@ -166,21 +170,20 @@ async fn perform(
             writes.push(Store::message_write(owner, id, &message.clone().into())?);
         }
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
-        let (now_dropped, later) = dropped.split_at(dropped.len().min(AT_ONCE));
-        writes.extend(cancel_writes(owner, now_dropped, command, now)?);
+        // A queue that is too long for one transaction is cancelled from its end, before the action lets go of it: what a call
+        // that is cut off leaves behind is a shorter queue, and no run that the action does not know of.
+        let (before, with_it) = dropped.split_at(dropped.len().saturating_sub(AT_ONCE));
+        if !cancel_first(cx, owner, before, command, now).await? {
+            continue;
+        }
+        writes.extend(cancel_writes(owner, with_it, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
         match cx.store.commit(writes).await? {
             Written::Yes => {}
             Written::Refused { first } if first < own => return Err(Error::NotFound("proposal")),
             Written::Refused { .. } => continue,
         }
-        for chunk in later.chunks(AT_ONCE) {
-            // Where one of them was taken meanwhile, its executor finds that the action has dropped it.
-            let _ = cx.store.transact(cancel_writes(owner, chunk, command, now)?).await?;
-        }
-        for occurrence in &dropped {
-            end_run(cx, owner, occurrence.value.run_id).await?;
-        }
+        end_runs(cx, owner, with_it).await?;
         if wake_at(&next, live_after.as_ref(), now).is_some_and(|at| at <= now) {
             dispatch(cx, owner, id).await;
         }
@@ -189,7 +192,32 @@ async fn perform(
     Err(edit::contended())
 }
 
-/// The occurrences that the action no longer has anything to do with: the live one, and those that were queued.
+/// Cancels occurrences that are queued, and ends the records of their runs. `false`: one of them was taken meanwhile.
+async fn cancel_first(
+    cx: &Cx,
+    owner: &Owner,
+    queued: &[Versioned<Occurrence>],
+    command: Command<'_>,
+    now: Timestamp,
+) -> Result<bool> {
+    for chunk in queued.chunks(AT_ONCE) {
+        if !cx.store.transact(cancel_writes(owner, chunk, command, now)?).await?.done() {
+            return Ok(false);
+        }
+        end_runs(cx, owner, chunk).await?;
+    }
+    Ok(true)
+}
+
+async fn end_runs(cx: &Cx, owner: &Owner, occurrences: &[Versioned<Occurrence>]) -> Result<()> {
+    stream::iter(occurrences.iter().map(Ok))
+        .try_for_each_concurrent(ENDED_AT_ONCE, async |occurrence| {
+            end_run(cx, owner, occurrence.value.run_id).await
+        })
+        .await
+}
+
+/// The occurrences that the action no longer has anything to do with: those that were queued, newest first, then the live one.
 async fn dropped(
     cx: &Cx,
     owner: &Owner,
@@ -197,13 +225,12 @@ async fn dropped(
     next: &Action,
     live: Option<Versioned<Occurrence>>,
 ) -> Result<Vec<Versioned<Occurrence>>> {
-    let mut dropped: Vec<_> = live
-        .into_iter()
-        .filter(|live| next.live_run != Some(live.value.run_id) && !live.value.state.is_final())
-        .collect();
+    let mut dropped = Vec::new();
     if next.queued < read.queued {
-        dropped.extend(queued(cx, owner, read.id, read.live_run, read.queued).await?);
+        dropped = queued(cx, owner, read.id, read.live_run, read.queued).await?;
     }
+    dropped
+        .extend(live.filter(|live| next.live_run != Some(live.value.run_id) && !live.value.state.is_final()));
     Ok(dropped)
 }
 
