@@ -162,8 +162,8 @@ async fn an_action_is_defined_read_listed_changed_and_deleted() {
     assert_eq!(changed.headers["etag"], "\"2\"");
     let changed = changed.expect(200);
     assert_eq!((&changed["title"], &changed["version"]), (&json!("Weekly report"), &json!(2)));
-    // The title is not part of what is approved.
-    assert_eq!(changed["approval_hash"], made["approval_hash"]);
+    // A run is told the title: it is part of what is approved.
+    assert_ne!(changed["approval_hash"], made["approval_hash"]);
     assert_eq!(edit("\"1\"", "Else").await.refused(409, "version_conflict")["current"], changed);
     let problem = h.patch(&location, json!({"grants": ["send_email"], "title": ""})).await;
     assert_eq!(problem.refused(400, "invalid_input")["errors"].as_array().unwrap().len(), 2);
@@ -319,9 +319,9 @@ async fn an_approval_is_of_the_content_that_was_seen() {
     );
     // A second yes to the same changes nothing.
     assert_eq!(h.post(&approve, hash).await.expect(200), approved);
-    // A new title needs no new approval; new grants do.
-    let titled = h.patch(&action, json!({"title": "Prices"})).await.expect(200);
-    assert_eq!((&titled["state"], &titled["approval"]), (&json!("scheduled"), &approved["approval"]));
+    // A new priority needs no new approval; new grants do.
+    let urgent = h.patch(&action, json!({"priority": "high"})).await.expect(200);
+    assert_eq!((&urgent["state"], &urgent["approval"]), (&json!("scheduled"), &approved["approval"]));
     let granted = h.patch(&action, json!({"grants": ["generate_actions"]})).await.expect(200);
     assert_eq!(
         (&granted["state"], &granted["approval"], &granted["next_due"]),

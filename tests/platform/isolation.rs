@@ -49,6 +49,9 @@ fn body(route: &str, ids: &Ids) -> Value {
         "PATCH /assets/{asset_id}" | "PATCH /actions/{action_id}" => json!({"title": "stolen"}),
         "POST /chats/{chat_id}/messages" => json!({"messages": [{"role": "user", "content": "hello"}]}),
         "POST /actions/{action_id}/approve" => json!({"approval_hash": ids["approval_hash"]}),
+        "POST /agents/{agent_id}/approvals" => {
+            json!({"approvals": [{"action_id": ids["action_id"], "approval_hash": ids["approval_hash"]}]})
+        }
         "POST /actions/{action_id}/schedule" => json!({"schedule": {"every": "1h"}}),
         "POST /actions/{action_id}/messages" => json!({"content": "hello"}),
         "POST /projects/{project_id}/lookup"

@@ -6,6 +6,7 @@ mod about_actions;
 mod account;
 mod actions;
 mod agents;
+mod approvals;
 mod assets;
 mod chats;
 mod cli;

@@ -3,6 +3,7 @@
 //! An action is defined (directly or from a proposal), approved (a person's yes to exactly this content), and due by its
 //! schedule or run by hand. Every due time has a record of what became of it.
 
+mod approvals;
 mod lifecycle;
 mod routes;
 mod runs;
@@ -16,4 +17,4 @@ pub const FUNCTION: Function = Function {
     models: Models::none,
 };
 
-shared::routes!(in routes, lifecycle, runs);
+shared::routes!(in routes, lifecycle, approvals, runs);

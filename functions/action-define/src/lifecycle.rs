@@ -27,8 +27,13 @@ struct Approval {
 
 /// Approve an action's content
 ///
-/// With a schedule, it is due from now on. What has changed since the hash was read is not approved:
-/// `approval_mismatch`.
+/// An approval binds everything that a run is told: title, description, instructions and expected output, the agent's name, goal,
+/// success criteria, timeline and instructions; and the schedule, the granted tools with their schemas, the model tier and the
+/// budget. With a schedule, the action is due from now on.
+///
+/// 409 `approval_mismatch` if any of it has changed since the hash was read. 409 `schedule_in_the_past` if `schedule.at` passed more
+/// than five minutes ago, or something was decided about that time already: nothing would ever run. Set a new time, or take the
+/// schedule away, approve that and run it now. 409 `never_due` if a recurring schedule has ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/approve", tag = "actions", operation_id = "approve_action",
     params(("action_id" = ActionId, Path)),
@@ -51,7 +56,9 @@ struct NewSchedule {
 
 /// Set an action's schedule
 ///
-/// An approval that was given before there was any schedule covers the first one; another schedule wants another approval.
+/// An approval that was given before there was any schedule covers the first one; another schedule needs another approval. 409
+/// `schedule_in_the_past` if `at` passed more than five minutes ago or was decided about already, 409 `never_due` if a recurring
+/// schedule has ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/schedule", tag = "actions", operation_id = "schedule_action",
     params(("action_id" = ActionId, Path)),
@@ -161,5 +168,6 @@ async fn complete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) ->
 }
 
 async fn command(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::apply(cx, owner, id, command).await?.value.into()))
+    let action = actions::apply(cx, owner, id, command).await?.value;
+    Ok(tagged(actions::view(cx, owner, action).await?))
 }

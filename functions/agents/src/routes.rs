@@ -8,7 +8,7 @@ use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
-use shared::flows::agents::{self, AgentView};
+use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::run_view::RunView;
 use shared::flows::turn::{self, Topic, TurnInput};
 use shared::page::{Page, PageQuery};
@@ -71,11 +71,14 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
 }
 
 /// Change, pause or archive an agent
+///
+/// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them changes,
+/// `withdrawn_approvals` names the approvals that do not hold any more: nothing runs under them until they are given again.
 #[utoipa::path(
     patch, path = "/agents/{agent_id}", tag = "agents",
     params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
     request_body = AgentPatch,
-    responses((status = 200, body = AgentView), Problems),
+    responses((status = 200, body = ChangedAgent), Problems),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -83,9 +86,9 @@ async fn change(
     Id(id): Id<AgentId>,
     if_match: Option<IfMatch>,
     Json(patch): Json<AgentPatch>,
-) -> Result<Tagged<AgentView>> {
-    let agent = agents::change(&cx, &caller.owner, id, if_match, patch).await?;
-    Ok(Tagged { version: agent.version, body: agent })
+) -> Result<Tagged<ChangedAgent>> {
+    let changed = agents::change(&cx, &caller.owner, id, if_match, patch).await?;
+    Ok(Tagged { version: changed.agent.version, body: changed })
 }
 
 /// Delete an agent and all that belongs to it

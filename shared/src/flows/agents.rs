@@ -8,6 +8,7 @@ use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::actions::{StaleApproval, stale_after};
 use super::edit;
 use crate::context::Cx;
 use crate::extract::IfMatch;
@@ -24,6 +25,16 @@ pub struct AgentView {
     pub metrics: AgentMetrics,
     /// For `If-Match`.
     pub version: u64,
+}
+
+/// An agent after a change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChangedAgent {
+    #[serde(flatten)]
+    pub agent: AgentView,
+    /// The approvals of this agent's actions that do not hold any more, because they bind what the agent says: at most 100.
+    /// Nothing runs under them. `GET /agents/{agent_id}/approvals` lists all of them, and `POST` gives them again.
+    pub withdrawn_approvals: Vec<StaleApproval>,
 }
 
 async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentView> {
@@ -84,6 +95,8 @@ pub async fn list(
     Ok(Page { data, next_cursor: found.next_cursor, has_more: found.has_more })
 }
 
+/// Changes an agent. The answer names the approvals that do not hold afterwards.
+///
 /// # Errors
 /// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
 pub async fn change(
@@ -92,7 +105,7 @@ pub async fn change(
     id: AgentId,
     if_match: Option<IfMatch>,
     patch: AgentPatch,
-) -> Result<AgentView> {
+) -> Result<ChangedAgent> {
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
@@ -100,7 +113,15 @@ pub async fn change(
         edit::check(if_match, current.version, &current.value)?;
         let agent = current.value.patched(patch.clone(), cx.clock.now())?;
         if cx.store.replace_agent(owner, &agent, current.version).await?.done() {
-            return view(cx, owner, Versioned { value: agent, version: current.version + 1 }).await;
+            // Also if these words were there already: a call that is made again names the same approvals.
+            let AgentPatch { name, goal, success_criteria, timeline, instructions, .. } = &patch;
+            let told = [name, goal, success_criteria, timeline, instructions];
+            let withdrawn_approvals = match told.into_iter().any(Option::is_some) {
+                true => stale_after(cx, owner, &agent).await?,
+                false => Vec::new(),
+            };
+            let agent = Versioned { value: agent, version: current.version + 1 };
+            return Ok(ChangedAgent { agent: view(cx, owner, agent).await?, withdrawn_approvals });
         }
     }
 }

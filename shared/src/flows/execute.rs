@@ -237,7 +237,7 @@ impl Work {
     }
 
     async fn until_rest(&mut self) -> Result<Rest, CallError> {
-        if !self.action.is_approved(&Tool::granted(&self.action.grants)) {
+        if !self.action.is_approved_with(&self.agent) {
             return Ok(Rest::Drifted);
         }
         let route = self.cx.models.route(self.action.model_tier).map_err(CallError::Model)?.clone();

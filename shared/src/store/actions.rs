@@ -3,7 +3,7 @@
 //! Every write of an action computes its place in the `due` index anew, from its next fire time and its live run: the
 //! index can't drift from the record. Writes of an action and of its occurrences go together in one transaction.
 
-use domain::actions::{Action, Occurrence};
+use domain::actions::{Action, ApprovalRecord, Occurrence};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
 
@@ -67,6 +67,17 @@ impl Store {
     ) -> Result<Found<Action>, StoreError> {
         let marks = self.agent_children(owner, agent, ActionId::PREFIX, after, limit, Order::Newest).await?;
         self.resolve(marks, |id: ActionId| keys::action(owner, id)).await
+    }
+
+    /// The write of what was approved, in the place of what was approved before.
+    pub fn approval_write(owner: &Owner, id: ActionId, record: &ApprovalRecord) -> Result<Write, StoreError> {
+        Ok(Write::Put { key: keys::approval(owner, id), item: item(record, &Extras::default())? })
+    }
+
+    /// What was approved last, whether the approval still stands or not.
+    pub async fn approval(&self, owner: &Owner, id: ActionId) -> Result<Option<ApprovalRecord>, StoreError> {
+        let found: Option<Versioned<ApprovalRecord>> = self.get(&keys::approval(owner, id)).await?;
+        Ok(found.map(|found| found.value))
     }
 
     pub async fn occurrence(

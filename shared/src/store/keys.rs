@@ -6,6 +6,7 @@
 //! | what belongs to an agent | `U#owner#AGENT#agt_…` | the id of the asset, action, chat or proposal |
 //! | action | `U#owner#ACTION` | `act_…` |
 //! | occurrence | `U#owner#ACTION#act_…` | `RUN#run_…` (an occurrence's id sorts by its due time) |
+//! | what was approved of an action | `U#owner#ACTION#act_…` | `APPROVED` |
 //! | message about an action | `U#owner#ACTION#act_…` | `MSG#msg_…` |
 //! | asset | `U#owner#ASSET` | `ast_…` |
 //! | version of an asset | `U#owner#ASSET#ast_…` | `V#0000000001` |
@@ -120,6 +121,12 @@ pub fn occurrence(owner: &Owner, action: ActionId, run: RunId) -> Key {
 #[must_use]
 pub fn occurrences(owner: &Owner, action: ActionId) -> Range {
     Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "RUN#" }
+}
+
+/// What was approved last.
+#[must_use]
+pub fn approval(owner: &Owner, action: ActionId) -> Key {
+    key(format!("U#{owner}#ACTION#{action}"), "APPROVED")
 }
 
 /// Everything that belongs to an action.

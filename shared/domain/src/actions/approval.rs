@@ -1,42 +1,169 @@
-//! What an approval is bound to.
+//! What an approval is bound to: all that the model is told, and all that its run may do and spend.
 
-use serde::Serialize;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
-use super::Action;
+use super::action::{Action, Budget, TaskConfig};
+use crate::agents::Agent;
+use crate::models::ModelTier;
+use crate::schedule::Schedule;
+use crate::tools::Tool;
 
 /// A tool that an action may call, as far as an approval binds it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ApprovedTool)]
 pub struct ToolSpecForHash {
     pub name: String,
     /// The JSON Schema of its input.
+    #[schema(value_type = Object)]
     pub schema: Value,
 }
 
-/// The hash of all that a person approves: task, schedule, grants, the granted tools with their schemas (in any order),
-/// model tier and budget. 64 lower-case hexadecimal digits of SHA-256 over canonical JSON.
+/// What a run is told of its agent, in the system prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentBrief {
+    pub name: String,
+    pub goal: String,
+    pub success_criteria: String,
+    pub timeline: String,
+    pub instructions: String,
+}
+
+impl From<&Agent> for AgentBrief {
+    fn from(agent: &Agent) -> Self {
+        Self {
+            name: agent.name.clone(),
+            goal: agent.goal.clone(),
+            success_criteria: agent.success_criteria.clone(),
+            timeline: agent.timeline.clone(),
+            instructions: agent.instructions.clone(),
+        }
+    }
+}
+
+/// What an approval binds beside the action itself: its agent and the tools that it is granted, as they are now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Briefing {
+    pub agent: AgentBrief,
+    pub tools: Vec<ToolSpecForHash>,
+}
+
+impl Briefing {
+    #[must_use]
+    pub fn of(action: &Action, agent: &Agent) -> Self {
+        Self { agent: agent.into(), tools: Tool::granted(&action.grants) }
+    }
+}
+
+/// Everything that an approval binds. Nothing else of an action or its agent enters the prompt of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalContent {
+    pub title: String,
+    pub description: String,
+    pub task_config: TaskConfig,
+    pub schedule: Option<Schedule>,
+    /// The tools that it may call unattended, by name, sorted.
+    pub grants: Vec<String>,
+    /// These tools as they were, with the schemas of their input.
+    pub tools: Vec<ToolSpecForHash>,
+    pub model_tier: ModelTier,
+    pub budget: Budget,
+    pub agent: AgentBrief,
+}
+
+/// An approval with what was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalRecord {
+    pub hash: String,
+    pub approved_at: Timestamp,
+    pub content: ApprovalContent,
+}
+
+/// A field that an approval binds and that is not what was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Difference {
+    /// Its path, such as `task_config.instructions` or `agent.goal`.
+    #[schema(example = "agent.goal")]
+    pub field: String,
+    /// As it was approved.
+    #[schema(value_type = Value)]
+    pub approved: Value,
+    /// As it is now.
+    #[schema(value_type = Value)]
+    pub current: Value,
+}
+
+impl ApprovalContent {
+    #[must_use]
+    pub fn of(action: &Action, briefing: &Briefing) -> Self {
+        let mut tools = briefing.tools.clone();
+        tools.sort_by_cached_key(|tool| (tool.name.clone(), canonical(&tool.schema)));
+        Self {
+            title: action.title.clone(),
+            description: action.description.clone(),
+            task_config: action.task_config.clone(),
+            schedule: action.schedule.clone(),
+            grants: action.grants.clone(),
+            tools,
+            model_tier: action.model_tier,
+            budget: action.budget,
+            agent: briefing.agent.clone(),
+        }
+    }
+
+    /// 64 lower-case hexadecimal digits of SHA-256 over canonical JSON.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let content = json!({"format": "lamplighter-approval-2", "content": self});
+        crate::hex(&Sha256::digest(canonical(&content)))
+    }
+
+    /// What is not as it was in `approved`, field by field.
+    #[must_use]
+    pub fn differences(&self, approved: &Self) -> Vec<Difference> {
+        let (approved, current) = (json!(approved), json!(self));
+        let mut differences = Vec::new();
+        for (field, now) in current.as_object().into_iter().flatten() {
+            let was = &approved[field];
+            match now {
+                Value::Object(parts) if matches!(field.as_str(), "task_config" | "agent" | "budget") => {
+                    for (part, now) in parts {
+                        differ(&mut differences, format!("{field}.{part}"), &was[part], now);
+                    }
+                }
+                _ => differ(&mut differences, field.clone(), was, now),
+            }
+        }
+        differences
+    }
+}
+
+fn differ(differences: &mut Vec<Difference>, field: String, approved: &Value, current: &Value) {
+    if approved != current {
+        differences.push(Difference { field, approved: approved.clone(), current: current.clone() });
+    }
+}
+
+/// The hash of all that a person approves; the tools may come in any order.
 #[must_use]
-pub fn approval_hash(action: &Action, tools: &[ToolSpecForHash]) -> String {
-    let mut tools: Vec<&ToolSpecForHash> = tools.iter().collect();
-    tools.sort_by_cached_key(|tool| (tool.name.clone(), canonical(&tool.schema)));
-    let content = json!({
-        "format": "lamplighter-approval-1",
-        "task_config": action.task_config,
-        "schedule": action.schedule,
-        "grants": action.grants,
-        "tools": tools,
-        "model_tier": action.model_tier,
-        "budget": action.budget,
-    });
-    crate::hex(&Sha256::digest(canonical(&content)))
+pub fn approval_hash(action: &Action, briefing: &Briefing) -> String {
+    ApprovalContent::of(action, briefing).hash()
 }
 
 impl Action {
-    /// Whether what would run, with its tools as they are now, is what was approved. If not it has drifted, and must not run.
+    /// Whether what would run, with its agent and tools as they are now, is what was approved. If not it must not run.
     #[must_use]
-    pub fn is_approved(&self, tools: &[ToolSpecForHash]) -> bool {
-        self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, tools))
+    pub fn is_approved(&self, briefing: &Briefing) -> bool {
+        self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, briefing))
+    }
+
+    /// The same for the agent as it is stored: what every run asks before it begins.
+    #[must_use]
+    pub fn is_approved_with(&self, agent: &Agent) -> bool {
+        self.is_approved(&Briefing::of(self, agent))
     }
 }
 
@@ -64,28 +191,110 @@ fn canonical(value: &Value) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::samples::{approved, defined, tools};
+    use super::super::samples::{approved, briefing, defined};
     use super::*;
 
     #[test]
     fn the_hash_is_the_same_for_ever() {
         let cases = [
-            (Value::Null, "ef230b7a000f6ec5fb471589e86521621442b141770860073005dbe068183cb2"),
+            (Value::Null, "8b87331bad201e7a0f8dba96a7267986bff96c568e555ca67ce1e74e6f2cd2e5"),
             (
                 json!({"cron": "0 9 * * MON-FRI", "timezone": "Europe/Berlin"}),
-                "53cd670dfff69a8bce1709ec05461449e7fdd95a0b10e67d6a778b561a18797c",
+                "9167086c669c2fdcdf9d72457f672d0acb873ab2c8e72a1f582736d2ea7a0a31",
             ),
         ];
         for (schedule, expected) in cases {
-            assert_eq!(approval_hash(&defined(&schedule), &tools()), expected, "{schedule}");
+            assert_eq!(approval_hash(&defined(&schedule), &briefing()), expected, "{schedule}");
         }
     }
 
     #[test]
-    fn an_action_is_approved_with_the_tools_that_were_approved() {
-        assert!(!defined(&Value::Null).is_approved(&tools()));
-        assert!(approved(&Value::Null).is_approved(&tools()));
-        assert!(!approved(&Value::Null).is_approved(&[]));
+    fn an_action_is_approved_with_the_agent_and_tools_that_were_approved() {
+        assert!(!defined(&Value::Null).is_approved(&briefing()));
+        assert!(approved(&Value::Null).is_approved(&briefing()));
+        let without_tools = Briefing { tools: Vec::new(), ..briefing() };
+        assert!(!approved(&Value::Null).is_approved(&without_tools));
+        assert!(!approved(&Value::Null).is_approved(&Briefing::default()));
+    }
+
+    /// Whatever a run is told of its action and its agent is bound: each field is changed, and where the prompt changes so
+    /// does the hash.
+    #[test]
+    fn all_that_enters_the_prompt_is_bound() {
+        let action = approved(&json!({"every": "1h"}));
+        let new = json!({
+            "name": "Watch", "goal": "Watches", "success_criteria": "A page", "timeline": "Ongoing",
+            "instructions": "Write briefly",
+        });
+        let agent: crate::agents::NewAgent = serde_json::from_value(new).unwrap();
+        let agent = agent.into_agent(action.agent_id, action.created_at).unwrap();
+        let told = |action: &Action, agent: &Agent| {
+            (crate::prompts::task(action), format!("{:?}", crate::prompts::run(agent)))
+        };
+        let hash = |action: &Action, agent: &Agent| approval_hash(action, &Briefing::of(action, agent));
+        let mut bound = 0;
+        let of_action = serde_json::to_value(&action).unwrap();
+        for pointer in of_action
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|field| format!("/{field}"))
+            .chain(["/task_config/instructions", "/task_config/expected_output"].map(str::to_owned))
+        {
+            let mut changed = of_action.clone();
+            match changed.pointer_mut(&pointer) {
+                Some(Value::String(text)) => text.push('x'),
+                _ => continue,
+            }
+            let Ok(changed) = serde_json::from_value::<Action>(changed) else { continue };
+            let (same_prompt, same_hash) = (
+                told(&action, &agent) == told(&changed, &agent),
+                hash(&action, &agent) == hash(&changed, &agent),
+            );
+            assert_eq!(same_prompt, same_hash, "{pointer}");
+            bound += usize::from(!same_hash);
+        }
+        let of_agent = serde_json::to_value(&agent).unwrap();
+        for field in of_agent.as_object().unwrap().keys() {
+            let mut changed = of_agent.clone();
+            match &mut changed[field] {
+                Value::String(text) => text.push('x'),
+                _ => continue,
+            }
+            let Ok(changed) = serde_json::from_value::<Agent>(changed) else { continue };
+            let (same_prompt, same_hash) = (
+                told(&action, &agent) == told(&action, &changed),
+                hash(&action, &agent) == hash(&action, &changed),
+            );
+            assert_eq!(same_prompt, same_hash, "{field}");
+            bound += usize::from(!same_hash);
+        }
+        assert_eq!(
+            bound, 9,
+            "title, description, instructions, expected output, and five fields of the agent"
+        );
+    }
+
+    #[test]
+    fn differences_name_the_fields() {
+        let action = defined(&json!({"every": "1h"}));
+        let approved = ApprovalContent::of(&action, &briefing());
+        assert_eq!(approved.differences(&approved), []);
+        let mut changed = action.clone();
+        changed.task_config.instructions = "Else".into();
+        changed.schedule = None;
+        changed.budget.per_run_micros = 7;
+        let mut told = briefing();
+        told.agent.goal = "Another".into();
+        let current = ApprovalContent::of(&changed, &told);
+        let differences = current.differences(&approved);
+        let fields: Vec<&str> = differences.iter().map(|difference| difference.field.as_str()).collect();
+        assert_eq!(fields, ["agent.goal", "budget.per_run_micros", "schedule", "task_config.instructions"]);
+        let goal = &differences[0];
+        assert_eq!((&goal.approved, &goal.current), (&json!(briefing().agent.goal), &json!("Another")));
+        // What is stored can be compared later.
+        let stored: ApprovalContent = serde_json::from_value(json!(approved)).unwrap();
+        assert_eq!((stored.hash(), &stored), (approved.hash(), &approved));
     }
 
     #[test]
@@ -141,16 +350,20 @@ mod tests {
                 ToolSpecForHash { name: text.clone(), schema: schema.clone() },
                 ToolSpecForHash { name: other.clone(), schema: schema.clone() },
             ];
-            let hash = approval_hash(&action, &tools);
+            let hash_with = |action: &Action, tools: &[ToolSpecForHash]| {
+                approval_hash(action, &Briefing { tools: tools.to_vec(), ..briefing() })
+            };
+            let hash = hash_with(&action, &tools);
 
             let mut unbound = action.clone();
-            unbound.title = other.clone();
-            unbound.description = other.clone();
+            unbound.priority = super::super::Priority::High;
             unbound.version += 1;
             let [first, second] = tools.clone();
-            prop_assert_eq!(approval_hash(&unbound, &[second.clone(), first.clone()]), hash.clone());
+            prop_assert_eq!(hash_with(&unbound, &[second.clone(), first.clone()]), hash.clone());
 
-            let changes: [fn(&mut Action, &str); 7] = [
+            let changes: [fn(&mut Action, &str); 9] = [
+                |action, text| action.title = text.into(),
+                |action, text| action.description = text.into(),
                 |action, text| action.task_config.instructions = text.into(),
                 |action, text| action.task_config.expected_output = text.into(),
                 |action, text| action.grants = vec![text.into()],
@@ -162,13 +375,13 @@ mod tests {
             for (n, change) in changes.iter().enumerate() {
                 let mut changed = action.clone();
                 change(&mut changed, &other);
-                prop_assert_ne!(approval_hash(&changed, &tools), hash.clone(), "change {}", n);
+                prop_assert_ne!(hash_with(&changed, &tools), hash.clone(), "change {}", n);
             }
             let renamed = ToolSpecForHash { name: format!("{text}{other}"), ..first.clone() };
             let reshaped = ToolSpecForHash { schema: other_schema, ..first.clone() };
             let others = [vec![], vec![first.clone()], vec![renamed, second.clone()], vec![reshaped, second.clone()], vec![first.clone(), second, first]];
             for tools in others {
-                prop_assert_ne!(approval_hash(&action, &tools), hash.clone());
+                prop_assert_ne!(hash_with(&action, &tools), hash.clone());
             }
         }
     }

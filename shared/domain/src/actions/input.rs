@@ -194,7 +194,9 @@ impl ValidPatch {
         set(&mut action.grants, grants);
         set(&mut action.model_tier, model_tier);
         set(&mut action.budget, budget);
-        before.task_config != action.task_config
+        before.title != action.title
+            || before.description != action.description
+            || before.task_config != action.task_config
             || before.schedule != action.schedule
             || before.grants != action.grants
             || before.model_tier != action.model_tier

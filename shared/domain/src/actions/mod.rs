@@ -49,7 +49,9 @@ pub mod why;
 mod why_tests;
 
 pub use action::{Action, ActionState, Approval, Budget, Priority, TaskConfig};
-pub use approval::{ToolSpecForHash, approval_hash};
+pub use approval::{
+    AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, ToolSpecForHash, approval_hash,
+};
 pub use change::ActionChange;
 pub use define::DefineAction;
 pub use input::{ActionPatch, NewAction, TaskConfigPatch, ValidAction, ValidPatch};

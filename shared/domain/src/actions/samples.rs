@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Action, ActionState, Command, NewAction, Outcome, ToolSpecForHash, approval_hash, transition};
+use super::{
+    Action, ActionState, AgentBrief, Briefing, Command, NewAction, Outcome, ToolSpecForHash, approval_hash,
+    transition,
+};
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::schedule::Schedule;
 
@@ -25,8 +28,10 @@ pub(super) fn schedule(value: Value) -> Schedule {
     serde_json::from_value(value).unwrap()
 }
 
-pub(super) fn tools() -> Vec<ToolSpecForHash> {
-    vec![ToolSpecForHash { name: "save_output".into(), schema: json!({"type": "object"}) }]
+pub(super) fn briefing() -> Briefing {
+    let agent = AgentBrief { name: "Watch".into(), goal: "Watches prices".into(), ..AgentBrief::default() };
+    let tool = ToolSpecForHash { name: "save_output".into(), schema: json!({"type": "object"}) };
+    Briefing { agent, tools: vec![tool] }
 }
 
 /// Defined at noon, with this schedule.
@@ -46,8 +51,8 @@ pub(crate) fn defined(schedule: &Value) -> Action {
 /// Approved at noon.
 pub(crate) fn approved(schedule: &Value) -> Action {
     let action = defined(schedule);
-    let hash = approval_hash(&action, &tools());
-    transition(&action, Command::Approve { hash: &hash, tools: &tools() }, noon()).unwrap()
+    let hash = approval_hash(&action, &briefing());
+    transition(&action, Command::Approve { hash: &hash, briefing: &briefing() }, noon()).unwrap()
 }
 
 /// An action in `state` by way of commands only: due every day at nine where that state can be due.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::samples::{defined, run, tools, ts};
+use super::samples::{briefing, defined, run, ts};
 use super::{
     Action, ActionState, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceRefused,
     OccurrenceState, Outcome, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
@@ -44,8 +44,9 @@ impl Luck {
 impl World {
     fn new(schedule: &Value, start: Timestamp, bytes: Vec<u8>) -> Self {
         let action = defined(schedule);
-        let hash = approval_hash(&action, &tools());
-        let action = transition(&action, Command::Approve { hash: &hash, tools: &tools() }, start).unwrap();
+        let hash = approval_hash(&action, &briefing());
+        let action =
+            transition(&action, Command::Approve { hash: &hash, briefing: &briefing() }, start).unwrap();
         let luck = Luck { bytes, next: 0 };
         Self { action, occurrences: BTreeMap::new(), now: start, luck, completions: BTreeMap::new() }
     }

@@ -17,25 +17,25 @@
 use jiff::Timestamp;
 
 use super::action::{Action, ActionState, Approval};
-use super::approval::{ToolSpecForHash, approval_hash};
+use super::approval::{Briefing, approval_hash};
 use super::input::ValidPatch;
 use super::plan::{Decision, DuePlan, ON_TIME};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 
-/// What can be done to an action. `tools` are the specifications of the tools that the action is granted, as they are now.
+/// What can be done to an action. `briefing` is its agent and the tools that it is granted, as they are now.
 #[derive(Debug, Clone, Copy)]
 pub enum Command<'a> {
     /// A person's yes to what hashes to `hash`.
     Approve {
         hash: &'a str,
-        tools: &'a [ToolSpecForHash],
+        briefing: &'a Briefing,
     },
     /// Sets the schedule. An approval given before there was any schedule goes on to cover it; an approval of another
     /// schedule does not.
     Schedule {
         schedule: &'a Schedule,
-        tools: &'a [ToolSpecForHash],
+        briefing: &'a Briefing,
     },
     /// Now, once, as the run `run`.
     Run {
@@ -57,8 +57,8 @@ pub enum Command<'a> {
     Planned {
         plan: &'a DuePlan,
     },
-    /// An executor claims `run`, an occurrence that holds `approval_hash`. Whether the tools have drifted since is for the
-    /// executor to ask ([`Action::is_approved`]).
+    /// An executor claims `run`, an occurrence that holds `approval_hash`. Whether its agent or tools have changed since is for
+    /// the executor to ask ([`Action::is_approved`]).
     OccurrenceStarted {
         run: RunId,
         approval_hash: &'a str,
@@ -179,8 +179,8 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         {
             return Err(wrong_state);
         }
-        Command::Approve { hash, tools } => approve(&mut next, hash, tools, now)?,
-        Command::Schedule { schedule, tools } => set_schedule(&mut next, schedule, tools, now)?,
+        Command::Approve { hash, briefing } => approve(&mut next, hash, briefing, now)?,
+        Command::Schedule { schedule, briefing } => set_schedule(&mut next, schedule, briefing, now)?,
         Command::Patch { patch } => {
             if patch.apply(&mut next) {
                 withdraw(&mut next);
@@ -267,13 +267,8 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
     Ok(next)
 }
 
-fn approve(
-    action: &mut Action,
-    hash: &str,
-    tools: &[ToolSpecForHash],
-    now: Timestamp,
-) -> Result<(), Refused> {
-    let current = approval_hash(action, tools);
+fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp) -> Result<(), Refused> {
+    let current = approval_hash(action, briefing);
     if current != hash {
         return Err(Refused::ApprovalMismatch { state: action.state, given: hash.to_owned(), current });
     }
@@ -301,20 +296,20 @@ fn approve(
 fn set_schedule(
     action: &mut Action,
     schedule: &Schedule,
-    tools: &[ToolSpecForHash],
+    briefing: &Briefing,
     now: Timestamp,
 ) -> Result<(), Refused> {
     let _ = first_due(action, schedule, now, now)?;
     if action.schedule.as_ref() == Some(schedule) {
         return if is_due(action) { Ok(()) } else { activate(action, now) };
     }
-    let approved_without = action.schedule.is_none() && action.is_approved(tools);
+    let approved_without = action.schedule.is_none() && action.is_approved(briefing);
     action.schedule = Some(schedule.clone());
     if !approved_without {
         withdraw(action);
         return Ok(());
     }
-    let hash = approval_hash(action, tools);
+    let hash = approval_hash(action, briefing);
     if let Some(approval) = &mut action.approval {
         approval.hash = hash;
     }

@@ -1,21 +1,23 @@
 //! What a person asks of an action, and what follows from it for the action's occurrences.
 
 use domain::actions::{
-    Action, ActionPatch, Command, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode,
-    ValidPatch, transition,
+    Action, ActionPatch, ApprovalContent, ApprovalRecord, Briefing, Command, Occurrence, OccurrenceCommand,
+    OccurrenceState, Reason, ReasonCode, ValidPatch, transition,
 };
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::chats::{ChatMessage, Proposal, ProposalBody};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::schedule::ScheduleInput;
-use domain::tools::Tool;
 use domain::validate::FieldErrors;
 use futures::stream::{self, TryStreamExt};
 use jiff::Timestamp;
 
-use super::super::{edit, messages, proposals};
-use super::{ActionView, Loaded, action_writes, dispatch, end_run, load, load_live, refusal, runs, wake_at};
+use super::super::{agents, edit, messages, proposals};
+use super::{
+    ActionView, Loaded, action_writes, check_version, dispatch, end_run, load, load_live, refusal, runs,
+    view, wake_at,
+};
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
@@ -40,21 +42,26 @@ pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -
 /// # Errors
 /// As [`apply`].
 pub async fn approve(cx: &Cx, owner: &Owner, id: ActionId, hash: &str) -> Result<ActionView> {
-    // An edit between this look and the transaction changes the hash, or nothing that an approval binds.
-    let action = load(cx, owner, id).await?;
-    let tools = Tool::granted(&action.value.grants);
-    Ok(apply(cx, owner, id, Command::Approve { hash, tools: &tools }).await?.value.into())
+    // An edit between this look and the transaction changes the hash, or nothing that an approval binds. An edit of the agent
+    // leaves an approval of what the agent was: it does not hold.
+    let action = load(cx, owner, id).await?.value;
+    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    let briefing = Briefing::of(&action, &agent);
+    let action = apply(cx, owner, id, Command::Approve { hash, briefing: &briefing }).await?.value;
+    Ok(ActionView::new(action, &agent))
 }
 
 /// # Errors
-/// As [`apply`]; 400 for a schedule that is none.
+/// As [`apply`]; 400 if the schedule is invalid.
 pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput) -> Result<ActionView> {
     let mut errors = FieldErrors::default();
     let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
-    let action = load(cx, owner, id).await?;
-    let tools = Tool::granted(&action.value.grants);
-    let command = Command::Schedule { schedule: &schedule, tools: &tools };
-    Ok(apply(cx, owner, id, command).await?.value.into())
+    let action = load(cx, owner, id).await?.value;
+    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    let briefing = Briefing::of(&action, &agent);
+    let command = Command::Schedule { schedule: &schedule, briefing: &briefing };
+    let action = apply(cx, owner, id, command).await?.value;
+    Ok(ActionView::new(action, &agent))
 }
 
 /// Changes an action. Where the change was proposed, the proposal is taken with it, or nothing happens.
@@ -90,7 +97,8 @@ pub async fn change(
     }
     let patch: ValidPatch = patch.validate()?;
     let with = With { if_match, proposal: proposal.as_ref(), message: None };
-    Ok(perform(cx, owner, id, Command::Patch { patch: &patch }, with).await?.value.into())
+    let action = perform(cx, owner, id, Command::Patch { patch: &patch }, with).await?.value;
+    view(cx, owner, action).await
 }
 
 /// Goes on after a pause, or after a person was asked; `message` is the answer that the run is told.
@@ -104,7 +112,8 @@ pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String
     let said = |text| messages::new(cx, Role::User, vec![Block::text(text)], None);
     let message = errors.into_result(message)?.map(said);
     let with = With { message, ..With::default() };
-    Ok(perform(cx, owner, id, Command::Resume, with).await?.value.into())
+    let action = perform(cx, owner, id, Command::Resume, with).await?.value;
+    view(cx, owner, action).await
 }
 
 /// Answers the run that waits in `version` of the action.
@@ -142,9 +151,12 @@ async fn perform(
     let With { if_match, mut message, proposal } = with;
     for _ in 0..edit::TRIES {
         let Loaded { action: read, live } = load_live(cx, owner, id).await?;
-        edit::check(if_match, read.version, &ActionView::from(read.value.clone()))?;
+        check_version(cx, owner, if_match, &read).await?;
         let now = cx.clock.now();
-        let next = transition(&read.value, command, now).map_err(|refused| refusal(&refused, &read.value))?;
+        let next = match transition(&read.value, command, now) {
+            Ok(next) => next,
+            Err(refused) => return Err(refusal(cx, owner, &refused, &read.value).await),
+        };
         if next == read.value && message.is_none() && proposal.is_none() {
             return Ok(read);
         }
@@ -169,6 +181,7 @@ async fn perform(
             message.run_id = next.live_run;
             writes.push(Store::message_write(owner, id, &message.clone().into())?);
         }
+        writes.extend(approved(owner, &read.value, &next, command)?);
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
         // A queue that is too long for one transaction is cancelled from its end, before the action lets go of it: what a call
         // that is cut off leaves behind is a shorter queue, and no run that the action does not know of.
@@ -190,6 +203,22 @@ async fn perform(
         return Ok(Versioned { value: next, version: read.version + 1 });
     }
     Err(edit::contended())
+}
+
+/// The write of what has been approved, where the command gave an approval: people see later what has changed since.
+fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -> Result<Option<Write>> {
+    let (Command::Approve { briefing, .. } | Command::Schedule { briefing, .. }) = command else {
+        return Ok(None);
+    };
+    let Some(approval) = next.approval.as_ref().filter(|_| next.approval != read.approval) else {
+        return Ok(None);
+    };
+    let record = ApprovalRecord {
+        hash: approval.hash.clone(),
+        approved_at: approval.approved_at,
+        content: ApprovalContent::of(next, briefing),
+    };
+    Ok(Some(Store::approval_write(owner, next.id, &record)?))
 }
 
 /// Cancels occurrences that are queued, and ends the records of their runs. `false`: one of them was taken meanwhile.

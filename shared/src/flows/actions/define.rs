@@ -44,7 +44,7 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
         }
     }
     match cx.store.commit(writes).await? {
-        Written::Yes => Ok(action.into()),
+        Written::Yes => Ok(ActionView::new(action, &agent)),
         Written::Refused { first } if first >= own => Err(Error::NotFound("proposal")),
         Written::Refused { .. } => Err(Error::NotFound("agent")),
     }

@@ -2,8 +2,7 @@
 
 use domain::ids::{ActionId, Owner};
 
-use super::super::edit;
-use super::{ActionView, load};
+use super::{check_version, load};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::extract::IfMatch;
@@ -15,7 +14,7 @@ use crate::store::table::Order;
 /// 404 where there is none, 409 where `If-Match` is not the version that is there.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMatch>) -> Result<()> {
     let action = load(cx, owner, id).await?;
-    edit::check(if_match, action.version, &ActionView::from(action.value))?;
+    check_version(cx, owner, if_match, &action).await?;
     delete_if_there(cx, owner, id).await
 }
 

@@ -8,28 +8,36 @@
 //! and [`action_writes`], and adds to the transaction.
 
 mod apply;
+mod approvals;
 mod define;
 mod delete;
 mod messages;
 pub mod runs;
 
-use domain::actions::{Action, ActionState, Occurrence, Refused, approval_hash};
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::actions::{Action, ActionState, Briefing, Occurrence, Refused, approval_hash};
+use domain::agents::Agent;
 use domain::ids::{ActionId, AgentId, Owner};
-use domain::tools::Tool;
 use futures::FutureExt;
+use futures::future::try_join_all;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::agents;
+use super::{agents, edit};
 use crate::bus::Event;
 use crate::context::Cx;
+use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
 
 pub use apply::{apply, approve, change, resume, schedule};
+pub use approvals::{
+    ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale, stale_after,
+};
 pub use define::define;
 pub use delete::{delete, delete_if_there};
 pub use messages::{messages, say};
@@ -40,7 +48,8 @@ pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, out
 pub struct ActionView {
     #[serde(flatten)]
     pub action: Action,
-    /// Names the content as it is now: what `approve` takes.
+    /// Names everything that an approval binds as it is now, the agent included: what `approve` takes. If `approval.hash` is
+    /// another one, the approval does not hold any more, and nothing runs under it.
     pub approval_hash: String,
     /// The schedule in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,21 +57,31 @@ pub struct ActionView {
     pub schedule_text: Option<String>,
 }
 
-impl From<Action> for ActionView {
-    fn from(action: Action) -> Self {
+impl ActionView {
+    #[must_use]
+    pub fn new(action: Action, agent: &Agent) -> Self {
+        Self::with(&Briefing::of(&action, agent), action)
+    }
+
+    fn with(briefing: &Briefing, action: Action) -> Self {
         Self {
-            approval_hash: current_hash(&action),
+            approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
             action,
         }
     }
 }
 
-/// The hash of the action's content and of the tools that it is granted, as they are now. Where it is not the hash of
-/// its approval, what would run is not what was approved.
-#[must_use]
-pub fn current_hash(action: &Action) -> String {
-    approval_hash(action, &Tool::granted(&action.grants))
+/// An action as clients see it, with its agent as it is now.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn view(cx: &Cx, owner: &Owner, action: Action) -> Result<ActionView> {
+    Ok(match cx.store.agent(owner, action.agent_id).await? {
+        Some(agent) => ActionView::new(action, &agent.value),
+        // It is being deleted, and its actions with it.
+        None => ActionView::with(&Briefing::default(), action),
+    })
 }
 
 /// An action with the occurrence of its live run.
@@ -136,14 +155,33 @@ pub async fn dispatch(cx: &Cx, owner: &Owner, id: ActionId) {
 }
 
 /// 409 with the action as it is.
-fn refusal(refused: &Refused, action: &Action) -> Error {
-    Error::conflict_with(refused.code(), refused.to_string(), &ActionView::from(action.clone()))
+async fn refusal(cx: &Cx, owner: &Owner, refused: &Refused, action: &Action) -> Error {
+    match view(cx, owner, action.clone()).await {
+        Ok(view) => Error::conflict_with(refused.code(), refused.to_string(), &view),
+        Err(error) => error,
+    }
+}
+
+/// Refuses an edit that was made against another version than the one that is there.
+async fn check_version(
+    cx: &Cx,
+    owner: &Owner,
+    if_match: Option<IfMatch>,
+    action: &Versioned<Action>,
+) -> Result<()> {
+    match if_match {
+        Some(IfMatch(seen)) if seen != action.version => {
+            edit::check(if_match, action.version, &view(cx, owner, action.value.clone()).await?)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// # Errors
 /// 404 where there is none.
 pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
-    Ok(load(cx, owner, id).await?.value.into())
+    let action = load(cx, owner, id).await?.value;
+    view(cx, owner, action).await
 }
 
 /// Newest first.
@@ -173,5 +211,18 @@ pub async fn list(
             page::filtered(owner, &format!("actions of {agent}"), query, read, keep).await?
         }
     };
-    Ok(found.map(|action| stored(action).value.into()))
+    let Page { data, next_cursor, has_more } = found.map(|action| stored(action).value);
+    Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
+}
+
+/// Many actions as clients see them; each agent is read once.
+async fn views(cx: &Cx, owner: &Owner, actions: Vec<Action>) -> Result<Vec<ActionView>> {
+    let ids: BTreeSet<AgentId> = actions.iter().map(|action| action.agent_id).collect();
+    let reads = ids.into_iter().map(async |id| Ok::<_, Error>((id, cx.store.agent(owner, id).await?)));
+    let agents: BTreeMap<AgentId, _> = try_join_all(reads).await?.into_iter().collect();
+    let view = |action: Action| match agents.get(&action.agent_id).and_then(Option::as_ref) {
+        Some(agent) => ActionView::new(action, &agent.value),
+        None => ActionView::with(&Briefing::default(), action),
+    };
+    Ok(actions.into_iter().map(view).collect())
 }

@@ -99,20 +99,25 @@ pub struct StartedRun {
 /// Runs an action now, once. It is under way when this returns, and goes on without the caller.
 ///
 /// # Errors
-/// 404 where there is none; 409 where its agent is paused or archived, it is not approved, or a run is live.
+/// 404 where there is none; 409 if its agent is paused or archived, it is not approved as it is now, or a run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
-    let status = agents::load(cx, owner, action.agent_id).await?.value.status;
-    if status != AgentStatus::Active {
-        let message = match status {
+    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    if agent.status != AgentStatus::Active {
+        let message = match agent.status {
             AgentStatus::Archived => "the agent is archived: nothing of it runs",
             _ => "the agent is paused: nothing of it runs before it is active again",
         };
-        return Err(Error::conflict_with("agent_not_active", message, &ActionView::from(action)));
+        return Err(Error::conflict_with("agent_not_active", message, &ActionView::new(action, &agent)));
+    }
+    if action.approval.is_some() && !action.is_approved_with(&agent) {
+        let message =
+            "the agent or a tool has changed since the action was approved: approve it as it is now";
+        return Err(Error::conflict_with("approval_mismatch", message, &ActionView::new(action, &agent)));
     }
     let run_id = RunId::from_uuid(cx.clock.uuid());
     let action = apply(cx, owner, id, Command::Run { run: run_id }).await?.value;
-    Ok(StartedRun { run_id, action: action.into() })
+    Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })
 }
 
 /// The record by which a run of `action` can be followed.

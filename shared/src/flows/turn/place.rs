@@ -125,7 +125,7 @@ impl Place {
         match (agent, self) {
             (None, _) => Ok(None),
             (Some(agent), Self::Chat(_)) => agent_in_view(cx, owner, agent.agent_id).await.map(Some),
-            (Some(_), Self::Action(action)) => action_in_view(cx, owner, action).await.map(Some),
+            (Some(agent), Self::Action(action)) => action_in_view(cx, owner, action, agent).await.map(Some),
         }
     }
 }
@@ -174,7 +174,7 @@ async fn agent_in_view(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<String>
     Ok(prompts::in_view(&assets, &actions))
 }
 
-async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action) -> Result<String> {
+async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action, agent: &Agent) -> Result<String> {
     let found = cx.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
     let run = async |occurrence: domain::actions::Occurrence| {
         let never_ran = matches!(
@@ -204,6 +204,5 @@ async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action) -> Result<Strin
             break;
         }
     }
-    let approved = action.is_approved(&Tool::granted(&action.grants));
-    Ok(prompts::action_in_view(action, approved, &runs))
+    Ok(prompts::action_in_view(action, action.is_approved_with(agent), &runs))
 }

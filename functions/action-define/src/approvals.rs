@@ -1,0 +1,68 @@
+//! The routes of approvals that do not hold any more.
+
+use axum::extract::State;
+use domain::ids::{ActionId, AgentId};
+use shared::extract::{Caller, Id, Json, Query};
+use shared::flows::actions::{self, ApprovalView, Approvals, ApproveMany, StaleApproval};
+use shared::page::{Page, PageQuery};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+
+shared::routes!(read, list_stale, approve_many);
+
+/// Compare an action with what was approved
+///
+/// `approved` is what was approved last, `current` is everything that an approval binds as it is now (the action, its agent, the
+/// tools it is granted), and `changes` is the difference, field by field.
+#[utoipa::path(
+    get, path = "/actions/{action_id}/approval", tag = "actions", operation_id = "read_action_approval",
+    params(("action_id" = ActionId, Path, description = "The action")),
+    responses((status = 200, description = "What was approved, what is there now and the difference", body = ApprovalView), Problems),
+)]
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ActionId>,
+) -> Result<axum::Json<ApprovalView>> {
+    actions::approval(&cx, &caller.owner, id).await.map(axum::Json)
+}
+
+/// List the approvals that an edit of an agent withdrew
+///
+/// An approval binds the words of the agent and the tools of the action. These approvals were given for other words or tools than
+/// those of now; nothing runs under them, and their due times are held. Each comes with what has changed.
+#[utoipa::path(
+    get, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "list_stale_approvals",
+    params(("agent_id" = AgentId, Path, description = "The agent"), PageQuery),
+    responses((status = 200, description = "Approvals that do not hold, newest action first", body = Page<StaleApproval>), Problems),
+)]
+async fn list_stale(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<StaleApproval>>> {
+    actions::stale(&cx, &caller.owner, id, &page).await.map(axum::Json)
+}
+
+/// Approve many actions of an agent
+///
+/// Give each action's `approval_hash` as the person has seen it, for example from the list of withdrawn approvals. Each approval is
+/// given or refused by itself; the answer says which. Schedules go on where they were. A call that is made again changes nothing.
+#[utoipa::path(
+    post, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "approve_actions",
+    params(
+        ("agent_id" = AgentId, Path, description = "The agent"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = ApproveMany,
+    responses((status = 200, description = "What became of each, in the order of the request", body = Approvals), Problems),
+)]
+async fn approve_many(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Json(input): Json<ApproveMany>,
+) -> Result<axum::Json<Approvals>> {
+    actions::approve_many(&cx, &caller.owner, id, input).await.map(axum::Json)
+}

@@ -1,0 +1,219 @@
+//! Approvals that do not hold any more: what has changed since, and giving them again.
+//!
+//! An approval binds the agent's words as well as the action's. An edit of the agent writes nothing to its actions: their
+//! approvals are compared with what would be told each time a run begins, and so can't be missed. Until they are given again,
+//! runs are held; the schedules keep their place.
+
+use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference};
+use domain::agents::Agent;
+use domain::ids::{ActionId, AgentId, Owner};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use futures::future::try_join_all;
+use futures::stream::{self, StreamExt};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ActionView, approve, load, stored};
+use crate::context::Cx;
+use crate::page::{self, Page, PageQuery};
+use crate::problem::{Error, Result};
+
+/// How many approvals can be given in one call, and how many an edit of an agent names.
+const MAX_APPROVALS: usize = 100;
+
+/// How many approvals are given at once.
+const AT_ONCE: usize = 8;
+
+/// What was approved, what is there now, and what is different.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ApprovalView {
+    /// Whether the action may run as it is now.
+    pub holds: bool,
+    /// What was approved last, also if that approval was withdrawn since. Left out if there never was an approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<ApprovalRecord>,
+    /// The hash of `current`: what `approve` takes.
+    pub approval_hash: String,
+    /// Everything that an approval binds, as it is now.
+    pub current: ApprovalContent,
+    /// What is different between the two. Empty if nothing was ever approved.
+    pub changes: Vec<Difference>,
+}
+
+/// An approval that does not hold, because the agent or a tool has changed since it was given.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StaleApproval {
+    pub action_id: ActionId,
+    pub title: String,
+    pub approved_at: Timestamp,
+    /// The hash of what was approved.
+    pub approved_hash: String,
+    /// The hash of what is there now: approving it lets the action run again.
+    pub approval_hash: String,
+    /// What is different.
+    pub changes: Vec<Difference>,
+}
+
+/// Approvals to give.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"approvals": [{
+    "action_id": "act_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c",
+    "approval_hash": "ef230b7a000f6ec5fb471589e86521621442b141770860073005dbe068183cb2",
+}]}))]
+pub struct ApproveMany {
+    /// 1 to 100, each action once.
+    #[schema(min_items = 1, max_items = 100)]
+    pub approvals: Vec<ApproveOne>,
+}
+
+/// A person's yes to one action.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveOne {
+    pub action_id: ActionId,
+    /// The `approval_hash` that the person has seen.
+    pub approval_hash: String,
+}
+
+/// What became of each, in the order of the request.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Approvals {
+    pub data: Vec<Approved>,
+}
+
+/// What became of one of many approvals.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Approved {
+    pub action_id: ActionId,
+    pub approved: bool,
+    /// The action as it is afterwards, if it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<ActionView>,
+    /// Why it was not approved: the code that `POST /actions/{action_id}/approve` answers, such as `approval_mismatch`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "approval_mismatch")]
+    pub code: Option<String>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What was approved of an action, and what has changed since.
+///
+/// # Errors
+/// 404 if there is no such action.
+pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalView> {
+    let action = load(cx, owner, id).await?.value;
+    let agent = cx.store.agent(owner, action.agent_id).await?.ok_or(Error::NotFound("action"))?.value;
+    let approved = cx.store.approval(owner, id).await?;
+    let current = ApprovalContent::of(&action, &Briefing::of(&action, &agent));
+    let changes = approved.as_ref().map(|was| current.differences(&was.content)).unwrap_or_default();
+    let approval_hash = current.hash();
+    let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
+    Ok(ApprovalView { holds, approved, approval_hash, current, changes })
+}
+
+/// The approvals of an agent's actions that do not hold any more, newest action first.
+///
+/// # Errors
+/// 404 if there is no such agent, 400 if `limit` or `cursor` is invalid.
+pub async fn stale(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Result<Page<StaleApproval>> {
+    let agent = cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))?.value;
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.agent_actions(owner, id, after.as_deref(), limit).await }.boxed()
+    };
+    let keep = |action: &Action| is_stale(action, &agent);
+    let found = page::filtered(owner, &format!("approvals of {id}"), query, read, keep).await?;
+    let Page { data, next_cursor, has_more } = found.map(|action| stored(action).value);
+    let described = data.into_iter().map(|action| describe(cx, owner, action, &agent));
+    Ok(Page { data: try_join_all(described).await?, next_cursor, has_more })
+}
+
+/// The approvals that do not hold for `agent` as it is after an edit: at most 100 of them, newest action first.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn stale_after(cx: &Cx, owner: &Owner, agent: &Agent) -> Result<Vec<StaleApproval>> {
+    let (mut found, mut after) = (Vec::new(), None::<String>);
+    while found.len() < MAX_APPROVALS {
+        let page = cx.store.agent_actions(owner, agent.agent_id, after.as_deref(), 100).await?;
+        let actions = page.items.into_iter().map(|(_, action)| action.value);
+        found.extend(actions.filter(|action| is_stale(action, agent)));
+        after = page.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    found.truncate(MAX_APPROVALS);
+    try_join_all(found.into_iter().map(|action| describe(cx, owner, action, agent))).await
+}
+
+fn is_stale(action: &Action, agent: &Agent) -> bool {
+    action.approval.is_some() && !action.is_approved_with(agent)
+}
+
+async fn describe(cx: &Cx, owner: &Owner, action: Action, agent: &Agent) -> Result<StaleApproval> {
+    let current = ApprovalContent::of(&action, &Briefing::of(&action, agent));
+    let record = cx.store.approval(owner, action.id).await?;
+    let changes = record.map(|was| current.differences(&was.content)).unwrap_or_default();
+    let (approved_hash, approved_at) =
+        action.approval.map(|approval| (approval.hash, approval.approved_at)).unwrap_or_default();
+    let approval_hash = current.hash();
+    Ok(StaleApproval {
+        action_id: action.id,
+        title: action.title,
+        approved_at,
+        approved_hash,
+        approval_hash,
+        changes,
+    })
+}
+
+/// Gives many approvals of one agent's actions. Each is given or refused by itself.
+///
+/// # Errors
+/// 404 if there is no such agent; 400 if there are none or more than 100, or an action is named twice.
+pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMany) -> Result<Approvals> {
+    let mut errors = FieldErrors::default();
+    let count = input.approvals.len();
+    if !(1..=MAX_APPROVALS).contains(&count) {
+        errors.add("approvals", format!("must be 1 to {MAX_APPROVALS} approvals, is {count}"));
+    }
+    let mut ids: Vec<ActionId> = input.approvals.iter().map(|one| one.action_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.len() < count {
+        errors.add("approvals", "must name each action once");
+    }
+    errors.into_result(())?;
+    if cx.store.agent(owner, id).await?.is_none() {
+        return Err(Error::NotFound("agent"));
+    }
+    let given = input.approvals.into_iter().map(async |one| {
+        let action_id = one.action_id;
+        let approved = match load(cx, owner, action_id).await {
+            Ok(action) if action.value.agent_id == id => {
+                approve(cx, owner, action_id, &one.approval_hash).await
+            }
+            Ok(_) => Err(Error::NotFound("action")),
+            Err(error) => Err(error),
+        };
+        match approved {
+            Ok(action) => {
+                Approved { action_id, approved: true, action: Some(action), code: None, detail: None }
+            }
+            Err(error) => Approved {
+                action_id,
+                approved: false,
+                action: None,
+                code: Some(error.code().to_owned()),
+                detail: Some(error.detail()),
+            },
+        }
+    });
+    let data = stream::iter(given).buffered(AT_ONCE).collect().await;
+    Ok(Approvals { data })
+}
