@@ -156,7 +156,7 @@ async fn an_imported_theme_is_described() {
     assert!(!has("locales/de.json") && !has("assets/icon-cart.svg"));
     assert_eq!(requests[0]["tool_choice"]["function"]["name"], "describe_files");
     let system = requests[0]["messages"][0]["content"].as_str().unwrap();
-    assert!(system.contains("not instructions") && system.contains("The theme in outline:"), "{system}");
+    assert!(system.contains("not instructions") && system.contains("Outline of the theme:"), "{system}");
     let question = requests[0]["messages"][1]["content"].as_str().unwrap();
     assert!(question.contains("=== snippets/price.liquid (snippet, ") && question.contains("\n1\t"));
 

@@ -1,6 +1,6 @@
-//! Every kind of id in one list, and the owner that every key begins with.
+//! All kinds of id in one list, and the owner that every key begins with.
 //!
-//! An id is a UUIDv7 behind a prefix (`agt_0192f…`): it sorts by the time it was made, and a foreign kind never parses.
+//! An id is a UUIDv7 with a prefix (`agt_0192f…`). Ids sort by creation time, and an id of another kind never parses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// Why a text is not the id it should be. Phrased to follow "failed to read the id: …".
+/// Why a text is not a valid id. The message follows "failed to read the id: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected `{prefix}` followed by 32 lower-case hexadecimal digits")]
 pub struct InvalidId {
@@ -87,7 +87,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An agent: goal, instructions, and all that it delivers.
+    /// An agent: its goal, its instructions, and what it delivers.
     AgentId = "agt_";
     /// An action: work that an agent does later.
     ActionId = "act_";
@@ -99,13 +99,14 @@ ids! {
     MessageId = "msg_";
     /// One turn of a model, or one occurrence of an action.
     RunId = "run_";
-    /// A deliverable that waits for a person's yes.
+    /// A deliverable that waits for a person's approval.
     ProposalId = "prp_";
     /// An API key (not its secret).
     ApiKeyId = "key_";
-    /// A project: a theme and what is known of the work on it. The word `default` stands for the one that always is.
+    /// A project: a theme and what is known about the work on it. The word `default` names the project that always
+    /// exists.
     ProjectId = "prj_" or "default" for Self::DEFAULT;
-    /// A theme, or logs, that are taken over from an archive.
+    /// An import of a theme or of logs from an archive.
     ImportId = "imp_";
 }
 
@@ -119,8 +120,8 @@ fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
 }
 
 impl RunId {
-    /// The id of the occurrence of `action` that is due at `due`: the same for ever, so that two sweeps that meet
-    /// make one occurrence. The first 48 bits are the due time in milliseconds, as in a UUIDv7; the rest is a hash.
+    /// The id of the occurrence of `action` that is due at `due`. It is always the same, so two concurrent sweeps
+    /// create one occurrence. The first 48 bits are the due time in milliseconds, as in a UUIDv7; the rest is a hash.
     #[must_use]
     pub fn for_occurrence(action: ActionId, due: Timestamp) -> Self {
         let millis = due.as_millisecond().max(0) as u64;
@@ -132,13 +133,13 @@ impl RunId {
         let mut bytes = [0u8; 16];
         bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
         bytes[6..].copy_from_slice(&hash[..10]);
-        // Version 8 (vendor-defined) and the RFC 9562 variant: these bits are not random, and say so.
+        // Version 8 (vendor-defined) and the RFC 9562 variant, because the other bits are not random.
         bytes[6] = (bytes[6] & 0x0f) | 0x80;
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// The instant in the id's first 48 bits: for an occurrence its due time, to the millisecond.
+    /// The instant in the id's first 48 bits. For an occurrence this is its due time, to the millisecond.
     #[must_use]
     pub fn instant(self) -> Timestamp {
         let mut millis = [0u8; 8];
@@ -148,7 +149,7 @@ impl RunId {
 }
 
 impl ProjectId {
-    /// The project that every owner has from the beginning. Keys begin with the owner, so one id serves all.
+    /// The project that every owner has from the beginning. Keys begin with the owner, so all owners share this id.
     pub const DEFAULT: Self = Self(Uuid::nil());
 }
 
@@ -164,8 +165,8 @@ impl Default for ImportId {
 }
 
 impl AssetId {
-    /// The id of a run's output number `n`: the same however often the run is resumed, so that an output is made once. It
-    /// sorts by the run's time.
+    /// The id of output number `n` of a run. It is the same after every resume of the run, so each output is created
+    /// once. It sorts by the run's time.
     #[must_use]
     pub fn for_output(run: RunId, n: u32) -> Self {
         let hash = Sha256::new()
@@ -182,12 +183,13 @@ impl AssetId {
     }
 }
 
-/// Whose data it is. Every key in the table and in the bucket begins with it, and only through it can one be built.
+/// The owner of data. Every key in the table and in the bucket begins with the owner, and keys can only be built from
+/// it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Owner(String);
 
-/// Why a text cannot name an owner.
+/// The text is not a valid owner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an owner is 1 to 128 of the characters A-Z a-z 0-9 . _ | : @ + = , ~ - with a letter or digit among them"
@@ -196,7 +198,7 @@ pub struct InvalidOwner;
 
 impl Owner {
     /// # Errors
-    /// [`InvalidOwner`] when a character could be mistaken for a separator in a key or a path.
+    /// [`InvalidOwner`] if the text has a character that could be mistaken for a separator in a key or a path.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidOwner> {
         let text = text.into();
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._|:@+=,~-".contains(&b);
@@ -206,7 +208,7 @@ impl Owner {
         if valid { Ok(Self(text)) } else { Err(InvalidOwner) }
     }
 
-    /// The owner for a subject of any form: itself where it can name an owner, else its hash.
+    /// The owner for any subject: the subject itself if it is a valid owner, otherwise its hash.
     #[must_use]
     pub fn from_subject(subject: &str) -> Self {
         Self::new(subject)

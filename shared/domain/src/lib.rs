@@ -1,21 +1,21 @@
 //! The rules of the business.
 //!
 //! Everything here is a pure function or a plain type: no I/O, no clock, no environment, no async. Time, ids and
-//! randomness are arguments, so every rule can be tested with a table or a property. A newcomer reads here *what*
-//! Lamplighter is; the `shared` crate is where it touches the world.
+//! randomness are arguments, so a table test or a property test can cover every rule. This crate defines *what*
+//! Lamplighter is. The `shared` crate connects it to the outside world.
 //!
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
-//! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person has, and what may become of them
+//! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person owns, and their states
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
-//! - [`prompts`]: what models are told
-//! - [`runs`]: a turn or an occurrence, and the events by which it is followed
+//! - [`prompts`]: the prompts for models
+//! - [`runs`]: a turn or an occurrence, and the events that clients follow
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
-//! - [`models`]: requests, replies, usage and prices, in no provider's dialect
+//! - [`models`]: provider-independent requests, replies, usage and prices
 //! - [`context`]: what a coding assistant planned, did and found
-//! - [`projects`]: a theme, and what is known of the work on it
-//! - [`theme`]: which files and lines of a shop's theme a request is about
-//! - [`log`]: what the agents of a coding assistant were asked and what they answered
-//! - [`accounts`]: API keys and spending ceilings
+//! - [`projects`]: a theme and what is known about the work on it
+//! - [`theme`]: finds the files and lines of a shop's theme that a request is about
+//! - [`log`]: the prompts and answers of a coding assistant's agents
+//! - [`accounts`]: API keys
 
 pub mod accounts;
 pub mod actions;

@@ -1,17 +1,17 @@
-//! Checking what came from outside: every refusal names the field and the limit, and all are reported at once.
+//! Validation of outside input. Every error names the field and the limit, and all errors are reported at once.
 
 use serde::Serialize;
 
-/// One thing that is wrong with one field.
+/// One error in one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct FieldError {
-    /// Where it is, as a path: `task_config.instructions`, `schedule.cron`.
+    /// The path of the field: `task_config.instructions`, `schedule.cron`.
     pub field: String,
     /// What is wrong, with the limit: "must be 1 to 200 characters, is 314".
     pub message: String,
 }
 
-/// All that is wrong with one input, in the order of its fields.
+/// All errors of one input, in the order of its fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{}", summary(.0))]
 pub struct FieldErrors(pub Vec<FieldError>);
@@ -31,7 +31,7 @@ impl FieldErrors {
         self.0.push(FieldError { field: field.into(), message: message.into() });
     }
 
-    /// Takes over the errors of a part, whose fields are below `prefix`.
+    /// Adds the errors of a nested value. Their field paths get the prefix `prefix`.
     pub fn nest<T>(&mut self, prefix: &str, result: Result<T, Self>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -42,7 +42,7 @@ impl FieldErrors {
         }
     }
 
-    /// Checks that `text` has `min` to `max` characters; surrounding blanks do not count towards `min`.
+    /// Checks that `text` has `min` to `max` characters. Leading and trailing whitespace does not count towards `min`.
     pub fn length(&mut self, field: &str, text: &str, min: usize, max: usize) {
         let (characters, visible) = (text.chars().count(), text.trim().chars().count());
         if visible < min || characters > max {
@@ -51,7 +51,7 @@ impl FieldErrors {
     }
 
     /// # Errors
-    /// Itself, when anything was added.
+    /// `self` if it has any error.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }

@@ -1,5 +1,5 @@
-//! API keys. A key names its owner and its record, so that it is found without a look-up across owners; what proves
-//! it is the secret, of which only the hash is stored.
+//! API keys. A key contains its owner and the id of its record, so the record is found without a search across owners.
+//! The secret proves that the key is genuine; only the hash of the secret is stored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use crate::ids::{ApiKeyId, Owner};
 
-/// What every key begins with, so that scanners of leaked secrets can know it.
+/// The prefix of every key. Scanners for leaked secrets recognise it.
 pub const KEY_PREFIX: &str = "llk_";
 
-/// A whole API key, as its holder has it: `llk_<owner>.<key>.<secret>`, each part base64url or hexadecimal.
+/// A complete API key, as its holder has it: `llk_<owner>.<key>.<secret>`. Each part is base64url or hexadecimal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKeyToken {
     pub owner: Owner,
@@ -21,7 +21,7 @@ pub struct ApiKeyToken {
     secret: [u8; 32],
 }
 
-/// The text is no API key of ours.
+/// The text is not a Lamplighter API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key")]
 pub struct InvalidKey;
@@ -41,7 +41,7 @@ impl ApiKeyToken {
         SecretHash(Sha256::digest(self.secret).into())
     }
 
-    /// The key as text: shown once, at its making.
+    /// The key as text. It is shown once, when the key is created.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!(
@@ -80,7 +80,7 @@ impl fmt::Debug for ApiKeyToken {
 }
 
 impl SecretHash {
-    /// Compares without telling by its time where the difference is.
+    /// Compares in constant time, so the duration does not reveal where the difference is.
     #[must_use]
     pub fn matches(&self, stored: &str) -> bool {
         let own = self.to_string();

@@ -12,10 +12,10 @@ use crate::validate::FieldErrors;
 pub const MAX_TITLE: usize = 200;
 /// Longest description, in characters.
 pub const MAX_DESCRIPTION: usize = 2_000;
-/// Largest content, in bytes of UTF-8: what fits into one request beside the rest.
+/// Largest content, in bytes of UTF-8. It has to fit into one request together with the other fields.
 pub const MAX_CONTENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What kind of content it is.
+/// The kind of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AssetType {
@@ -30,7 +30,7 @@ impl AssetType {
     pub const ALL: [Self; 4] = [Self::Document, Self::Code, Self::Prompt, Self::Email];
 }
 
-/// An asset without its content, which lies in S3.
+/// An asset without its content. The content is stored in S3.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Asset {
     pub asset_id: AssetId,
@@ -38,20 +38,21 @@ pub struct Asset {
     pub title: String,
     pub description: String,
     pub asset_type: AssetType,
-    /// The newest content's number, from 1.
+    /// The number of the newest content version, from 1.
     pub content_version: u64,
     /// Size of the newest content, in bytes of UTF-8.
     pub bytes: u64,
-    /// SHA-256 of the newest content, hexadecimal. Contents are stored under it: writers that meet can't mix theirs.
+    /// SHA-256 of the newest content, hexadecimal. It is part of the content's storage key, so concurrent writers
+    /// cannot mix their contents.
     pub sha256: String,
-    /// The run that made it, where one did.
+    /// The run that made the asset, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// One content that an asset has had.
+/// One version of an asset's content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AssetVersion {
     /// From 1.
@@ -64,7 +65,7 @@ pub struct AssetVersion {
     pub created_at: Timestamp,
 }
 
-/// An asset that is to be saved.
+/// An asset to save.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewAsset {
     /// 1 to 200 characters.
@@ -79,7 +80,7 @@ pub struct NewAsset {
     pub content: String,
 }
 
-/// A change of an asset: what is left out stays; new content makes a new version.
+/// A change of an asset. Omitted fields keep their values; new content creates a new version.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct AssetPatch {
     pub title: Option<String>,
@@ -88,7 +89,7 @@ pub struct AssetPatch {
     pub content: Option<String>,
 }
 
-/// An asset, and a content of it that is yet to be stored.
+/// An asset, and content for it that is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithContent<C> {
     pub asset: Asset,
@@ -134,7 +135,7 @@ impl NewAsset {
 }
 
 impl Asset {
-    /// The asset with `patch` applied, and the new content where there is one.
+    /// The asset with `patch` applied, and the new content if the patch has any.
     ///
     /// # Errors
     /// Every field that breaks its limit.
@@ -163,7 +164,7 @@ impl Asset {
         errors.into_result(WithContent { asset, content: patch.content })
     }
 
-    /// The newest content's record.
+    /// The record of the newest content version.
     #[must_use]
     pub fn newest_version(&self) -> AssetVersion {
         AssetVersion {

@@ -1,7 +1,7 @@
-//! How a call of a model can fail, and which failures are worth another try.
+//! How a call of a model can fail, and which failures should be retried.
 //!
-//! Providers answer with text that may quote the prompt or the key, so none of it is kept: an error holds a kind, a status
-//! and at most a provider's own short code.
+//! Providers answer with text that may quote the prompt or the key, so that text is never kept. An error holds a kind,
+//! a status, and at most the provider's short error code.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::request::Provider;
 
-/// The longest wait that a provider may ask for; past it, giving up now is kinder than waiting.
+/// The longest wait that a provider may ask for. If it asks for more, the call fails at once.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
-/// Why a call of a model failed. Phrased to follow "failed to get an answer from the model: …".
+/// Why a call of a model failed. The message follows "failed to get an answer from the model: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     #[error("the provider's rate limit is reached")]
     RateLimited { retry_after: Option<Duration> },
     #[error("the provider is overloaded")]
     Overloaded { retry_after: Option<Duration> },
-    #[error("the provider has a fault of its own (HTTP status {status})")]
+    #[error("the provider has an internal error (HTTP status {status})")]
     Server { status: u16, retry_after: Option<Duration> },
-    /// The provider says so itself.
+    /// The provider reported a timeout itself.
     #[error("the provider ran out of time")]
     ProviderTimeout { retry_after: Option<Duration> },
     #[error("{} in time", .0.what())]
@@ -33,31 +33,31 @@ pub enum ModelError {
     ConnectionLost,
     #[error("the answer ended before it was complete")]
     Truncated,
-    #[error("the answer is not in the provider's own format")]
+    #[error("the answer is not in the format of the provider")]
     Malformed,
     #[error("the conversation is larger than the model's context")]
     ContextTooLarge,
-    #[error("the request is larger than the provider takes")]
+    #[error("the request is larger than the provider accepts")]
     RequestTooLarge,
-    #[error("the provider refuses the request as invalid{}", suffix(.code.as_deref()))]
+    #[error("the provider rejected the request as invalid{}", suffix(.code.as_deref()))]
     InvalidRequest { code: Option<String> },
     #[error("the provider does not accept the API key")]
     Authentication,
-    #[error("the provider does not permit this with the API key in use")]
+    #[error("the provider does not permit this request with the API key")]
     Permission,
     #[error("the provider's quota is used up, or its bill is not paid")]
     Quota,
     #[error("the provider does not know the model, or the address is wrong")]
     NotFound,
-    /// The provider's own safety check.
-    #[error("the provider declines to answer this")]
+    /// The provider's own safety check refused.
+    #[error("the provider refused to answer this")]
     Refused,
-    /// Nothing was tried: the request cannot be said in the provider's format.
+    /// Nothing was sent: the request cannot be expressed in the provider's format.
     #[error("the request is not valid: {0}")]
     Unsendable(Unsendable),
     #[error("the provider answered with the unexpected HTTP status {status}")]
     Unexpected { status: u16 },
-    /// No provider is configured that could take the call.
+    /// No provider is configured for this call.
     #[error("no model is configured")]
     NotConfigured,
 }
@@ -69,7 +69,7 @@ pub enum TimeoutPhase {
     FirstByte,
     /// The answer stopped in the middle.
     Idle,
-    /// The answer, with all the tries it took, did not come to its end.
+    /// The answer, including all retries, did not finish.
     Deadline,
 }
 
@@ -77,13 +77,13 @@ impl TimeoutPhase {
     const fn what(self) -> &'static str {
         match self {
             Self::FirstByte => "the provider did not begin to answer",
-            Self::Idle => "the provider stopped in the middle of the answer and did not go on",
+            Self::Idle => "the provider stopped in the middle of the answer",
             Self::Deadline => "the answer was not complete",
         }
     }
 }
 
-/// What makes a request impossible to send.
+/// Why a request cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
     #[error("it has no message")]
@@ -96,7 +96,7 @@ pub enum Unsendable {
     UnmatchedToolResult,
     #[error("the user calls a tool, or the assistant answers a call")]
     WrongRole,
-    #[error("a reply of 0 tokens is asked for")]
+    #[error("the maximum reply length is 0 tokens")]
     NoOutput,
 }
 
@@ -105,7 +105,7 @@ fn suffix(code: Option<&str>) -> String {
 }
 
 impl ModelError {
-    /// Whether the same request may well succeed on another try.
+    /// Whether the same request may succeed when retried.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
@@ -133,7 +133,7 @@ impl ModelError {
         }
     }
 
-    /// How long the provider asks to be left alone.
+    /// How long the provider asks the client to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -146,15 +146,15 @@ impl ModelError {
     }
 }
 
-/// An answer whose status says failure, and the headers that matter.
+/// An answer with an error status, and its relevant headers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HttpFailure<'a> {
     pub status: u16,
-    /// `retry-after`: seconds (also a fraction), or an HTTP date.
+    /// `retry-after`: seconds (may be a fraction), or an HTTP date.
     pub retry_after: Option<&'a str>,
-    /// `retry-after-ms`, which wins.
+    /// `retry-after-ms`. It takes precedence over `retry-after`.
     pub retry_after_ms: Option<&'a str>,
-    /// `x-should-retry`: `true` or `false`, which overrules the status.
+    /// `x-should-retry`: `true` or `false`. It overrides the status.
     pub should_retry: Option<&'a str>,
     pub body: &'a [u8],
 }
@@ -177,29 +177,29 @@ fn seconds(text: &str, per_second: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number / per_second).ok()
 }
 
-/// What a failed answer means. `now` is for a `retry-after` that is a date.
+/// Classifies an error answer. `now` is needed when `retry-after` is a date.
 #[must_use]
 pub fn classify(provider: Provider, failure: &HttpFailure<'_>, now: Timestamp) -> ModelError {
     let body = serde_json::from_slice::<Value>(failure.body).unwrap_or(Value::Null);
-    let said = Said::from_body(&body);
+    let said = ErrorBody::from_body(&body);
     let retry_after = failure.wait(now);
     let status = failure.status;
-    let error = by_words(&said, status, retry_after)
+    let error = by_message(&said, status, retry_after)
         .unwrap_or_else(|| by_status(provider, &said, status, retry_after));
     match (failure.should_retry.map(str::trim), error.is_retryable()) {
         (Some("true"), false) => ModelError::Server { status, retry_after },
-        // A rate limit that no waiting lifts is a quota.
+        // A rate limit that does not end by waiting is a quota.
         (Some("false"), true) if status == 429 => ModelError::Quota,
         (Some("false"), true) => ModelError::Unexpected { status },
         _ => error,
     }
 }
 
-/// What an error event in the middle of an answer of status 200 means. `event` is its data.
+/// Classifies an error event in the middle of an answer with status 200. `event` is its data.
 #[must_use]
 pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
-    let said = Said::from_body(event);
-    // The types that come in a stream are those that would have come as a status.
+    let said = ErrorBody::from_body(event);
+    // The types in a stream are those that otherwise come with a status.
     let status = match said.kind {
         "overloaded_error" => 529,
         "rate_limit_error" => 429,
@@ -212,22 +212,22 @@ pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
         "request_too_large" => 413,
         _ => said.status.unwrap_or(500),
     };
-    by_words(&said, status, None).unwrap_or_else(|| by_status(provider, &said, status, None))
+    by_message(&said, status, None).unwrap_or_else(|| by_status(provider, &said, status, None))
 }
 
-/// What a body says, wherever it says it.
+/// The error fields of a body, wherever they are.
 #[derive(Default)]
-struct Said<'a> {
+struct ErrorBody<'a> {
     kind: &'a str,
     code: &'a str,
     message: String,
     status: Option<u16>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ErrorBody<'a> {
     fn from_body(body: &'a Value) -> Self {
         let text = |value: &'a Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        // Some paths wrap the object in an array of one.
+        // Some endpoints wrap the object in an array of one.
         let body = body.get(0).unwrap_or(body);
         match body.get("error") {
             Some(Value::Object(_)) => {
@@ -248,7 +248,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// The provider's code, where it is short and plain enough to hold nothing of the prompt or the key.
+    /// The provider's code, if it is so short and plain that it cannot contain the prompt or the key.
     fn public_code(&self) -> Option<String> {
         let plain = |code: &&str| {
             (1..=48).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
@@ -257,7 +257,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// In lower case. Every server that speaks a borrowed format has its own words for this.
+/// In lower case. Each OpenAI-compatible server has its own wording for this.
 const CONTEXT_TOO_LARGE: &[&str] = &[
     "prompt is too long",
     "this model's maximum context length is",
@@ -271,10 +271,10 @@ const CONTEXT_TOO_LARGE: &[&str] = &[
     "requested token count exceeds the model's maximum context length",
 ];
 
-/// Where the words are surer than the status.
-fn by_words(said: &Said<'_>, status: u16, retry_after: Option<Duration>) -> Option<ModelError> {
+/// Classifies by the message if it is more reliable than the status.
+fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) -> Option<ModelError> {
     let says = |words: &str| said.message.contains(words);
-    // A fault of the server or a rate limit is one, whatever it quotes.
+    // A server error or a rate limit stays one, whatever text it quotes.
     if status >= 500 {
         return None;
     }
@@ -309,7 +309,12 @@ fn by_words(said: &Said<'_>, status: u16, retry_after: Option<Duration>) -> Opti
     None
 }
 
-fn by_status(provider: Provider, said: &Said<'_>, status: u16, retry_after: Option<Duration>) -> ModelError {
+fn by_status(
+    provider: Provider,
+    said: &ErrorBody<'_>,
+    status: u16,
+    retry_after: Option<Duration>,
+) -> ModelError {
     match status {
         401 => ModelError::Authentication,
         402 => ModelError::Quota,

@@ -82,7 +82,7 @@ fn statuses_and_bodies_become_kinds() {
     check(o, 500, &openai("server_error", None, "m"), Server { status: 500, retry_after: none });
     check(o, 503, &openai("server_error", None, "m"), Overloaded { retry_after: none });
 
-    // Servers that borrow the format.
+    // Servers that use the OpenAI format.
     check(
         o,
         400,
@@ -106,7 +106,7 @@ fn statuses_and_bodies_become_kinds() {
     check(o, 404, r#"{"error":"model 'x' not found"}"#, NotFound);
     check(o, 502, "<html><h1>502 Bad Gateway</h1></html>", Server { status: 502, retry_after: none });
     check(a, 502, "", Server { status: 502, retry_after: none });
-    // A fault that quotes the prompt is still a fault.
+    // A server error that quotes the prompt is still a server error.
     check(a, 500, &anthropic("api_error", "prompt is too long"), Server { status: 500, retry_after: none });
     check(a, 429, &anthropic("", "prompt is too long"), RateLimited { retry_after: none });
     check(a, 418, "[]", Unexpected { status: 418 });
@@ -180,10 +180,10 @@ fn the_words_say_what_to_do_next() {
     for (error, words) in [
         (Timeout(TimeoutPhase::FirstByte), "the provider did not begin to answer in time"),
         (Timeout(TimeoutPhase::Deadline), "the answer was not complete in time"),
-        (InvalidRequest { code: None }, "the provider refuses the request as invalid"),
+        (InvalidRequest { code: None }, "the provider rejected the request as invalid"),
         (
             InvalidRequest { code: Some("unknown_parameter".into()) },
-            "the provider refuses the request as invalid (unknown_parameter)",
+            "the provider rejected the request as invalid (unknown_parameter)",
         ),
         (ModelError::Unsendable(Unsendable::NoMessages), "the request is not valid: it has no message"),
     ] {
@@ -192,7 +192,7 @@ fn the_words_say_what_to_do_next() {
 }
 
 proptest! {
-    /// Whatever a server quotes, nothing of it is in what we say: not the prompt, not the key.
+    /// No text that a server quotes appears in our messages: neither the prompt nor the key.
     #[test]
     fn nothing_that_was_quoted_is_repeated(
         status in 400u16..600,

@@ -1,15 +1,15 @@
-//! Tokens before the call. A tokenizer would cost megabytes and most of a second; a reservation only has to be large
-//! enough, so bytes are counted and a fifth is added.
+//! Token estimates before a call. A tokenizer would cost megabytes and most of a second. A reservation only has to be
+//! large enough, so bytes are counted and a fifth is added.
 
 use super::prices;
 use super::request::{Block, Message, ModelId, ModelRequest};
 
-/// For a model that is not in the price table: that of the newest tokenizers, which make the most tokens.
+/// For models that are not in the price table: the ratio of the newest tokenizers, which produce the most tokens.
 const UNKNOWN_BYTES_PER_TOKEN: u64 = 3;
 /// What a provider adds around each message, block and tool.
 const FRAME_BYTES: usize = 24;
 
-/// How many tokens `bytes` of text are at most likely to be.
+/// The most tokens that `bytes` of text are likely to be.
 #[must_use]
 pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
     let per_token = prices::price(model).map_or(UNKNOWN_BYTES_PER_TOKEN, |price| price.bytes_per_token);
@@ -17,7 +17,7 @@ pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
     (bytes as u64 * 6).div_ceil(per_token * 5)
 }
 
-/// How many tokens of input `request` is at most likely to be.
+/// The most input tokens that `request` is likely to be.
 #[must_use]
 pub fn request_tokens(request: &ModelRequest) -> u64 {
     let system: usize = request.system.iter().map(|block| block.text.len() + FRAME_BYTES).sum();
@@ -30,7 +30,7 @@ pub fn request_tokens(request: &ModelRequest) -> u64 {
     tokens(&request.model, system + tools + messages)
 }
 
-/// The size of one message for [`tokens`]: what trims a long conversation counts with it.
+/// The size of one message for [`tokens`]. The code that trims long conversations uses it.
 #[must_use]
 pub fn message_bytes(message: &Message) -> usize {
     let content = message.content.iter().map(|block| match block {

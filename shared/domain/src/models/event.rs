@@ -1,4 +1,4 @@
-//! What a model answers, piece by piece.
+//! What a model answers, as a stream of events.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,30 +6,30 @@ use serde_json::Value;
 use super::request::{Block, ModelId};
 use super::usage::Usage;
 
-/// One piece of a reply. A stream is `Started`, any number of the others, and exactly one `Finished`; or it ends early with
-/// an error.
+/// One event of a reply. A stream is `Started`, any number of other events, and exactly one `Finished`; or it ends
+/// early with an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// The provider has begun. `model` is the one that answers, as it names itself.
+    /// The provider has begun to answer. `model` is the name that the answering model reports.
     Started {
         model: ModelId,
     },
     TextDelta(String),
-    /// A whole tool call. No arguments at all are an empty object.
+    /// A complete tool call. Missing arguments are an empty object.
     ToolUse {
         id: String,
         name: String,
         input: Value,
     },
-    /// A tool call whose arguments are not a JSON object, usually because the reply was cut off. It is not among the
-    /// assistant's blocks: no result may be sent back for it.
+    /// A tool call whose arguments are not a JSON object, usually because the reply was cut off. It is not one of the
+    /// assistant's blocks, and no result may be sent back for it.
     InvalidToolInput {
         id: String,
         name: String,
         raw: String,
         reason: String,
     },
-    /// What has been used so far in this call: replaces what was said before, never adds to it.
+    /// The usage of this call so far. It replaces the previous value and is never added to it.
     Usage(Usage),
     Finished {
         stop: StopReason,
@@ -48,15 +48,15 @@ pub enum StopReason {
     /// The model waits for the results of its tool calls.
     ToolUse,
     StopSequence,
-    /// The model declined.
+    /// The model refused.
     Refusal,
     /// The conversation and the reply fill the model's context.
     ContextWindow,
     /// The provider cut the reply off.
     ContentFilter,
-    /// The provider paused a long turn; sending the reply back goes on with it.
+    /// The provider paused a long turn. Sending the reply back continues it.
     Pause,
-    /// A reason that is not known here.
+    /// An unknown reason.
     Other,
 }
 
@@ -73,7 +73,7 @@ impl StopReason {
         Self::Other,
     ];
 
-    /// Whether the reply is all that the model meant to say.
+    /// Whether the reply is complete, as the model intended it.
     #[must_use]
     pub const fn is_complete(self) -> bool {
         matches!(self, Self::EndTurn | Self::ToolUse | Self::StopSequence)

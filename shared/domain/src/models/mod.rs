@@ -1,10 +1,10 @@
-//! Requests, replies, usage and prices, in no provider's dialect.
+//! Requests, replies, usage and prices, independent of the provider.
 //!
-//! - [`request`]: what is asked of a model, stable blocks first, and the hash of that stable prefix
-//! - [`event`]: what a model answers, piece by piece
+//! - [`request`]: what is sent to a model, stable blocks first, and the hash of that stable prefix
+//! - [`event`]: what a model answers, as a stream of events
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
-//! - [`estimate`]: tokens before the call, for reservations
-//! - [`error`]: how a call can fail, and which failures are worth another try
+//! - [`estimate`]: token estimates before the call, for reservations
+//! - [`error`]: how a call can fail, and which failures should be retried
 
 pub mod error;
 pub mod estimate;

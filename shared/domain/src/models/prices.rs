@@ -1,7 +1,8 @@
-//! What tokens cost. The table is data (`prices.json`), dated, in pico-dollars per token so that every published price is a
-//! whole number; amounts are micro-dollars, rounded up.
+//! Token prices. The table is data (`prices.json`) with a date. Prices are in pico-dollars per token, so every
+//! published price is a whole number. Amounts are in micro-dollars, rounded up.
 //!
-//! The model `demo` costs nothing, yet carries the prices of a small model, so that budgets can be tried without a key.
+//! The model `demo` costs nothing. It still has the prices of a small model, so budgets can be tried without an API
+//! key.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -37,10 +38,10 @@ pub struct ModelPrice {
     pub max_input: u64,
     /// The largest reply, in tokens.
     pub max_output: u32,
-    /// A conservative figure for plain text.
+    /// A conservative estimate for plain text.
     pub bytes_per_token: u64,
     pub rates: Rates,
-    /// What the *whole* call costs once its input is larger than `tokens`.
+    /// The rates of the *whole* call if its input is larger than `tokens`.
     #[serde(default)]
     pub above: Option<Tier>,
 }
@@ -81,26 +82,26 @@ impl ModelPrice {
 }
 
 impl Rates {
-    /// The most that one token of input can cost: it may be written to a cache.
+    /// The highest price of one input token: it may be written to a cache.
     fn dearest_input(&self) -> u64 {
         self.input.max(self.cache_write_5m).max(self.cache_write_1h)
     }
 }
 
-/// The day on which the prices were read.
+/// The day on which the prices were collected.
 #[must_use]
 pub fn as_of() -> jiff::civil::Date {
     TABLE.as_of
 }
 
-/// The row of `model`. A dated snapshot (`-20260205`, `-2026-02-05`) without a row of its own has that of its family.
+/// The row of `model`. A dated snapshot (`-20260205`, `-2026-02-05`) without its own row uses the row of its family.
 #[must_use]
 pub fn price(model: &ModelId) -> Option<&'static ModelPrice> {
     let id = model.as_str();
     TABLE.models.get(id).or_else(|| TABLE.models.get(undated(id)?))
 }
 
-/// `id` without the date at its end.
+/// `id` without a date at its end.
 fn undated(id: &str) -> Option<&str> {
     ["-9999-99-99", "-99999999"].iter().find_map(|pattern| {
         let begin = id.len().checked_sub(pattern.len())?;
@@ -111,7 +112,8 @@ fn undated(id: &str) -> Option<&str> {
     })
 }
 
-/// What a call cost, in micro-dollars, rounded up. `None` for a model without a price: the caller decides what that means.
+/// The cost of a call, in micro-dollars, rounded up. `None` if the model has no price: the caller decides what that
+/// means.
 #[must_use]
 pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
     let rates = price(model)?.rates_for(usage.total_input());
@@ -128,8 +130,8 @@ pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
     Some(micros(pico))
 }
 
-/// The most that a call can cost, in micro-dollars: every input token is written to a cache, and the reply is as long as it
-/// may be. This is what to reserve.
+/// The highest possible cost of a call, in micro-dollars: every input token is written to a cache, and the reply has
+/// the maximum length. Reserve this amount.
 #[must_use]
 pub fn estimate_micros(model: &ModelId, input_tokens: u64, max_output_tokens: u32) -> Option<i64> {
     let rates = price(model)?.rates_for(input_tokens);
@@ -139,8 +141,8 @@ pub fn estimate_micros(model: &ModelId, input_tokens: u64, max_output_tokens: u3
     ))
 }
 
-/// The longest reply, in tokens, that `budget_micros` is sure to pay for after `input_tokens`; never more than the model
-/// can give, and 0 where the input alone is too dear.
+/// The longest reply, in tokens, that `budget_micros` certainly pays for after `input_tokens` of input. It is never
+/// more than the model's maximum, and 0 if the input alone costs too much.
 #[must_use]
 pub fn max_output_affordable(model: &ModelId, input_tokens: u64, budget_micros: i64) -> Option<u32> {
     let price = price(model)?;
@@ -194,15 +196,15 @@ mod tests {
         check(sonnet, Usage { cache_write_5m_tokens: million, ..Usage::default() }, Some(3_750_000));
         check(sonnet, Usage { cache_write_1h_tokens: million, ..Usage::default() }, Some(6_000_000));
         check(sonnet, Usage { output_tokens: million, ..Usage::default() }, Some(15_000_000));
-        // Reasoning is part of the output and is not paid for twice.
+        // Reasoning is part of the output and is not charged twice.
         check(
             sonnet,
             Usage { output_tokens: million, reasoning_tokens: million, ..Usage::default() },
             Some(15_000_000),
         );
-        // 0.3 micro-dollars are one.
+        // 0.3 micro-dollars are rounded up to 1.
         check(sonnet, Usage { cache_read_tokens: 1, ..Usage::default() }, Some(1));
-        // Past a tier's limit, by cached input too, the whole call is dearer.
+        // Above a tier's limit the whole call costs more; cached input counts towards the limit.
         check("claude-haiku-5-5", Usage { input_tokens: 100_000, ..Usage::default() }, Some(10_000));
         check(
             "claude-haiku-5-5",
@@ -232,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// The two sides of a ceiling: what may be generated within a budget never costs more than that budget.
+        /// An affordable reply never costs more than the budget it was computed from.
         #[test]
         fn an_affordable_reply_is_within_the_budget(
             model in prop::sample::select(TABLE.models.keys().collect::<Vec<_>>()),

@@ -1,7 +1,8 @@
-//! What is asked of a model.
+//! A request to a model.
 //!
-//! A request begins with what changes least (tools, then system blocks) and ends with the conversation, because providers
-//! cache by prefix. [`ModelRequest::prefix_hash`] names that prefix: where it drifts between two turns, money is lost.
+//! A request begins with the parts that change least (tools, then system blocks) and ends with the conversation,
+//! because providers cache by prefix. [`ModelRequest::prefix_hash`] identifies that prefix. If it changes between two
+//! turns, the cache is missed and the call costs more.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The name by which a provider knows a model. It reaches the wire unchanged.
+/// The provider's name for a model. It is sent unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ModelId(String);
@@ -31,7 +32,7 @@ impl fmt::Display for ModelId {
     }
 }
 
-/// How much model an agent asks for; configuration says which one that is.
+/// How capable a model an agent asks for. The configuration maps each tier to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelTier {
@@ -45,7 +46,7 @@ impl ModelTier {
     pub const ALL: [Self; 3] = [Self::Fast, Self::Standard, Self::Deep];
 }
 
-/// Whose wire format is spoken. Servers that are compatible with `OpenAi` count as it.
+/// Which wire format to use. OpenAI-compatible servers count as `OpenAi`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -57,14 +58,14 @@ pub enum Provider {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     pub model: ModelId,
-    /// Stable first. A block with `cache` closes a cached prefix; at most four such marks go out, the last turn's among
-    /// them, and a provider that caches by itself ignores them.
+    /// Stable blocks first. A block with `cache` ends a cached prefix. At most four such marks are sent, including the
+    /// one on the last turn. Providers that cache automatically ignore them.
     pub system: Vec<SystemBlock>,
     pub tools: Vec<ToolSpec>,
     #[serde(default)]
     pub tool_choice: ToolChoice,
     pub messages: Vec<Message>,
-    /// A ceiling on the reply, in tokens. Budgets rest on it.
+    /// The maximum length of the reply, in tokens. Budgets depend on it.
     pub max_output_tokens: u32,
     /// Also cache the conversation up to its last message, for the next call of a tool loop or the next turn.
     #[serde(default)]
@@ -90,7 +91,7 @@ impl SystemBlock {
     }
 }
 
-/// How long a provider is asked to keep a prefix. The longer must come before the shorter.
+/// How long to ask a provider to keep a prefix. Longer times must come before shorter ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheTtl {
     #[serde(rename = "5m")]
@@ -150,7 +151,7 @@ pub enum Role {
     Assistant,
 }
 
-/// A piece of a message. Stored with the conversation.
+/// A part of a message. It is stored with the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
@@ -162,14 +163,15 @@ pub enum Block {
         name: String,
         input: Value,
     },
-    /// Answers the `ToolUse` of the same id in the message before.
+    /// The result of the `ToolUse` with the same id in the previous message.
     ToolResult {
         tool_use_id: String,
         content: String,
         #[serde(default)]
         is_error: bool,
     },
-    /// A provider's own block, for example signed thinking: replayed as it is to that provider, left out for another.
+    /// A provider-specific block, for example signed thinking. It is sent back unchanged to that provider and left out
+    /// for others.
     Native {
         provider: Provider,
         block: Value,
@@ -191,8 +193,8 @@ impl Block {
 }
 
 impl ModelRequest {
-    /// Names the part that should stay the same from turn to turn: the model, the tools, and the system blocks up to the
-    /// last that is cached. 64 hexadecimal digits of SHA-256.
+    /// Identifies the part that should stay the same from turn to turn: the model, the tools, and the system blocks up
+    /// to the last cached one. The result is 64 hexadecimal digits of SHA-256.
     #[must_use]
     pub fn prefix_hash(&self) -> String {
         let cached = self.system.iter().rposition(|block| block.cache.is_some()).map_or(0, |last| last + 1);

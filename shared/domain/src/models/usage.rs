@@ -1,4 +1,4 @@
-//! The tokens of a call, in one shape for all providers. Every token is counted in exactly one field, except the reasoning
+//! The tokens of a call, in one form for all providers. Every token is counted in exactly one field, except reasoning
 //! tokens, which are also part of the output.
 
 use std::iter::Sum;
@@ -12,18 +12,18 @@ pub struct Usage {
     /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
     pub cache_read_tokens: u64,
-    /// Written to be kept for minutes (5 at Anthropic, 30 at OpenAI).
+    /// Written to a cache for minutes (5 at Anthropic, 30 at OpenAI).
     pub cache_write_5m_tokens: u64,
-    /// Written to be kept for an hour or more.
+    /// Written to a cache for an hour or more.
     pub cache_write_1h_tokens: u64,
-    /// All that was generated and is billed, with the reasoning.
+    /// All billed output, including reasoning.
     pub output_tokens: u64,
     /// The part of `output_tokens` that was reasoning.
     pub reasoning_tokens: u64,
 }
 
 impl Usage {
-    /// What was used after `earlier`, which is a part of this.
+    /// What was used after `earlier`, which is part of `self`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Usage {
         }
     }
 
-    /// What the model read, from wherever.
+    /// All input tokens, cached or not.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
         self.input_tokens + self.cache_read_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens

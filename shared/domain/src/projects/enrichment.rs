@@ -1,8 +1,9 @@
-//! How far a model's descriptions of a theme's files have come.
+//! Progress of the enrichment: a model describes a theme's files.
 //!
-//! What is to be written is never stored: it is the theme's files without those that have a note of their content. So an
-//! enrichment that dies anywhere is gone on with by whoever looks next, and nothing that comes twice is written twice.
-//! Stored is who is at it, where the notes lie, what they cost, and how the last pass ended, by the theme it ended for.
+//! The work that remains is never stored. It is computed: all files of the theme that have no note for their current
+//! content. So if an enrichment dies, the next process continues it, and duplicate messages write nothing twice. The
+//! record stores who works on it, which object holds the notes, what the notes cost, and how the last pass ended for
+//! which version of the theme.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,101 +13,102 @@ use uuid::Uuid;
 use super::theme::ThemeState;
 use crate::ids::ImportId;
 
-/// How long whoever enriches may be silent before another may take over.
+/// How long a worker may be silent before another worker may take over.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Where the enrichment of a project stands.
+/// The enrichment record of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Enrichment {
-    /// Who is at it.
+    /// The current worker.
     pub hold: Option<Hold>,
-    /// The object that the notes are in. None has the name of another, so that who comes too late deletes only its own.
+    /// The object that holds the notes. Every object has a new name, so a worker that lost its lease deletes only its
+    /// own object.
     pub notes: Option<Uuid>,
-    /// How many files have a note, and how many are to have one, of the files that were seen last.
+    /// How many files have a note, and how many should have one, when the files were last listed.
     pub written: u64,
     pub wanted: u64,
-    /// Of all calls, in micro-dollars.
+    /// Cost of all calls, in micro-dollars.
     pub cost_micros: i64,
-    /// Of the calls since the last pass ended.
+    /// Cost of the calls since the last pass ended, in micro-dollars.
     pub pass_micros: i64,
-    /// The one that was asked last.
+    /// The model that was called last.
     pub model: Option<String>,
     /// How the last pass ended.
     pub end: Option<PassEnd>,
 }
 
-/// Who may write the notes. The id tells a late writer from the one that took over, also where the item was deleted and
-/// made anew between them.
+/// Who may write the notes. The id distinguishes a late writer from the worker that took over, even if the item was
+/// deleted and created again in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     pub by: Uuid,
     pub until: Timestamp,
 }
 
-/// The theme as it was at one time.
+/// The version of a theme: its generation and revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moment {
+pub struct ThemeVersion {
     pub generation: ImportId,
     pub revision: u64,
 }
 
-impl Moment {
+impl ThemeVersion {
     #[must_use]
     pub fn of(theme: &ThemeState) -> Self {
         Self { generation: theme.generation, revision: theme.revision }
     }
 }
 
-/// How a pass ended, and for which files.
+/// How a pass ended, and for which version of the theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassEnd {
-    pub of: Moment,
-    /// Why it was not done; nothing where it was.
+    pub of: ThemeVersion,
+    /// Why it stopped early. `None` if it finished.
     pub stop: Option<Stop>,
 }
 
-/// Why a pass ended before its end.
+/// Why a pass stopped before it finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Whether there is no model at all.
+    /// Whether no model is configured.
     pub unavailable: bool,
-    /// For people.
+    /// A message for people.
     pub reason: String,
-    /// When it may be tried again without a change of the theme; never where nothing is said.
+    /// When to retry without a change of the theme. `None`: never.
     pub again_at: Option<Timestamp>,
 }
 
-/// How far an enrichment is.
+/// The state of an enrichment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EnrichmentPhase {
-    /// The project does not want it.
+    /// The project has not enabled enrichment.
     Off,
     /// No model is configured.
     Unavailable,
-    /// Files are to be described, or nobody has looked whether they are.
+    /// Files need a description, or nobody has checked yet.
     Waiting,
     Working,
     Done,
-    /// `reason` says why. It goes on with the next change of the theme, or when the project asks for it again.
+    /// `reason` says why. It continues after the next change of the theme, or when the project asks for it again.
     Stopped,
 }
 
-/// How far an enrichment is, as clients see it.
+/// The progress of an enrichment, as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EnrichmentStatus {
     pub state: EnrichmentPhase,
-    /// How many files have a note, of those that are to have one.
+    /// How many files have a note, of those that should have one.
     pub files_written: u64,
-    /// How many are to have one: images, minified files, stored settings and translations are not among them.
+    /// How many files should have a note. Images, minified files, stored settings and translations are not counted.
     pub files_wanted: u64,
-    /// Of all calls so far, in micro-dollars.
+    /// Cost of all calls so far, in micro-dollars.
     pub cost_micros: i64,
-    /// The one that was asked last.
+    /// The model that was called last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Why it is unavailable or stopped, or why it is done with fewer notes than files.
+    /// Why enrichment is unavailable or stopped, or why it is done although some files have no note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -117,27 +119,27 @@ impl Enrichment {
         self.hold.is_some_and(|hold| hold.until > now)
     }
 
-    /// Whether nobody took over.
+    /// Whether `by` still holds it.
     #[must_use]
     pub fn is_held_by(&self, by: Uuid) -> bool {
         self.hold.is_some_and(|hold| hold.by == by)
     }
 
-    /// Takes hold of it, or holds on.
+    /// Takes or renews the hold.
     #[must_use]
     pub fn held(mut self, by: Uuid, now: Timestamp) -> Self {
         self.hold = Some(Hold { by, until: now + LEASE });
         self
     }
 
-    /// Lets it go; a pass goes on with whoever is next.
+    /// Releases the hold. The next worker continues the pass.
     #[must_use]
     pub fn released(mut self) -> Self {
         self.hold = None;
         self
     }
 
-    /// Lets it go with the pass at its end.
+    /// Releases the hold and ends the pass.
     #[must_use]
     pub fn ended(mut self, end: PassEnd) -> Self {
         self.hold = None;
@@ -146,19 +148,19 @@ impl Enrichment {
         self
     }
 
-    /// Forgets why it stopped: somebody asks for it again.
+    /// Forgets why the last pass stopped, because somebody asked for enrichment again.
     #[must_use]
-    pub fn asked_again(mut self) -> Self {
+    pub fn retry_requested(mut self) -> Self {
         self.end = self.end.filter(|end| end.stop.is_none());
         self
     }
 
-    /// How the last pass ended, where that was for these files.
+    /// How the last pass ended, if it was for this version of the theme.
     fn end_of(&self, theme: &ThemeState) -> Option<&PassEnd> {
-        self.end.as_ref().filter(|end| end.of == Moment::of(theme))
+        self.end.as_ref().filter(|end| end.of == ThemeVersion::of(theme))
     }
 
-    /// Whether somebody should take hold of it now. The map comes first: while files change, nobody is sent them.
+    /// Whether a worker should take the hold now. The map comes first: while files change, no file is sent to a model.
     #[must_use]
     pub fn is_due(&self, theme: &ThemeState, now: Timestamp) -> bool {
         let has_ended = self.end_of(theme).is_some_and(|end| match &end.stop {
@@ -168,7 +170,7 @@ impl Enrichment {
         theme.is_current() && !self.is_held(now) && !has_ended
     }
 
-    /// What a project that wants it is told; `None` is one that does not.
+    /// The status that clients see. `this` is `None` if the project has not enabled enrichment.
     #[must_use]
     pub fn status(this: Option<&Self>, theme: &ThemeState, now: Timestamp) -> EnrichmentStatus {
         let Some(this) = this else {
@@ -191,7 +193,8 @@ impl Enrichment {
             Some(PassEnd { stop: Some(stop), .. }) => (EnrichmentPhase::Stopped, Some(stop.reason.clone())),
             Some(PassEnd { stop: None, .. }) => {
                 let lack = this.wanted.saturating_sub(this.written);
-                let reason = format!("the model gave no usable answer about {lack} files, twice each");
+                let reason =
+                    format!("the model gave no usable answer about {lack} files, after two tries each");
                 (EnrichmentPhase::Done, Some(reason).filter(|_| lack > 0))
             }
         };
@@ -220,7 +223,7 @@ mod tests {
     }
 
     fn ended(revision: u64, stop: Option<Stop>) -> Enrichment {
-        Enrichment::default().ended(PassEnd { of: Moment::of(&theme(revision, revision)), stop })
+        Enrichment::default().ended(PassEnd { of: ThemeVersion::of(&theme(revision, revision)), stop })
     }
 
     fn stop(again_at: Option<i64>) -> Option<Stop> {
@@ -249,11 +252,11 @@ mod tests {
         check(&ended(1, stop(None)), &theme(2, 2), P::Waiting, true);
         check(&ended(1, stop(Some(101))), &theme(1, 1), P::Stopped, false);
         check(&ended(1, stop(Some(100))), &theme(1, 1), P::Stopped, true);
-        check(&ended(1, stop(None)).asked_again(), &theme(1, 1), P::Waiting, true);
-        check(&ended(1, None).asked_again(), &theme(1, 1), P::Done, false);
+        check(&ended(1, stop(None)).retry_requested(), &theme(1, 1), P::Waiting, true);
+        check(&ended(1, None).retry_requested(), &theme(1, 1), P::Done, false);
         let none = Stop { unavailable: true, reason: "no model".into(), again_at: None };
         check(&ended(1, Some(none)), &theme(1, 1), P::Unavailable, false);
-        // The same revision of another generation is another theme.
+        // The same revision of another generation is another version.
         let other = ThemeState { generation: ImportId::from_uuid(Uuid::from_u128(7)), ..theme(1, 1) };
         check(&ended(1, None), &other, P::Waiting, true);
         assert_eq!(Enrichment::status(None, &theme(1, 1), at(0)).state, P::Off);
@@ -267,7 +270,7 @@ mod tests {
         let taken = it.held(second, at(60));
         assert!(taken.is_held_by(second) && !taken.is_held_by(first));
         assert_eq!(taken.clone().released().pass_micros, 5);
-        let ended = taken.ended(PassEnd { of: Moment::of(&theme(1, 1)), stop: None });
+        let ended = taken.ended(PassEnd { of: ThemeVersion::of(&theme(1, 1)), stop: None });
         assert_eq!((ended.pass_micros, ended.hold), (0, None));
     }
 

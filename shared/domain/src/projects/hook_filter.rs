@@ -1,16 +1,16 @@
-//! Which sub-agents' hooks a project takes notes of.
+//! Which sub-agents' hooks a project records.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::validate::FieldErrors;
 
-/// The most prefixes that a filter may have.
+/// The largest number of prefixes in a filter.
 const MAX_PREFIXES: usize = 20;
-/// Longest prefix: an agent type is cut at as many characters.
+/// Longest prefix, in characters: an agent type is cut to this length.
 const MAX_PREFIX: usize = 39;
 
-/// Which sub-agents' hooks are taken, by what their types begin with. `"all"` takes every one.
+/// Records hooks of sub-agents whose type begins with one of the prefixes. `"all"` records every hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "HookFilterText", into = "HookFilterText")]
 pub enum HookFilter {
@@ -53,7 +53,7 @@ impl Default for HookFilter {
 }
 
 impl HookFilter {
-    /// Whether hooks of sub-agents of this type are taken.
+    /// Whether hooks of sub-agents of this type are recorded.
     #[must_use]
     pub fn takes(&self, agent_type: &str) -> bool {
         match self {

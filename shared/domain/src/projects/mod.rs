@@ -1,4 +1,4 @@
-//! A project: a theme's files, the map of them, and what is known of the work on it.
+//! A project: a theme's files, their map, and what is known about the work on it.
 
 pub mod enrichment;
 mod hook_filter;
@@ -23,37 +23,39 @@ pub struct Project {
     pub name: String,
     #[schema(value_type = HookFilterText)]
     pub hook_filter: HookFilter,
-    /// Whether a model may describe the theme's files. Their text goes to the model's provider, and it costs money.
+    /// Whether a model may describe the theme's files. Their text is then sent to the model's provider, and this costs
+    /// money.
     #[serde(default)]
     pub enrichment: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// What it takes to make a project.
+/// The fields of a new project.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({ "name": "Spring theme" }))]
 pub struct NewProject {
     /// 1 to 200 characters.
     #[serde(default)]
     pub name: String,
-    /// `["the-"]` where nothing else is said.
+    /// Default: `["the-"]`.
     #[serde(default)]
     #[schema(value_type = HookFilterText)]
     pub hook_filter: HookFilter,
-    /// Whether a model may describe the theme's files: their text then goes to the model's provider, and it costs money.
-    /// `false` where nothing else is said.
+    /// Whether a model may describe the theme's files. Their text is then sent to the model's provider, and this costs
+    /// money. Default: `false`.
     #[serde(default)]
     pub enrichment: bool,
 }
 
-/// A change of a project: what is left out stays.
+/// A change of a project. Omitted fields keep their values.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ProjectPatch {
     pub name: Option<String>,
     #[schema(value_type = Option<HookFilterText>)]
     pub hook_filter: Option<HookFilter>,
-    /// `true` lets a model describe the theme's files, and asks again where it has stopped; `false` drops what it wrote.
+    /// `true` lets a model describe the theme's files, and restarts an enrichment that stopped. `false` deletes what
+    /// the model wrote.
     pub enrichment: Option<bool>,
 }
 
@@ -74,7 +76,7 @@ impl NewProject {
 }
 
 impl Project {
-    /// The project that every owner has without having made it.
+    /// The project that every owner has without creating it.
     #[must_use]
     pub fn default_of_all() -> Self {
         Self {

@@ -1,10 +1,11 @@
-//! What is stored of a project's theme: its files, how far its map has come, and imports.
+//! The stored state of a project's theme: its files, the state of its map, and imports.
 //!
-//! The files are the truth, and the map is a function of them. Each change of a file moves the theme's `revision`; the map
-//! says of which revision it is. So whether the map is current can be told at any time, whatever died when.
+//! The files are the source of truth, and the map is computed from them. Each change of a file increments the theme's
+//! `revision`, and the map records the revision that it was computed from. So it is always possible to tell whether the
+//! map is current, whichever process died.
 //!
-//! An import puts all files into a new *generation* and then turns the theme over to it in one step: nobody sees half
-//! of one theme and half of another.
+//! An import writes all files into a new *generation* and then switches the theme to it in one step. Nobody sees a mix
+//! of two themes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,29 +17,29 @@ use crate::ids::ImportId;
 use crate::theme::blob;
 use crate::theme::path::FileKind;
 
-/// The largest file that is taken into a theme, in bytes.
+/// The largest file of a theme, in bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
-/// The largest archive that is imported, in bytes.
+/// The largest archive to import, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
-/// Changes of so much time are taken together.
+/// Changes within this time are indexed together.
 pub const DEBOUNCE: SignedDuration = SignedDuration::from_secs(5);
-/// How long whoever indexes may be silent before another may take over.
+/// How long an indexer may be silent before another may take over.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
 /// A file of a theme, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThemeFile {
     pub path: String,
-    /// Of the content, in hexadecimal digits.
+    /// SHA-256 of the content, hexadecimal.
     pub sha256: String,
     pub bytes: u64,
-    /// Grows with each change of the content; no version of a path ever comes again, not even after a deletion.
+    /// Increases with each change of the content. A path never reuses a version, even after a deletion.
     pub version: u64,
     pub updated_at: Timestamp,
 }
 
 impl ThemeFile {
-    /// The first half of the hash, as the index has it.
+    /// The first half of the hash. The index stores this half.
     #[must_use]
     pub fn half_hash(&self) -> [u8; 16] {
         let mut half = [0; 16];
@@ -50,34 +51,34 @@ impl ThemeFile {
     }
 }
 
-/// Where a project's theme stands.
+/// The state of a project's theme.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThemeState {
-    /// The import that the files are of; none before the first.
+    /// The import that the files came from. Nil before the first import.
     pub generation: ImportId,
-    /// Grows with each change of a file.
+    /// Increases with each change of a file.
     pub revision: u64,
     pub files: u64,
     pub bytes: u64,
     pub map: Option<StoredMap>,
-    /// Why there is no map of a revision; it is tried again with the next.
+    /// Why a revision could not be indexed. The next revision is tried again.
     pub failure: Option<MapFailure>,
     pub lease: Option<Lease>,
-    /// That of the newest lease.
+    /// The fence of the newest lease.
     pub fence: u64,
 }
 
-/// The map that is stored.
+/// The stored map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredMap {
     pub revision: u64,
-    /// Of the blob, in hexadecimal digits: its name.
+    /// SHA-256 of the blob, hexadecimal. It is the blob's name.
     pub sha256: String,
-    /// The layout of the blob.
+    /// The layout version of the blob.
     pub layout: u16,
     pub files: u64,
-    /// How many places could not be made sense of.
+    /// How many places could not be parsed.
     pub degraded: u64,
     pub indexed_at: Timestamp,
     pub took_ms: u64,
@@ -90,35 +91,35 @@ pub struct MapFailure {
     pub reason: String,
 }
 
-/// Who may write the map; the number tells a late writer from the one that took over.
+/// Who may write the map. The fence distinguishes a late writer from the one that took over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub fence: u64,
     pub until: Timestamp,
 }
 
-/// How far the map is.
+/// The state of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapPhase {
     /// There are no files.
     Empty,
-    /// Files have changed; the map follows within seconds.
+    /// Files have changed. The map will be updated within seconds.
     Pending,
     Indexing,
     Ready,
-    /// The files as they are can't be indexed; `reason` says why.
+    /// The current files cannot be indexed; `reason` says why.
     Failed,
 }
 
 impl ThemeState {
-    /// Whether the stored map is that of the files as they are.
+    /// Whether the stored map belongs to the current files.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.map.as_ref().is_some_and(|map| map.revision == self.revision && map.layout == blob::VERSION)
     }
 
-    /// Whether there is nothing for an indexer to do.
+    /// Whether an indexer has nothing to do.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let failed = self.failure.as_ref().is_some_and(|failure| failure.revision == self.revision);
@@ -145,7 +146,7 @@ impl ThemeState {
         }
     }
 
-    /// Takes the lease, or holds on to it: `fence` is that of the holder.
+    /// Takes or renews the lease. To renew it, pass the holder's `fence`.
     #[must_use]
     pub fn leased(mut self, fence: Option<u64>, now: Timestamp) -> (Self, u64) {
         let fence = fence.unwrap_or(self.fence + 1);
@@ -154,7 +155,7 @@ impl ThemeState {
         (self, fence)
     }
 
-    /// Whether the lease is still the holder's: nobody took over.
+    /// Whether the holder still has the lease, so nobody took over.
     #[must_use]
     pub fn is_held_by(&self, fence: u64) -> bool {
         self.lease.is_some_and(|lease| lease.fence == fence)
@@ -166,7 +167,7 @@ impl ThemeState {
         self
     }
 
-    /// With a new map. The lease ends with it where no file has changed since the map was begun.
+    /// Stores a new map. This also ends the lease if no file has changed since indexing began.
     #[must_use]
     pub fn mapped(mut self, map: StoredMap) -> Self {
         if map.revision == self.revision {
@@ -177,7 +178,7 @@ impl ThemeState {
         self
     }
 
-    /// With a reason why there is no map of `revision`.
+    /// Stores why `revision` could not be indexed.
     #[must_use]
     pub fn failed(mut self, revision: u64, reason: String) -> Self {
         self.lease = None;
@@ -191,12 +192,12 @@ impl ThemeState {
 pub struct Import {
     pub import_id: ImportId,
     pub state: ImportState,
-    /// Size of the archive.
+    /// Size of the archive, in bytes.
     pub archive_bytes: u64,
-    /// How many files it has brought.
+    /// How many files were imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
-    /// How many of its entries are not of a theme (hidden files, system folders) and were left out.
+    /// How many entries were left out because they are not theme files (hidden files, system folders).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
     /// Why it failed.
@@ -209,11 +210,11 @@ pub struct Import {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportState {
-    /// For the upload, or for its turn.
+    /// Waits for the upload, or for its turn.
     Waiting,
     Done,
     Failed,
-    /// A newer one was done first.
+    /// A newer import finished first.
     Superseded,
 }
 
@@ -227,10 +228,10 @@ impl ImportState {
 /// The file without which a theme shows no page.
 pub const LAYOUT: &str = "layout/theme.liquid";
 
-/// How many entries a refusal names.
+/// The largest number of entries that an error names.
 const NAMED: usize = 3;
 
-/// Why an archive's entries are not taken as a theme. Phrased to follow "the archive".
+/// Why an archive cannot be imported as a theme. The message follows "the archive".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTheme {
     #[error(
@@ -244,18 +245,18 @@ pub enum NoTheme {
 
 /// The theme's files among an archive's entries, each with its path in the theme.
 ///
-/// The theme is where the archive has the folders of one: at the top, or within a folder around them, as downloads have it.
-/// A folder with the layout of a theme goes before one without, then the one that is less deep. What lies beside that
-/// folder is left out, and so are hidden files and what operating systems leave behind.
+/// The theme is at the top of the archive, or within a folder, as in downloads. A folder with a theme layout wins over one
+/// without; among these, the folder nearest to the top wins. Files outside that folder are left out, and so are hidden files
+/// and system files.
 ///
 /// # Errors
-/// If no theme is found, or several that are equally likely.
+/// If there is no theme, or if several folders are equally likely.
 pub fn theme_paths<'a>(entries: &[&'a str]) -> Result<Vec<Option<&'a str>>, NoTheme> {
     let is_junk = |path: &str| {
         path.split('/').any(|part| part.starts_with('.') || matches!(part, "__MACOSX" | "Thumbs.db"))
     };
     let kept: Vec<&'a str> = entries.iter().copied().filter(|path| !is_junk(path)).collect();
-    // Each folder in which a theme may lie (with its slash), by its rank: the lowest is the theme's.
+    // Each folder that may contain the theme (with its slash), by rank. The lowest rank wins.
     let mut roots: BTreeMap<(bool, usize), BTreeSet<&str>> = BTreeMap::new();
     for path in &kept {
         for start in std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)) {

@@ -1,11 +1,11 @@
-//! The index as bytes: what is kept in storage, and what a cold function loads instead of a theme.
+//! The serialized index. It is kept in storage, and a cold function loads it instead of reading the whole theme.
 //!
-//! Layout: magic `LLTI`, version (u16), the first half of the SHA-256 of the rest, then the rest: the terms and names
-//! in use, sorted, and the files in the order of their paths. Numbers are LEB128; sorted numbers are stored as
-//! differences. The derived parts (postings, graph) are not stored: deriving them takes a millisecond or two.
+//! Layout: magic `LLTI`, version (u16), the first half of the SHA-256 of the rest, then the rest: the used terms and
+//! names, sorted, and the files in the order of their paths. Numbers are LEB128; sorted numbers are stored as
+//! differences. The derived parts (postings, graph) are not stored, because computing them takes a millisecond or two.
 //!
-//! Terms and names are numbered anew by their order, so the bytes depend on the theme's files only and not on the
-//! edits that led to them.
+//! Terms and names are renumbered in sorted order, so the bytes depend only on the theme's files and not on the edits
+//! that led to them.
 
 mod read;
 mod write;
@@ -18,20 +18,21 @@ use read::Reader;
 use write::Writer;
 
 const MAGIC: [u8; 4] = *b"LLTI";
-/// Grows with every change of the layout, the tokenizer or the scanners: an older blob is indexed anew.
+/// Increment this with every change of the layout, the tokenizer or the scanners. Themes with an older blob are indexed
+/// again.
 pub const VERSION: u16 = 3;
 const HEADER_BYTES: usize = 4 + 2 + 16;
 
-/// Why bytes are no index.
+/// Why bytes are not a valid index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    #[error("the bytes are no theme index")]
+    #[error("the bytes are not a theme index")]
     NotAnIndex,
-    #[error("the index has version {0}, this program reads {VERSION}")]
+    #[error("the index has version {0}; this program reads version {VERSION}")]
     Version(u16),
     #[error("the index is damaged: its checksum differs")]
     Checksum,
-    #[error("the index is damaged: its content makes no sense")]
+    #[error("the index is damaged: its content is not valid")]
     Content,
 }
 
@@ -69,7 +70,7 @@ impl ThemeIndex {
         Ok(Self::assemble(tables, files))
     }
 
-    /// Which terms and names any file has.
+    /// Which terms and names at least one file has.
     fn used(&self) -> (Vec<bool>, Vec<bool>) {
         let mut terms = vec![false; self.tables.terms.len()];
         let mut names = vec![false; self.tables.names.len()];

@@ -1,12 +1,12 @@
-//! Cutting a file where its own structure ends something.
+//! Cuts a file at the ends of its own structures.
 //!
-//! A *unit* is the least that is shown: a rule, a method, a setting, a few lines of markup. A *chunk* is a run of
-//! units of 30 to 60 lines, the passage that a request is matched against as a whole.
+//! A *unit* is the smallest part that is shown: a rule, a method, a setting, a few lines of markup. A *chunk* is a run
+//! of units with 30 to 60 lines in total. A request is matched against each chunk as a whole.
 
-use super::scan::Found;
+use super::scan::ScanResult;
 use super::text::{LineRange, Lines};
 
-/// The most lines that a unit has.
+/// The largest number of lines in a unit.
 pub const MAX_UNIT_LINES: usize = 12;
 const UNIT_LINES: std::ops::Range<usize> = 3..MAX_UNIT_LINES;
 const CHUNK_LINES: std::ops::Range<usize> = 30..60;
@@ -15,15 +15,15 @@ const CHUNK_LINES: std::ops::Range<usize> = 30..60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     pub lines: LineRange,
-    /// The chunk that it is a part of, counted from 0 in the file.
+    /// The chunk that contains the unit, counted from 0 in the file.
     pub chunk: u32,
 }
 
-/// Cuts the whole file: the units follow each other without gaps.
-pub fn units(text: &str, lines: &Lines, found: &Found, minified: bool) -> Vec<Unit> {
+/// Cuts the whole file. The units follow each other without gaps.
+pub fn units(text: &str, lines: &Lines, found: &ScanResult, minified: bool) -> Vec<Unit> {
     let costs = if minified { vec![0; lines.count() as usize] } else { costs(text, lines, found) };
     let unit_starts = cut(&costs, UNIT_LINES, |at| costs[at]);
-    // Chunks begin where units do.
+    // Each chunk begins where a unit begins.
     let mut is_start = vec![false; costs.len()];
     for &start in &unit_starts {
         is_start[start] = true;
@@ -41,7 +41,8 @@ pub fn units(text: &str, lines: &Lines, found: &Found, minified: bool) -> Vec<Un
     units
 }
 
-/// Goes through the lines, and of the places allowed for the next cut takes the cheapest; of equals the last.
+/// Goes through the lines and chooses the cheapest of the allowed places for each next cut. Of equally cheap places it
+/// takes the last.
 fn cut(costs: &[u32], allowed: std::ops::Range<usize>, cost: impl Fn(usize) -> u32) -> Vec<usize> {
     let mut starts = vec![0];
     let mut at = 0;
@@ -54,13 +55,13 @@ fn cut(costs: &[u32], allowed: std::ops::Range<usize>, cost: impl Fn(usize) -> u
     starts
 }
 
-/// What it costs to begin a unit at each line: how deep in blocks it is, and how far it is indented.
-fn costs(text: &str, lines: &Lines, found: &Found) -> Vec<u32> {
+/// The cost of beginning a unit at each line: it grows with the nesting depth and the indentation.
+fn costs(text: &str, lines: &Lines, found: &ScanResult) -> Vec<u32> {
     let count = lines.count() as usize;
     let mut depth_changes = vec![0_i32; count + 2];
     for &block in &found.blocks {
         let range = lines.range_of(block);
-        // The first line is outside, the line of the closing brace inside.
+        // The first line counts as outside the block, and the line of the closing brace as inside.
         depth_changes[range.start as usize + 1] += 1;
         depth_changes[(range.end as usize + 1).max(range.start as usize + 1)] -= 1;
     }
@@ -81,7 +82,7 @@ fn costs(text: &str, lines: &Lines, found: &Found) -> Vec<u32> {
         if after_blank && !blank {
             cost = cost.saturating_sub(3);
         }
-        // A blank line ends what it follows; a closer belongs to what it closes.
+        // A blank line belongs to the text before it, and a closing bracket to what it closes.
         if blank {
             cost += 100;
         } else if matches!(content[0], b'}' | b')' | b']')

@@ -1,4 +1,4 @@
-//! What kind of change a request speaks of, told by single words.
+//! Single words that show what kind of change a request asks for.
 
 use std::sync::LazyLock;
 
@@ -6,18 +6,18 @@ use rustc_hash::FxHashMap;
 
 use super::path::FileKind;
 
-/// What kind of change a request speaks of.
+/// The kinds of change that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cues {
     pub style: bool,
     pub script: bool,
     pub setting: bool,
     pub markup: bool,
-    /// What the theme is called and which version it is stands in one place.
+    /// The theme's name and version are stored in one place.
     pub release: bool,
-    /// Which sections a page has, and what they say before a merchant changes it.
+    /// Which sections a page has, and their text before a merchant changes it.
     pub template: bool,
-    /// What every page has.
+    /// Parts that every page has.
     pub layout: bool,
 }
 
@@ -63,7 +63,7 @@ const LAYOUT_CUES: &[&str] = &[
 ];
 const RELEASE_CUES: &[&str] = &["release", "bump", "changelog"];
 
-/// What each word speaks of.
+/// The cues of each word.
 static CUES: LazyLock<FxHashMap<&str, Cues>> = LazyLock::new(|| {
     let mut cues: FxHashMap<&str, Cues> = FxHashMap::default();
     let mut add = |words: &[&'static str], mark: fn(&mut Cues)| {
@@ -80,7 +80,7 @@ static CUES: LazyLock<FxHashMap<&str, Cues>> = LazyLock::new(|| {
 });
 
 impl Cues {
-    /// `words` as they were said, in lower case.
+    /// `words` are the original words in lower case.
     pub fn of(words: &[String]) -> Self {
         let of_words = words.iter().filter_map(|word| CUES.get(word.as_str()));
         let mut all = of_words.fold(Self::default(), |all, cues| Self {
@@ -92,14 +92,14 @@ impl Cues {
             template: all.template | cues.template,
             layout: all.layout | cues.layout,
         });
-        // Of a longer request `version` says little: the mobile version of the menu.
+        // In a longer request `version` says little, for example "the mobile version of the menu".
         let says = |word: &str| words.iter().any(|said| said == word);
         all.release |= says("version") && (says("theme") || words.len() <= 3);
         all
     }
 }
 
-/// How a kind of file goes with what a request speaks of.
+/// How well a kind of file fits the cues of a request.
 pub fn affinity(cues: Cues, kind: FileKind) -> [f32; 7] {
     let on = |cue: bool, fits: bool| if cue && fits { 1.0 } else { 0.0 };
     let is_template = matches!(

@@ -1,5 +1,5 @@
-//! The theme map: what each file is for, what is in it and where, what it needs, and the words it is known by. All of it
-//! is told by the index; no model has a part in it.
+//! The theme map: the purpose of each file, its contents with their lines, its dependencies, and its keywords. All of
+//! it comes from the index, without a model.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,29 +11,29 @@ use super::record::FileRecord;
 use super::scan::{EdgeKind, EdgeNature, SymbolKind};
 use super::text::LineRange;
 
-/// How many words a file is known by.
+/// The number of keywords per file.
 const KEYWORDS: usize = 12;
-/// How many of a kind's names a purpose tells.
+/// How many names of one kind a purpose lists.
 const NAMES: usize = 5;
 
-/// What the map says of one file.
+/// The map's entry for one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FileMap {
     pub path: String,
     pub kind: FileKind,
     pub bytes: u32,
     pub lines: u32,
-    /// What the file is for, in a sentence or two.
+    /// What the file is for, in one or two sentences.
     pub purpose: String,
-    /// What is in it, in the order of its lines.
+    /// What the file contains, in the order of its lines.
     pub features: Vec<Feature>,
-    /// What it needs, each once.
+    /// The files it needs, each listed once.
     pub dependencies: Vec<Dependency>,
-    /// Words that tell it from the other files, the most telling first. They are stems.
+    /// Words that distinguish it from the other files, the most distinctive first. They are stems.
     pub keywords: Vec<String>,
 }
 
-/// A thing that a file defines.
+/// Something that a file defines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Feature {
     pub name: String,
@@ -41,7 +41,7 @@ pub struct Feature {
     pub lines: LineRange,
 }
 
-/// A file that another needs.
+/// A file that another file needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Dependency {
     pub path: String,
@@ -49,7 +49,7 @@ pub struct Dependency {
 }
 
 impl ThemeIndex {
-    /// What the map says of `path`.
+    /// The map's entry for `path`.
     pub fn describe(&self, path: &str) -> Option<FileMap> {
         let file = self.file(path)?;
         let record = &self.files[file as usize];
@@ -65,14 +65,14 @@ impl ThemeIndex {
         })
     }
 
-    /// The structure of a file: what it defines, in the order of its lines.
+    /// The structure of a file: its definitions, in the order of its lines.
     pub fn outline(&self, path: &str) -> Option<Vec<Feature>> {
         let file = self.file(path)?;
         Some(self.features(&self.files[file as usize]))
     }
 
     fn features(&self, record: &FileRecord) -> Vec<Feature> {
-        // A property alone is no feature, and every file of styles has hundreds.
+        // A single CSS property is not a feature, and every stylesheet has hundreds of them.
         let shown = record.symbols.iter().filter(|symbol| symbol.kind != SymbolKind::CssProperty);
         let mut features: Vec<Feature> = shown
             .map(|symbol| Feature {
@@ -128,7 +128,7 @@ impl ThemeIndex {
             ("Has the blocks", SymbolKind::BlockType),
             ("Has the settings", SymbolKind::Setting),
         ] {
-            tell(&mut purpose, verb, &self.names(record, kind));
+            push_names(&mut purpose, verb, &self.names(record, kind));
         }
         let mut rendered: Vec<&str> = Vec::new();
         for edge in self.graph.outgoing(file) {
@@ -142,7 +142,7 @@ impl ThemeIndex {
         }
         rendered.sort_unstable();
         rendered.dedup();
-        tell(&mut purpose, "Renders", &rendered);
+        push_names(&mut purpose, "Renders", &rendered);
         purpose
     }
 
@@ -167,7 +167,7 @@ impl ThemeIndex {
                 let score = fields.iter().map(count).sum::<f32>() * self.idf(entry.term);
                 (score, self.tables.terms.term(entry.term))
             })
-            // Joined words (`cart drawer`) repeat what their parts say; single letters and numbers say nothing.
+            // Joined words (`cart drawer`) repeat their parts; single letters and numbers carry no meaning.
             .filter(|(_, word)| word.len() > 2 && word.chars().all(char::is_alphabetic))
             .collect();
         scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
@@ -175,7 +175,7 @@ impl ThemeIndex {
     }
 }
 
-fn tell(purpose: &mut String, verb: &str, names: &[&str]) {
+fn push_names(purpose: &mut String, verb: &str, names: &[&str]) {
     if names.is_empty() {
         return;
     }

@@ -1,22 +1,22 @@
-//! The fields that a term of a file can stand in.
+//! The fields of a file in which a term can occur.
 
-/// Where in a file a term was found. The order is that of the blob: append only.
+/// Where in a file a term was found. The order is stored in the blob: only append new fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Path,
-    /// Names of things: classes, elements, functions, settings, blocks.
+    /// Names of classes, elements, functions, settings and blocks.
     Identifier,
     Comment,
-    /// What the theme editor shows.
+    /// Text that the theme editor shows.
     Label,
-    /// What the shop's customers read, from the default locale.
+    /// Text that the shop's customers read, from the default locale.
     Text,
     Body,
 }
 
 pub const FIELDS: usize = 6;
 
-/// How often a term stands in each field; 255 stands for more.
+/// How often a term occurs in each field. 255 means 255 or more.
 pub type Counts = [u8; FIELDS];
 
 /// A term of a file with its counts.
@@ -26,10 +26,10 @@ pub struct FieldTerm {
     pub counts: Counts,
 }
 
-/// Adds up terms, field by field. It is used for one file after the other, so that nothing is allocated for most.
+/// Counts terms field by field. It is reused from file to file, so most files need no new allocation.
 #[derive(Default)]
 pub struct FieldCounter {
-    /// By term; all zero but for the terms that were touched.
+    /// Indexed by term. All zero except for the touched terms.
     counts: Vec<Counts>,
     touched: Vec<u32>,
 }
@@ -47,7 +47,7 @@ impl FieldCounter {
         counts[field as usize] = counts[field as usize].saturating_add(times);
     }
 
-    /// The terms of one file in the order of their numbers; the next file begins anew.
+    /// Returns the terms of one file, sorted by number, and resets the counter.
     pub fn take(&mut self) -> Vec<FieldTerm> {
         self.touched.sort_unstable();
         let counts = &mut self.counts;

@@ -1,8 +1,9 @@
-//! Gating: from a request to the files that an agent should see of a theme, and how much of each.
+//! Gating: selects the files of a theme that an agent should see for a request, and how much of each.
 //!
-//! What is left out can't be edited, so the gate is wider than the answer: the targets, what is next to the surest of
-//! them, what the person has open and what the request names. A long file is shown as its outline with the lines to
-//! look at; the agent reads on from there.
+//! An agent cannot edit a file that was left out. So the gate passes more files than the lookup returns as targets: the
+//! targets, the neighbours of the most certain targets, the file that the person has open, and the files that the
+//! request names. A long file is shown as its outline with the lines to look at first; the agent can read the rest
+//! itself.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,21 +13,21 @@ use super::index::ThemeIndex;
 use super::path::FileKind;
 use super::text::LineRange;
 
-/// A longer file is shown as its outline, in characters.
+/// Files with more characters than this are shown as an outline.
 pub const OUTLINED_CHARACTERS: u32 = 16_000;
 
 /// The files that an agent should see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Gate {
-    /// As of the lookup: whether a file to edit is among the first three targets.
+    /// From the lookup: whether a file to edit is likely among the first three targets.
     pub confident: bool,
     /// Targets first, best first.
     pub files: Vec<GatedFile>,
-    /// How many files of the theme are left out.
+    /// How many files of the theme were left out.
     pub left_out: usize,
 }
 
-/// A file that passed, and how it is to be shown.
+/// A file that passed the gate, and how to show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GatedFile {
     pub path: String,
@@ -36,12 +37,12 @@ pub struct GatedFile {
     pub lines: u32,
     /// The lines to look at first.
     pub ranges: Vec<LineRange>,
-    /// Set for a file that is too long to be shown whole: what is where.
+    /// What is where. Set only for a file that is too long to be shown whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outline: Option<Vec<Feature>>,
 }
 
-/// Why a file passed.
+/// Why a file passed the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Passed {
@@ -49,7 +50,7 @@ pub enum Passed {
     Target,
     /// The person has it open.
     Active,
-    /// Next to a target.
+    /// It is a neighbour of a target.
     Related,
 }
 

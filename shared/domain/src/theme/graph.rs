@@ -1,4 +1,4 @@
-//! The dependency graph: which file needs which, how, and where it says so.
+//! The dependency graph: which file needs which other file, how, and on which lines.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,16 @@ use super::record::{FileRecord, NameId, ReferenceRecord, Tables, Texts};
 use super::scan::{EdgeKind, EdgeNature, SymbolKind};
 use super::text::LineRange;
 
-/// A class that more stylesheets than this define says nothing about where it comes from.
+/// If more stylesheets than this define a class, the class does not show which one is needed.
 const MAX_DEFINERS: usize = 3;
-/// A name that is put together at run time is followed to at most this many files.
+/// A name that is built at run time is resolved to at most this many files.
 const MAX_GUESSED: usize = 200;
 
-/// A reference, resolved where the theme has what it names.
+/// A reference. It is resolved if the theme has the named file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawEdge {
     pub from: u32,
-    /// Nothing: the theme lacks it.
+    /// `None` if the theme has no such file.
     pub to: Option<u32>,
     pub kind: EdgeKind,
     pub nature: EdgeNature,
@@ -30,25 +30,25 @@ pub struct RawEdge {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Edge {
     pub from: String,
-    /// The file that is needed; nothing when the theme lacks it.
+    /// The file that is needed. `None` if the theme does not have it.
     pub to: Option<String>,
     pub kind: EdgeKind,
     pub nature: EdgeNature,
-    /// The name it is referred to by.
+    /// The name that the reference uses.
     pub via: String,
-    /// Where `from` says so.
+    /// The lines of the reference in `from`.
     pub lines: LineRange,
 }
 
-/// All edges of a theme, from both ends.
+/// All edges of a theme, indexed by both ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// In the order of `from`, and within a file of its lines.
+    /// Sorted by `from`, and within a file by line.
     pub edges: Vec<RawEdge>,
     starts: Vec<u32>,
-    /// Edges by the file they lead to.
+    /// Indexes of edges, by the file they lead to.
     incoming: Vec<Vec<u32>>,
-    /// By file, what it renders or loads and what renders or loads it, each once.
+    /// For each file, the files that it renders or loads and the files that render or load it, each once.
     near: Vec<Vec<u32>>,
 }
 
@@ -58,7 +58,7 @@ impl Graph {
         let mut graph = Self::default();
         for (index, file) in files.iter().enumerate() {
             graph.starts.push(graph.edges.len() as u32);
-            // A stylesheet or locale is needed once per file and kind, however many names it is needed for.
+            // A stylesheet or locale is listed once per file and kind, however many names need it.
             let mut seen = FxHashSet::default();
             for reference in &file.references {
                 resolver.resolve(index, reference, |to| {
@@ -97,17 +97,17 @@ impl Graph {
         graph
     }
 
-    /// What the file needs.
+    /// The edges to the files that this file needs.
     pub fn outgoing(&self, file: u32) -> &[RawEdge] {
         &self.edges[self.starts[file as usize] as usize..self.starts[file as usize + 1] as usize]
     }
 
-    /// What needs the file.
+    /// The edges from the files that need this file.
     pub fn incoming(&self, file: u32) -> impl ExactSizeIterator<Item = &RawEdge> {
         self.incoming[file as usize].iter().map(|&index| &self.edges[index as usize])
     }
 
-    /// What the file renders or loads and what renders or loads it, each once.
+    /// The files that this file renders or loads, and the files that render or load it, each once.
     pub fn near(&self, file: u32) -> &[u32] {
         &self.near[file as usize]
     }
@@ -123,7 +123,8 @@ struct Resolver<'a> {
     texts: ByName,
 }
 
-/// The file that has a name, by the name's number: the numbers are dense, and most names are asked for.
+/// Maps names to files by the name's number. A flat array is used because the numbers are dense and most names are
+/// looked up.
 struct ByName {
     files: Vec<u32>,
     any: bool,
@@ -134,7 +135,7 @@ impl ByName {
         Self { files: vec![u32::MAX; names], any: false }
     }
 
-    /// The last file counts.
+    /// The last file with a name wins.
     fn insert(&mut self, name: NameId, file: u32) {
         self.files[name as usize] = file;
         self.any = true;
@@ -145,7 +146,7 @@ impl ByName {
     }
 }
 
-/// The stylesheets that define a class, as long as they are few.
+/// The stylesheets that define a class, if there are only a few.
 #[derive(Clone, Copy, Default)]
 struct Definers {
     count: usize,
@@ -168,7 +169,7 @@ impl Definers {
     }
 }
 
-/// Where a name of some kind is looked for.
+/// Where to look for a name of some kind.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Folder {
     Snippets,
@@ -242,7 +243,7 @@ impl<'a> Resolver<'a> {
                 return definers.iter().for_each(|&to| each(Some(to)));
             }
             EdgeKind::Translation => {
-                // Without a default locale nothing can be said to be missing.
+                // Without a default locale it is unknown whether a key is missing.
                 let known = self.texts.get(reference.name);
                 let is_key = reference.nature == EdgeNature::Direct && name.contains('.');
                 if known.is_some() || (is_key && self.texts.any) {
@@ -276,7 +277,8 @@ impl<'a> Resolver<'a> {
             .find_map(|name| self.by_handle.get(&(folder, name)).copied())
     }
 
-    /// A name put together at run time: all that begin with its literal part (`'icon-' | append: name`).
+    /// For a name that is built at run time: all files whose names begin with its literal part (`'icon-' | append:
+    /// name`).
     fn guessed(&self, folder: Folder, expression: &str, mut each: impl FnMut(Option<u32>)) {
         let Some(start) = expression.find(['\'', '"']) else { return };
         let prefix = expression[start + 1..].split(['\'', '"']).next().unwrap_or_default();
@@ -293,14 +295,14 @@ impl<'a> Resolver<'a> {
     fn block(&self, from: usize, reference: &ReferenceRecord, name: &str, mut each: impl FnMut(Option<u32>)) {
         match (reference.nature, self.find(Folder::Blocks, name)) {
             (_, Some(to)) => each(Some(to)),
-            // Any theme block whose name has no underscore can stand here.
+            // Any theme block whose name does not begin with an underscore can be used here.
             (EdgeNature::Indirect, None) if name == "@theme" => {
                 let public =
                     |file: &FileRecord| file.kind == FileKind::Block && !handle(&file.path).starts_with('_');
                 let blocks = self.files.iter().enumerate().filter(|(_, file)| public(file));
                 blocks.take(MAX_GUESSED).for_each(|(index, _)| each(Some(index as u32)));
             }
-            // A block that the section itself defines is no file; an app's is none of the theme's.
+            // A block that the section itself defines is not a file. A block of an app is not part of the theme.
             (EdgeNature::Direct, None) if !self.defines_block(from, reference.name) => each(None),
             _ => {}
         }
@@ -311,24 +313,24 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// `./card.js`, `@theme/card`, `card`: import maps name scripts by their base names.
+/// Resolves `./card.js`, `@theme/card` and `card`: import maps name scripts by their base names.
 fn each_import(resolver: &Resolver<'_>, name: &str, mut each: impl FnMut(Option<u32>)) {
     let base = name.rsplit('/').next().unwrap_or(name);
     let found = resolver
         .find(Folder::Assets, base)
         .or_else(|| resolver.by_handle.get(&(Folder::Assets, format!("{base}.js").as_str())).copied());
-    // A package from elsewhere is no missing file.
+    // A package from outside the theme is not a missing file.
     if found.is_some() || name.starts_with("./") || name.starts_with("../") {
         each(found);
     }
 }
 
-/// Files that nothing needs and that no merchant can put anywhere.
+/// Files that no other file needs and that no merchant can place anywhere.
 pub fn orphans(files: &[FileRecord], graph: &Graph) -> Vec<u32> {
     let is_orphan = |index: u32, file: &FileRecord| {
         let can_be = match file.kind {
             FileKind::Snippet | FileKind::Stylesheet | FileKind::Script => true,
-            // A section with a preset can be added in the theme editor; so can a public block.
+            // A section with a preset can be added in the theme editor, and so can a public block.
             FileKind::Section => !file.symbols.iter().any(|symbol| symbol.kind == SymbolKind::Preset),
             FileKind::Block => handle(&file.path).starts_with('_'),
             FileKind::SectionGroup => true,

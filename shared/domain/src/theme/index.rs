@@ -1,4 +1,4 @@
-//! The theme index: built from files, changed by one file, asked by a request.
+//! The theme index. It is built from files, updated file by file, and answers requests.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,19 @@ use super::record::{FileRecord, NameId, RecordReader, Tables, Texts};
 use super::scan::DegradedReason;
 use super::words::TermId;
 
-/// The most files that a theme may have.
+/// The largest number of files in a theme.
 pub const MAX_FILES: usize = 10_000;
-/// The most bytes that a theme's files may have together.
+/// The largest total size of a theme's files, in bytes.
 pub const MAX_THEME_BYTES: usize = 128 * 1024 * 1024;
 
-/// Why a theme can't be indexed.
+/// Why a theme cannot be indexed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
     #[error("the theme has more than {MAX_FILES} files")]
     TooManyFiles,
     #[error("the theme has more than {} MB of files", MAX_THEME_BYTES / 1024 / 1024)]
     TooLarge,
-    #[error("the path {path:?} can't be in a theme")]
+    #[error("the path {path:?} is not allowed in a theme")]
     Path {
         path: String,
         #[source]
@@ -32,7 +32,7 @@ pub enum ThemeError {
     },
 }
 
-/// A file that the index knows less of than it should.
+/// A place in a file that the index could not fully understand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DegradedFile {
     pub path: String,
@@ -40,23 +40,23 @@ pub struct DegradedFile {
     pub reason: DegradedReason,
 }
 
-/// What the index knows of a theme, in memory.
+/// The index of a theme, in memory.
 ///
-/// It is a function of the theme's files: any sequence of changes that ends in the same files ends in the same
+/// It is a pure function of the theme's files: any sequence of changes that ends with the same files gives the same
 /// answers and the same blob.
 pub struct ThemeIndex {
     pub(super) tables: Tables,
-    /// In the order of their paths.
+    /// Sorted by path.
     pub(super) files: Vec<FileRecord>,
     pub(super) postings: Postings,
     pub(super) graph: Graph,
     pub(super) texts: TextKeys,
-    /// The words of each target's own name, with how much each tells it from the other names.
+    /// The words of each target's own name, each with how well it distinguishes this name from the others.
     pub(super) own_names: Vec<Vec<(TermId, f32)>>,
     pub(super) priors: Vec<Priors>,
 }
 
-/// Where the default locales have the text of a key.
+/// Where the default locales have the text of each key.
 #[derive(Default)]
 pub(super) struct TextKeys(FxHashMap<NameId, (u32, u32)>);
 
@@ -91,7 +91,7 @@ fn own_names(files: &[FileRecord]) -> Vec<Vec<(TermId, f32)>> {
 }
 
 impl ThemeIndex {
-    /// Reads a whole theme. Of two files with one path the last counts.
+    /// Indexes a whole theme. If a path occurs twice, the last content wins.
     pub fn build<P, B>(files: impl IntoIterator<Item = (P, B)>) -> Result<Self, ThemeError>
     where
         P: AsRef<str>,
@@ -127,21 +127,21 @@ impl ThemeIndex {
         Self { tables, files, postings, graph, texts, own_names, priors }
     }
 
-    /// What is derived from the records is derived anew: that takes less time than reading one large file.
+    /// Computes the derived parts again. This takes less time than reading one large file.
     fn reassemble(&mut self) {
         let tables = std::mem::take(&mut self.tables);
         let files = std::mem::take(&mut self.files);
         *self = Self::assemble(tables, files);
     }
 
-    /// How rare a term is in paths; 0 where no path has it.
+    /// How rare a term is in paths. 0 if no path has it.
     pub(super) fn path_idf(&self, term: TermId) -> f32 {
         let paths = self.postings.path_counts[term as usize] as f32;
         if paths == 0.0 { 0.0 } else { (1.0 + self.postings.targets as f32 / (paths + 0.5)).ln() }
     }
 
-    /// How rare a term is among the files that can be targets. A word that one file happens to have tells little more
-    /// than one that two or three have.
+    /// How rare a term is among the files that can be targets. A word that occurs in only one file tells little more
+    /// than a word that occurs in two or three.
     pub(super) fn idf(&self, term: TermId) -> f32 {
         let files = self.postings.files(term).len() as f32;
         let all = self.postings.targets as f32;
@@ -164,7 +164,7 @@ impl ThemeIndex {
         Ok(())
     }
 
-    /// Removes a file; says whether there was one.
+    /// Removes a file. Returns whether it existed.
     pub fn remove(&mut self, path: &str) -> bool {
         let Ok(at) = self.place(path) else { return false };
         self.files.remove(at);
@@ -172,7 +172,8 @@ impl ThemeIndex {
         true
     }
 
-    /// Moves a file, over the one at `to` if there is one. The content is needed again: a path decides how it is read.
+    /// Moves a file and replaces any file at `to`. The content is needed again, because the path decides how it is
+    /// read.
     pub fn rename(&mut self, from: &str, to: &str, content: &[u8]) -> Result<(), ThemeError> {
         check(to)?;
         if let Ok(at) = self.place(from) {
@@ -205,7 +206,7 @@ impl ThemeIndex {
         self.files.iter().map(|file| &*file.path)
     }
 
-    /// How many lines the file has.
+    /// The number of lines of the file.
     pub fn lines(&self, path: &str) -> Option<u32> {
         self.file(path).map(|file| self.files[file as usize].lines)
     }
@@ -215,7 +216,7 @@ impl ThemeIndex {
         self.file(path).map(|file| self.files[file as usize].hash)
     }
 
-    /// All places that could not be made sense of.
+    /// All places that could not be parsed.
     pub fn degraded(&self) -> Vec<DegradedFile> {
         let of_file = |file: &FileRecord| {
             let path = file.path.to_string();
@@ -225,13 +226,13 @@ impl ThemeIndex {
         self.files.iter().flat_map(of_file).collect()
     }
 
-    /// What `path` needs.
+    /// The edges from `path` to the files that it needs.
     pub fn depends_on(&self, path: &str) -> Vec<Edge> {
         let Some(file) = self.file(path) else { return Vec::new() };
         self.graph.outgoing(file).iter().map(|edge| self.edge(edge)).collect()
     }
 
-    /// What needs `path`: who renders it, loads it, or uses what it defines.
+    /// The edges to `path`, from files that render it, load it, or use what it defines.
     pub fn needed_by(&self, path: &str) -> Vec<Edge> {
         let Some(file) = self.file(path) else { return Vec::new() };
         self.graph.incoming(file).map(|edge| self.edge(edge)).collect()
@@ -241,12 +242,12 @@ impl ThemeIndex {
         self.graph.edges.iter().map(|edge| self.edge(edge))
     }
 
-    /// References to what the theme lacks.
+    /// References to files and names that the theme does not have.
     pub fn unresolved(&self) -> Vec<Edge> {
         self.edges().filter(|edge| edge.to.is_none()).collect()
     }
 
-    /// Files that nothing needs.
+    /// Files that no other file needs.
     pub fn orphans(&self) -> Vec<&str> {
         graph::orphans(&self.files, &self.graph).into_iter().map(|file| self.path(file)).collect()
     }

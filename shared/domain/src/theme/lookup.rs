@@ -1,4 +1,4 @@
-//! The answer to a request: files, lines, what is related, and the order to edit in.
+//! The answer to a request: files, lines, related files, and the order of edits.
 
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
@@ -12,66 +12,66 @@ use super::rank::{Feature, Features, Ranked, Ranking, Weights, rank};
 use super::scan::{EdgeKind, EdgeNature};
 use super::text::LineRange;
 
-/// How many related files are listed at most.
+/// The largest number of related files in an answer.
 const MAX_RELATED: usize = 12;
-/// What a reason seldom exceeds.
+/// Most reasons are shorter than this. It is used to reserve memory.
 const USUAL_REASON_BYTES: usize = 48;
-/// The first targets that `confident` speaks of, and whose neighbours are related.
-const SURE_TARGETS: usize = 3;
-/// The odds, as a logarithm, from which an answer is called confident.
-const SURE_ODDS: f32 = 1.6;
+/// `confident` refers to this many first targets, and their neighbours are listed as related.
+const CONFIDENT_TARGETS: usize = 3;
+/// The log-odds from which an answer is called confident.
+const CONFIDENT_LOG_ODDS: f32 = 1.6;
 
-/// Where a request leads.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Lookup {
-    /// Whether a file to edit is among the first three targets, as far as can be told: nine times of ten it is.
+    /// Whether a file to edit is very likely among the first three targets. It is right nine times out of ten.
     pub confident: bool,
     /// Best first.
     pub targets: Vec<Target>,
     pub related: Vec<Related>,
-    /// The targets, each after what it needs.
+    /// The targets in the order of edits: each comes after the files it needs.
     pub edit_order: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Target {
     pub path: String,
-    /// Comparable within one answer only.
+    /// Scores can be compared only within one answer.
     pub score: f32,
-    /// The lines to look at first, in order and apart from each other.
+    /// The lines to look at first, sorted and not adjacent.
     pub ranges: Vec<LineRange>,
-    /// What of the request was found where, e.g. `name: cart, drawer`.
+    /// Which words of the request were found where, for example `name: cart, drawer`.
     pub reasons: Vec<String>,
 }
 
-/// A file that is no target but next to one.
+/// A file that is not a target but is connected to one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Related {
     pub path: String,
     pub edge: EdgeKind,
-    /// The target that leads here.
+    /// The target that it is connected to.
     pub via: String,
 }
 
-/// What the measuring programs fit weights to.
+/// The data that the measuring programs fit weights to.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// Path, score and features of every file that the request has to do with, best first.
+    /// Path, score and features of every file that matches the request, best first.
     pub files: Vec<(String, f32, Features)>,
-    /// What the request's words could score together.
+    /// The highest total score that the request's words could reach.
     pub mass: f32,
     pub groups: usize,
-    /// The share of the request that the theme has no word for.
+    /// The share of the request's words that the theme does not know.
     pub unknown: f32,
 }
 
 impl ThemeIndex {
-    /// Answers a request with at most `limit` targets. The file that the person has open weighs a little more.
+    /// Answers a request with at most `limit` targets. The file that the person has open gets a small bonus.
     pub fn lookup(&self, request: &str, active_file: Option<&str>, limit: usize) -> Lookup {
         self.lookup_weighted(request, active_file, limit, &Weights::TUNED)
     }
 
-    /// What ranking sees of a request, for measuring.
+    /// The ranking features for a request, for measuring.
     pub fn observe(&self, request: &str, weights: &Weights) -> Observation {
         let query = Query::parse(self, request, &weights.query);
         let ranking = rank(self, &query, None, weights);
@@ -115,7 +115,7 @@ impl ThemeIndex {
     }
 
     fn reasons(&self, file: u32, query: &Query) -> Vec<String> {
-        // The place that tells most is told.
+        // The most informative place is reported.
         const ORDER: [Field; FIELDS] =
             [Field::Path, Field::Label, Field::Text, Field::Identifier, Field::Comment, Field::Body];
         const NAMES: [&str; FIELDS] = ["path", "name", "comment", "label", "text", "body"];
@@ -145,11 +145,11 @@ impl ThemeIndex {
         named.into_iter().chain(by_field.into_iter().filter(|reason| !reason.is_empty())).collect()
     }
 
-    /// What the first targets need, and what needs them, that is no target itself.
+    /// The files that the first targets need, and the files that need them, without the targets themselves.
     fn related(&self, targets: &[Ranked]) -> Vec<Related> {
         let mut seen: FxHashSet<u32> = targets.iter().map(|target| target.file).collect();
         let mut related = Vec::new();
-        for target in targets.iter().take(SURE_TARGETS) {
+        for target in targets.iter().take(CONFIDENT_TARGETS) {
             let outgoing = self.graph.outgoing(target.file).iter().map(|edge| (edge, edge.to));
             let incoming = self.graph.incoming(target.file).map(|edge| (edge, Some(edge.from)));
             let mut near: Vec<(EdgeKind, u32)> = outgoing
@@ -157,7 +157,7 @@ impl ThemeIndex {
                 .filter(|(edge, _)| edge.nature != EdgeNature::Indirect)
                 .filter_map(|(edge, to)| Some((edge.kind, to?)))
                 .collect();
-            // Closer kinds first: what renders and loads before what only shares a class or a setting.
+            // Stronger kinds come first: rendering and loading before sharing a class or a setting.
             near.sort_unstable();
             for (edge, file) in near {
                 if related.len() == MAX_RELATED {
@@ -172,12 +172,12 @@ impl ThemeIndex {
         related
     }
 
-    /// Each target after those that it needs; of those that don't need each other the better first.
+    /// Each target comes after the targets it needs. Among independent targets the better one comes first.
     fn edit_order(&self, targets: &[Ranked]) -> Vec<String> {
         let mut left: Vec<u32> = targets.iter().map(|target| target.file).collect();
         let mut is_target = vec![false; self.files.len()];
         left.iter().for_each(|&file| is_target[file as usize] = true);
-        // Which of those that are left needs which.
+        // Which of the remaining files need which.
         let mut needs: Vec<(u32, u32)> = Vec::new();
         for &file in &left {
             let edges = self.graph.outgoing(file).iter().filter(|edge| edge.nature != EdgeNature::Indirect);
@@ -186,7 +186,7 @@ impl ThemeIndex {
         }
         let mut order = Vec::with_capacity(left.len());
         while !left.is_empty() {
-            // In a cycle the best goes first.
+            // In a cycle the best target goes first.
             let is_free = |&file: &u32| needs.iter().all(|&(needing, _)| needing != file);
             let file = left.remove(left.iter().position(is_free).unwrap_or(0));
             needs.retain(|&(_, needed)| needed != file);
@@ -196,18 +196,19 @@ impl ThemeIndex {
     }
 }
 
-/// Whether a file to edit is among the first three: a logistic model, fitted on the questions of [`super::rank`]. Models
-/// fitted on four fifths of them were right as often on the fifth: nine times of ten, of which it says `true` to half.
-/// How much the request says is left out: it changes with the size of the theme, and told nothing that the gaps don't.
+/// Whether a file to edit is among the first three: a logistic model, fitted on the questions that tuned
+/// [`super::rank`]. In cross-validation (fitted on four fifths, tested on the rest) it was right nine times out of ten,
+/// and it said `true` for half of the requests. [`Ranking::mass`] is not used: it changes with the size of the theme,
+/// and it added nothing to the score gaps.
 fn confident(ranking: &Ranking) -> bool {
     if ranking.files.is_empty() {
         return false;
     }
     let score = |place: usize| ranking.files.get(place).map_or(0.0, |ranked| ranked.score);
-    let first_three = ranking.files.iter().take(SURE_TARGETS);
+    let first_three = ranking.files.iter().take(CONFIDENT_TARGETS);
     let name = |ranked: &Ranked| ranking.features[ranked.file as usize][Feature::Name as usize];
     let name = first_three.map(name).fold(0.0, f32::max);
-    // A first and a third that lead, and a file that is called what is asked for.
+    // The features are the leads of the first and of the third file, and how well a file's name matches the request.
     let odds = 0.66 * (score(0) - score(3)) + 0.91 * (score(2) - score(5)) + 0.96 * name - 0.14;
-    odds >= SURE_ODDS
+    odds >= CONFIDENT_LOG_ODDS
 }

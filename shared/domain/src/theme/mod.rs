@@ -1,16 +1,16 @@
-//! Which files and lines of a shop's theme a request is about.
+//! Finds the files and lines of a shop's theme that a request is about.
 //!
-//! A theme is read file by file ([`scan`]) into records, a function of each file's path and bytes alone. From the
-//! records everything else is derived: postings, the dependency [`graph`], the texts that keys stand for. So a change
-//! of one file is a new record and the same derivation, and can't end elsewhere than a full index does.
+//! A theme is read file by file ([`scan`]) into records. A record depends only on its file's path and bytes. Everything
+//! else is derived from the records: postings, the dependency [`graph`], the texts of translation keys. So a change of
+//! one file replaces one record and repeats the derivation, and the result always equals a full index.
 //!
-//! - [`ThemeIndex`]: built from files, changed by one file ([`index`])
-//! - [`lookup`]: files, lines, neighbours and edit order for a request; [`rank`] has every number it depends on
+//! - [`ThemeIndex`]: built from files, updated file by file ([`index`])
+//! - [`lookup`]: files, lines, neighbours and edit order for a request; [`rank`] holds all weights
 //! - [`repo_map`]: an outline within a token budget
-//! - [`describe`]: the map, file by file; [`gating`]: what of a theme an agent should see
-//! - [`enrich`]: what a model may add to the map; nothing here waits for it
-//! - [`update`]: from the index of some files to that of others
-//! - [`blob`]: the index as bytes
+//! - [`describe`]: the map, file by file; [`gating`]: which parts of a theme an agent should see
+//! - [`enrich`]: what a model may add to the map; nothing else here depends on it
+//! - [`update`]: updates the index of one set of files to another set
+//! - [`blob`]: the serialized index
 
 pub mod blob;
 mod chunks;

@@ -1,14 +1,14 @@
-//! What a file is, told by its path: a theme's folders are fixed by the platform.
+//! The kind of a file, from its path. The platform defines a theme's folders.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The longest path, in bytes, that is taken into a theme.
+/// The longest path in a theme, in bytes.
 pub const MAX_PATH_BYTES: usize = 256;
 
-/// What a file is in its theme.
+/// The role of a file in its theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -25,7 +25,7 @@ pub enum FileKind {
     SettingsData,
     Locale,
     SchemaLocale,
-    /// Images, fonts, text files: known by their paths only.
+    /// Images, fonts, text files. Only their paths are indexed.
     Other,
 }
 
@@ -77,8 +77,8 @@ impl FileKind {
         }
     }
 
-    /// Whether a request can be about the file's content. Translations, stored settings and images are
-    /// written by other tools than an editor: they show up as related, never as targets.
+    /// Whether a request can be about the file's content. Translations, stored settings and images are not written in
+    /// an editor, so they can be related files but never targets.
     pub fn is_target(self) -> bool {
         !matches!(self, Self::SettingsData | Self::Locale | Self::SchemaLocale | Self::Other)
     }
@@ -113,15 +113,15 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// The name that other files call this one by: `cart-drawer` for `snippets/cart-drawer.liquid`,
-/// `cart.js` for `assets/cart.js.liquid`.
+/// The name that other files use for this file: `cart-drawer` for `snippets/cart-drawer.liquid`, `cart.js` for
+/// `assets/cart.js.liquid`.
 pub fn handle(path: &str) -> &str {
     let name = path.split_once('/').map_or(path, |(_, rest)| rest);
     let name = name.strip_suffix(".liquid").unwrap_or(name);
     if path.starts_with("assets/") { name } else { name.strip_suffix(".json").unwrap_or(name) }
 }
 
-/// Why a path is not taken into a theme.
+/// Why a path is not valid in a theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     #[error("the path is empty")]
@@ -134,7 +134,7 @@ pub enum PathError {
     Unprintable,
 }
 
-/// Accepts relative paths with plain parts only: no `..`, no `.`, no empty part, no backslash.
+/// Accepts only relative paths with plain parts: no `..`, no `.`, no empty part, no backslash.
 pub fn check_path(path: &str) -> Result<(), PathError> {
     if path.is_empty() {
         return Err(PathError::Empty);

@@ -1,10 +1,10 @@
-//! Words that requests are full of, and that say little of where.
+//! Common words in requests that say little about the place to edit.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-/// Words that say nothing of where.
+/// Words that say nothing about the place.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "the", "an", "to", "in", "on", "of", "for", "and", "or", "is", "are", "was", "be", "been", "it", "its",
@@ -19,7 +19,7 @@ const STOP_WORDS: &[&str] = &[
     "instead",
 ];
 
-/// Words of every request: they count, but little.
+/// Words that occur in many requests. They get a small weight.
 #[rustfmt::skip]
 const WEAK_WORDS: &[&str] = &[
     "fix", "fixes", "fixed", "add", "adds", "added", "adding", "remove", "removed", "removes", "update",
@@ -40,7 +40,7 @@ const WEAK_WORDS: &[&str] = &[
     "optimize", "optimise", "simplify",
 ];
 
-/// Under which circumstances, not where: they count half.
+/// Words for the circumstances, not the place. They get half weight.
 #[rustfmt::skip]
 const CONTEXT_WORDS: &[&str] = &[
     "mobile", "desktop", "tablet", "phone", "phones", "iphone", "ios", "os", "android", "safari", "chrome",
@@ -49,22 +49,23 @@ const CONTEXT_WORDS: &[&str] = &[
     "enhancements",
 ];
 
-/// How much a word tells of where.
+/// How much a word says about the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Telling {
+pub enum WordClass {
     Stop,
     Weak,
     Context,
     Full,
 }
 
-static PLAIN: LazyLock<FxHashMap<&str, Telling>> = LazyLock::new(|| {
-    // Of two lists that have a word the later one counts.
-    let lists = [(CONTEXT_WORDS, Telling::Context), (WEAK_WORDS, Telling::Weak), (STOP_WORDS, Telling::Stop)];
-    lists.into_iter().flat_map(|(words, telling)| words.iter().map(move |&word| (word, telling))).collect()
+static PLAIN: LazyLock<FxHashMap<&str, WordClass>> = LazyLock::new(|| {
+    // If two lists contain a word, the later list wins.
+    let lists =
+        [(CONTEXT_WORDS, WordClass::Context), (WEAK_WORDS, WordClass::Weak), (STOP_WORDS, WordClass::Stop)];
+    lists.into_iter().flat_map(|(words, class)| words.iter().map(move |&word| (word, class))).collect()
 });
 
-/// What a word in lower case tells.
-pub fn telling(word: &str) -> Telling {
-    PLAIN.get(word).copied().unwrap_or(Telling::Full)
+/// How much `word` says about the place. It must be in lower case.
+pub fn word_class(word: &str) -> WordClass {
+    PLAIN.get(word).copied().unwrap_or(WordClass::Full)
 }

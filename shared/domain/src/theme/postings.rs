@@ -1,4 +1,4 @@
-//! Postings: for every term the files and the units that have it, in flat arrays.
+//! Postings: for every term the files and the units that contain it, in flat arrays.
 
 use rustc_hash::FxHashMap;
 
@@ -6,14 +6,14 @@ use super::fields::{Counts, FIELDS, Field, FieldTerm};
 use super::record::{FileRecord, NameId, Tables, Texts};
 use super::words::TermId;
 
-/// A file that has a term.
+/// A file that contains a term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilePosting {
     pub file: u32,
     pub counts: Counts,
 }
 
-/// A unit that has a term: the unit's number in the theme and the count, in one word.
+/// A unit that contains a term: the unit's number in the theme and the count, packed into one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitPosting(u32);
 
@@ -31,17 +31,17 @@ impl UnitPosting {
     }
 }
 
-/// Lists of `T` by term.
+/// Lists of `T`, indexed by term.
 struct Lists<T> {
     starts: Vec<u32>,
     items: Vec<T>,
 }
 
 impl<T: Copy + Default> Lists<T> {
-    /// Builds from pairs that come in the order that each list is to have.
+    /// Builds from pairs. Each list keeps the order of the pairs.
     fn build(terms: usize, pairs: impl Iterator<Item = (TermId, T)> + Clone) -> Self {
         let mut starts = vec![0_u32; terms + 1];
-        // `for_each` and not `for`: iterators made of iterators run several times faster from within.
+        // `for_each` instead of `for`: chained iterators run several times faster with internal iteration.
         pairs.clone().for_each(|(term, _)| starts[term as usize + 1] += 1);
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
@@ -65,17 +65,17 @@ impl<T: Copy + Default> Lists<T> {
     }
 }
 
-/// Everything that ranking reads.
+/// All data that ranking reads.
 pub struct Postings {
     files: Lists<FilePosting>,
     units: Lists<UnitPosting>,
-    /// How long each field of each file is, relative to the field's mean over the theme's files.
+    /// The length of each field of each file, relative to the field's mean over the theme's files.
     pub lengths: Vec<[f32; FIELDS]>,
-    /// Files that can be targets.
+    /// The number of files that can be targets.
     pub targets: u32,
-    /// By term, how many files have it in their paths.
+    /// For each term, how many files have it in their paths.
     pub path_counts: Vec<u32>,
-    /// The first unit of each file, and one more.
+    /// The first unit of each file, plus one final entry.
     pub unit_starts: Vec<u32>,
     /// The chunk of each unit, counted over the theme, and the file of each chunk.
     pub unit_chunks: Vec<u32>,
@@ -83,7 +83,7 @@ pub struct Postings {
 }
 
 impl Postings {
-    /// `files` are in the order of their paths; postings are in the same order.
+    /// `files` are sorted by path, and so are the postings.
     pub fn build(files: &[FileRecord], tables: &Tables) -> Self {
         let texts = DefaultTexts::of(files);
         let mut merged: Vec<FieldTerm> = Vec::with_capacity(files.iter().map(|f| f.terms.len()).sum());
@@ -147,7 +147,7 @@ impl Postings {
     }
 }
 
-/// Adds a file's terms and those of the texts it shows to `merged`; both are in the order of their numbers.
+/// Appends a file's own terms and the terms of the texts it shows to `merged`. Both inputs are sorted by term number.
 fn merge(merged: &mut Vec<FieldTerm>, own: &[FieldTerm], shown: Vec<FieldTerm>) {
     let mut shown = shown.into_iter().peekable();
     for entry in own {
@@ -195,7 +195,7 @@ fn lengths(files: &[FileRecord], merged: &[FieldTerm], ends: &[usize]) -> (Vec<[
     (lengths, targets)
 }
 
-/// The default locales' texts by their keys.
+/// The texts of the default locales, by key.
 struct DefaultTexts<'a> {
     texts: FxHashMap<NameId, &'a [TermId]>,
     labels: FxHashMap<NameId, &'a [TermId]>,

@@ -1,35 +1,35 @@
-//! A request as the ranking reads it: groups of terms, each group one thing that the person said.
+//! A parsed request: groups of terms, where each group is one thing that the person said.
 
 use rustc_hash::FxHashMap;
 
 use super::cues::Cues;
 use super::index::ThemeIndex;
-use super::plain_words::{Telling, telling};
+use super::plain_words::{WordClass, word_class};
 use super::record::{NameId, Texts};
 use super::synonyms;
 use super::words::{self, TermId};
 
-/// One thing that a request says, with everything that may mean it.
+/// One thing that a request says, with all terms that may mean it.
 #[derive(Debug)]
 pub struct Group {
-    /// As stemmed.
+    /// The stemmed word.
     pub word: String,
     pub weight: f32,
-    /// Terms that mean it, and how surely.
+    /// Terms that mean the word, each with a certainty.
     pub variants: Vec<(TermId, f32)>,
 }
 
 #[derive(Debug, Default)]
 pub struct Query {
     pub groups: Vec<Group>,
-    /// The share of what the request says that the theme has no word for.
+    /// The share of the request's weight in words that the theme does not know.
     pub unknown: f32,
     pub cues: Cues,
     /// Files that the request names.
     pub mentioned: Vec<u32>,
 }
 
-/// How much a word counts that is not the request's own.
+/// The weights of words that are not literally in the request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryWeights {
     pub weak: f32,
@@ -40,7 +40,7 @@ pub struct QueryWeights {
 
 impl Query {
     pub fn parse(index: &ThemeIndex, request: &str, weights: &QueryWeights) -> Self {
-        // A request is a sentence or two; of a pasted page the beginning is read.
+        // A request is a sentence or two. If somebody pastes a page, only the beginning is read.
         let mut end = request.len().min(2_000);
         while !request.is_char_boundary(end) {
             end -= 1;
@@ -53,14 +53,14 @@ impl Query {
         let (mut said, mut unknown) = (0.0, 0.0);
         let quoted = quoted(request);
         for (word, raw) in words.iter().zip(&raw) {
-            // What is quoted stands in the shop: there every word counts.
+            // Quoted text appears in the shop, so every word of it counts.
             let is_quoted = quoted.contains(raw);
-            let weight = match telling(raw) {
+            let weight = match word_class(raw) {
                 _ if is_quoted => 1.0,
-                Telling::Stop => continue,
-                Telling::Weak => weights.weak,
-                Telling::Context => weights.context,
-                Telling::Full => 1.0,
+                WordClass::Stop => continue,
+                WordClass::Weak => weights.weak,
+                WordClass::Context => weights.context,
+                WordClass::Full => 1.0,
             };
             said += weight;
             if !reader.word(word, raw, weight) {
@@ -79,13 +79,13 @@ impl Query {
 /// The words between double quotes.
 fn quoted(request: &str) -> Vec<String> {
     let parts = request.split(['"', '“', '”', '„', '«', '»']);
-    // A quote that doesn't close opens nothing.
+    // A quote without a closing quote is ignored.
     let count = parts.clone().count();
     let inside = parts.enumerate().filter(|&(at, _)| at % 2 == 1 && at + 1 < count);
     inside.flat_map(|(_, part)| words::spoken(part)).map(|(raw, _)| raw).collect()
 }
 
-/// Files whose path or file name stands in the request.
+/// Files whose path or file name appears in the request.
 fn mentioned(index: &ThemeIndex, request: &str) -> Vec<u32> {
     let mut files = Vec::new();
     for word in request.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ','))
@@ -117,10 +117,10 @@ impl Reader<'_> {
         (!self.index.postings.files(term).is_empty()).then_some(term)
     }
 
-    /// Adds a word with what it is in this theme; says whether the theme knows it.
+    /// Adds a word with its meanings in this theme. Returns whether the theme knows the word.
     fn word(&mut self, word: &str, raw: &str, weight: f32) -> bool {
         if let Some(&at) = self.places.get(word) {
-            // What is said twice is meant.
+            // A repeated word is important.
             self.groups[at].weight += 0.5 * weight;
             return true;
         }
@@ -151,7 +151,7 @@ impl Reader<'_> {
         known
     }
 
-    /// `megamenu` where the theme says `mega menu`.
+    /// Splits `megamenu` if the theme uses `mega menu`.
     fn split(&self, word: &str) -> Option<(TermId, TermId)> {
         if !word.is_ascii() {
             return None;
@@ -162,7 +162,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The most frequent term that is one letter away.
+    /// The most frequent term that differs by one letter.
     fn misspelt(&self, word: &str) -> Option<TermId> {
         if word.len() < 5 || !word.is_ascii() {
             return None;
@@ -177,7 +177,8 @@ impl Reader<'_> {
             .map(|(_, term)| term)
     }
 
-    /// What a word of another language is called in the default locale, by the keys whose texts have it.
+    /// Translates a word of another language: finds the keys whose texts contain it, and takes their words in the
+    /// default locale.
     fn foreign(&self, raw: &str) -> Vec<(TermId, f32)> {
         let mut hashes = Vec::new();
         words::hashes(raw, |hash| hashes.push(hash));
@@ -208,10 +209,12 @@ impl Reader<'_> {
             .map(|(term, count)| (term, count / texts))
             .filter(|&(term, share)| {
                 let word = self.index.tables.terms.term(term);
-                share >= 0.4 && telling(word) != Telling::Stop && !self.index.postings.files(term).is_empty()
+                share >= 0.4
+                    && word_class(word) != WordClass::Stop
+                    && !self.index.postings.files(term).is_empty()
             })
             .collect();
-        // Of words that are said as often the rarer one is the translation.
+        // Among equally frequent words the rarer one is the translation.
         let rarity = |term: TermId| self.index.idf(term);
         votes
             .sort_unstable_by(|a, b| (b.1 * rarity(b.0)).total_cmp(&(a.1 * rarity(a.0))).then(a.0.cmp(&b.0)));
@@ -219,7 +222,7 @@ impl Reader<'_> {
         votes
     }
 
-    /// Neighbours that the theme writes as one word, or has next to each other in a name.
+    /// Adjacent words that the theme writes as one word, or uses next to each other in a name.
     fn pairs(&mut self, words: &[String]) {
         for pair in words.windows(2) {
             let Some(joined) = words::join(&pair[0], &pair[1]) else { continue };
@@ -234,18 +237,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what words and phrases may mean to the group of their first word that is no stop word.
+    /// Adds the synonyms of words and phrases to the group of their first word that is not a stop word.
     fn synonyms(&mut self, words: &[String]) {
         for length in 1..=synonyms::MAX_PHRASE {
             for phrase in words.windows(length) {
                 for (rank, meant) in synonyms::of(phrase).iter().enumerate() {
-                    // What the request says itself needs no synonym.
+                    // A word that is in the request itself needs no synonym.
                     if self.places.contains_key(meant) {
                         continue;
                     }
                     let Some(term) = self.term(meant) else { continue };
                     let share = self.weights.synonym / (1.0 + 0.3 * rank as f32);
-                    // A phrase means one thing more; a single word's synonyms stand for the word.
+                    // A phrase adds a new group. Synonyms of a single word join the group of the word.
                     let at = if length == 1 { self.places.get(&phrase[0]).copied() } else { None };
                     match at {
                         Some(at) => {
@@ -266,7 +269,7 @@ impl Reader<'_> {
     }
 }
 
-/// One letter too many, too few, different, or two swapped.
+/// Whether two words differ by one extra, missing, different or swapped letter.
 fn is_one_edit_away(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > 1 || a.first() != b.first() {

@@ -1,7 +1,7 @@
-//! Which lines of a file to look at first.
+//! Chooses the lines of a file to look at first.
 //!
-//! Within one file other words tell than between files: in a stylesheet of the footer `footer` stands everywhere. So
-//! a word counts here by how few of the file's own units have it.
+//! Within a file, different words are distinctive than between files. In the footer's stylesheet, for example, `footer`
+//! is everywhere. So here the weight of a word depends on how few of the file's own units contain it.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -11,39 +11,40 @@ use super::index::ThemeIndex;
 use super::query::{Group, Query};
 use super::text::LineRange;
 
-/// Words that say little of which file (`mobile`, `check`) do say where in it.
+/// Words like `mobile` and `check` say little about the file, but they do say where in the file to look.
 const LEAST_WEIGHT: f32 = 0.6;
 
-/// The numbers that the choice of lines depends on.
+/// The parameters for choosing lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeWeights {
-    /// How much of the units right before and after a unit counts for it.
+    /// How much the units directly before and after a unit contribute to its score.
     pub neighbour: f32,
     pub saturation: f32,
-    /// Lines shown of a file, in square roots of its length: most of a small one, few of a large one.
+    /// The number of lines shown of a file, in square roots of its length. So most of a small file is shown, and little
+    /// of a large one.
     pub budget: f32,
-    /// How much a unit's length counts against it: 0 for not at all, 1 for its score per line.
+    /// How much a unit's length lowers its score: 0 means not at all, 1 means score per line.
     pub density: f32,
 }
 
-/// Chooses the lines of one file after the other, for one request.
+/// Chooses the lines of several files for one request. It is reused from file to file.
 pub(super) struct RangeChooser<'a> {
     index: &'a ThemeIndex,
     query: &'a Query,
     weights: &'a RangeWeights,
-    /// By a unit's lines, what its score is divided by.
+    /// The divisor of a unit's score, indexed by its number of lines.
     sizes: [f32; MAX_UNIT_LINES + 1],
-    /// The scores of the file's units, with nothing before the first and after the last.
+    /// The scores of the file's units, with an empty entry before the first and after the last.
     scores: Vec<f32>,
-    /// The same for one group; all zero between groups.
+    /// The scores for one group. All zero between groups.
     group_scores: Vec<f32>,
     best: BinaryHeap<Candidate>,
-    /// The units that are shown.
+    /// The units to show.
     taken: Vec<usize>,
 }
 
-/// A unit with its score, in one number that is the greater the better the unit is, and of equals the earlier: the bits
-/// of positive numbers are in the order of the numbers.
+/// A unit and its score packed into one number, so that a better unit has a greater number. Of equal scores the earlier
+/// unit has the greater number. This works because the bits of positive floats sort like the floats.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate(u64);
 
@@ -72,7 +73,7 @@ impl<'a> RangeChooser<'a> {
         }
     }
 
-    /// The best units of a file within its budget, joined where they touch.
+    /// The best units of a file within its line budget. Adjacent units are joined.
     pub fn of(&mut self, file: u32) -> Vec<LineRange> {
         self.score(file);
         let record = &self.index.files[file as usize];
@@ -132,7 +133,7 @@ impl<'a> RangeChooser<'a> {
         }
     }
 
-    /// The group's best variant in every unit that has any; says whether one has.
+    /// Scores each unit with the group's best variant. Returns whether any unit has a variant.
     fn score_group(&mut self, group: &Group, units: &Range<u32>) -> bool {
         let mut has_any = false;
         for &(term, share) in &group.variants {

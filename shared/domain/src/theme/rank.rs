@@ -1,7 +1,7 @@
-//! Ranking: how well each file, and each passage of it, answers a request.
+//! Ranking: how well each file, and each passage in it, matches a request.
 //!
-//! A file's score is a weighted sum of [`Feature`]s, each between 0 and about 1, so that no prior can outweigh what
-//! the words say.
+//! A file's score is a weighted sum of [`Feature`]s. Each feature is between 0 and about 1, so no prior can outweigh
+//! the words of the request.
 
 use rustc_hash::FxHashMap;
 
@@ -14,14 +14,14 @@ use super::ranges::RangeWeights;
 use super::record::FileRecord;
 use super::words::TermId;
 
-/// What a file's score is made of.
+/// The features of a file's score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Fielded BM25 over the whole file.
     Fields,
     /// BM25 of the best chunk.
     Chunk,
-    /// The share of the request that the best chunk has any word of.
+    /// The share of the request that occurs in the best chunk.
     ChunkCover,
     /// BM25 of the best unit.
     Unit,
@@ -30,13 +30,13 @@ pub enum Feature {
     Label,
     Text,
     Body,
-    /// How much of the request the path says, of what paths of this theme can say.
+    /// How much of the request the path matches, relative to what paths of this theme can match.
     Path,
-    /// How much of the file's own name the request says.
+    /// How much of the file's own name occurs in the request.
     Name,
-    /// The best `Fields` of what it renders or loads, or of what renders or loads it.
+    /// The best `Fields` value among the files that it renders or loads, or that render or load it.
     Near,
-    /// The same of `Path`.
+    /// The same for `Path`.
     NearPath,
     StyleCue,
     ScriptCue,
@@ -53,28 +53,28 @@ pub enum Feature {
 
 pub const FEATURES: usize = Feature::Size as usize + 1;
 
-/// The features up to this one are what the request's words say; the others only go with it.
+/// The features up to this one measure the request's words. The others only support them.
 const LAST_OF_WORDS: Feature = Feature::NearPath;
 
-/// What the words of a usual request could score together, [`Ranking::mass`].
+/// The highest total score of the words of a typical request, see [`Ranking::mass`].
 const USUAL_MASS: f32 = 8.0;
 
-/// A file's features, by [`Feature`].
+/// A file's features, indexed by [`Feature`].
 pub type Features = [f32; FEATURES];
 
-/// Every number that ranking depends on. [`Weights::TUNED`] is what lookups use.
+/// All parameters of ranking. Lookups use [`Weights::TUNED`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
     pub fields: [f32; FIELDS],
-    /// How much a field's length counts against it, from 0 to 1.
+    /// How much a field's length lowers its score, from 0 to 1.
     pub length: [f32; FIELDS],
     pub saturation: f32,
     pub chunk_saturation: f32,
     pub query: QueryWeights,
     pub features: Features,
-    /// How much more the words of a request that says much count: 0 for not at all, 1 for in proportion.
+    /// How strongly the words count more in requests that say much: 0 means not at all, 1 means in proportion.
     pub trust: f32,
-    /// For the file that is open, and for files that the request names.
+    /// Bonuses for the open file and for files that the request names.
     pub active: f32,
     pub mentioned: f32,
     pub ranges: RangeWeights,
@@ -99,11 +99,11 @@ impl Weights {
 }
 
 pub struct Ranking {
-    /// All files that a request has to do with, best first.
+    /// All files that match a request, best first.
     pub files: Vec<Ranked>,
-    /// By file.
+    /// Indexed by file.
     pub features: Vec<Features>,
-    /// What the request's words could score together.
+    /// The highest total score that the request's words could reach.
     pub mass: f32,
 }
 
@@ -113,7 +113,7 @@ pub struct Ranked {
     pub score: f32,
 }
 
-/// What is known of a file before anything is asked.
+/// Properties of a file that do not depend on the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Priors {
     hub: f32,
@@ -157,7 +157,7 @@ pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weigh
     Ranking { files, features: ranker.features, mass }
 }
 
-/// A term that may be meant, and what it tells: less the less sure it is.
+/// A possible term and its value. A less certain term has a lower value.
 struct Variant {
     term: TermId,
     idf: f32,
@@ -173,18 +173,19 @@ impl Variant {
 struct Ranker<'a> {
     index: &'a ThemeIndex,
     weights: &'a Weights,
-    /// Not yet divided by what the request could score.
+    /// Before division by the highest possible score.
     features: Vec<Features>,
     units: Vec<f32>,
     /// Score and covered weight.
     chunks: Vec<(f32, f32)>,
-    /// A group's best by field; the path's place has the path's own score, the last one all fields together.
+    /// The best score of a group per file and field. The path field holds the path's own score; the last entry is the
+    /// score over all fields.
     group_files: Vec<[f32; FIELDS + 1]>,
     group_chunks: Vec<f32>,
     touched: Vec<u32>,
 }
 
-/// The feature that a field's own score is.
+/// The feature that holds each field's own score.
 const FIELD_FEATURES: [Feature; FIELDS + 1] = [
     Feature::Path,
     Feature::Identifier,
@@ -196,7 +197,7 @@ const FIELD_FEATURES: [Feature; FIELDS + 1] = [
 ];
 
 impl Ranker<'_> {
-    /// Adds a group to the files that have one of its variants; of several the best counts.
+    /// Adds a group to the files that contain one of its variants. The best variant counts.
     fn files(&mut self, group_weight: f32, variants: &[Variant]) {
         let (weights, postings) = (self.weights, &self.index.postings);
         for &Variant { term, idf, path_idf } in variants {
@@ -230,17 +231,17 @@ impl Ranker<'_> {
         }
     }
 
-    /// Adds a group to the units and chunks that have one of its variants.
+    /// Adds a group to the units and chunks that contain one of its variants.
     fn passages(&mut self, group_weight: f32, variants: &[Variant]) {
         let postings = &self.index.postings;
         for variant in variants {
             let idf = variant.idf * group_weight;
             let saturate = |count: f32| idf * count / (self.weights.chunk_saturation + count);
-            // Most counts are small.
+            // Most counts are small, so their values are computed in advance.
             let saturated: [f32; 16] = std::array::from_fn(|count| saturate(count as f32));
             let score =
                 |count: usize| saturated.get(count).copied().unwrap_or_else(|| saturate(count as f32));
-            // A term's postings come chunk by chunk.
+            // A term's postings are ordered by chunk.
             let mut units = postings.units(variant.term).iter().peekable();
             while let Some(first) = units.peek() {
                 let chunk = postings.unit_chunks[first.unit()];
@@ -269,7 +270,7 @@ impl Ranker<'_> {
         }
     }
 
-    /// From what each file has of the request to its share of what the request could score.
+    /// Divides each file's scores by the highest score that the request could reach.
     fn normalize(&mut self, query: &Query, [mass, path_mass, weight]: [f32; 3]) {
         for (&file, &(score, cover)) in self.index.postings.chunk_files.iter().zip(&self.chunks) {
             let features = &mut self.features[file as usize];
@@ -302,8 +303,8 @@ impl Ranker<'_> {
     }
 
     fn scores(&mut self, query: &Query, active: Option<u32>, mass: f32) -> Vec<Ranked> {
-        // Two rare words say more than two that stand everywhere: of a request that says little, what kind of file
-        // it speaks of and what is edited most decide more.
+        // Two rare words say more than two common ones. If a request says little, the kind of file and the files that
+        // are edited most often decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);
         let mut ranked = Vec::new();
         for (file, record) in (0_u32..).zip(&self.index.files) {

@@ -1,4 +1,4 @@
-//! What the index keeps of one file: a function of its path and its bytes, and of nothing else.
+//! The index data of one file. It depends only on the file's path and bytes.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,20 @@ use sha2::{Digest, Sha256};
 use super::chunks::{self, Unit};
 use super::fields::{Field, FieldCounter, FieldTerm};
 use super::path::{FileKind, handle};
-use super::scan::{self, DegradedReason, EdgeKind, EdgeNature, Found, SymbolKind, locale};
+use super::scan::{self, DegradedReason, EdgeKind, EdgeNature, ScanResult, SymbolKind, locale};
 use super::text::{LineRange, Lines, Span};
 use super::words::{Lexicon, TermId, Tokenizer};
 
-/// A larger file is known by its path only. The platform itself takes Liquid up to 256 KB.
+/// Only the path of a larger file is indexed. The platform itself accepts Liquid files up to 256 KB.
 pub const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
 
-/// More broken places of one file than this tell nobody more.
+/// The largest number of broken places that are reported for one file.
 const MAX_DEGRADED: usize = 20;
 
-/// Longer names are expressions or data; they are cut.
+/// Longer names are expressions or data, so they are cut.
 const MAX_NAME_BYTES: usize = 96;
 
-/// Of a locale file, its keys included.
+/// An estimate for locale files, including keys.
 const USUAL_BYTES_PER_WORD: usize = 16;
 
 /// A name's number in the theme's table of names.
@@ -57,11 +57,12 @@ pub struct DefaultText {
     pub terms: Vec<TermId>,
 }
 
-/// What a locale file adds.
+/// The texts of a locale file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Texts {
     Default(Vec<DefaultText>),
-    /// For every word of another language the keys whose texts have it: the word's hash and the key, sorted.
+    /// For every word of another language, the keys whose texts contain it, as pairs of the word's hash and the key,
+    /// sorted.
     Foreign(Vec<(u32, NameId)>),
 }
 
@@ -72,27 +73,27 @@ pub struct FileRecord {
     /// The first half of the content's SHA-256.
     pub hash: [u8; 16],
     pub bytes: u32,
-    /// Of a file that is too large to be read, as many as its bytes.
+    /// For a file that is too large to be read, the number of its bytes.
     pub characters: u32,
     pub lines: u32,
     pub degraded: Vec<(u32, DegradedReason)>,
     pub symbols: Vec<SymbolRecord>,
     pub references: Vec<ReferenceRecord>,
-    /// Keys of the labels that the schema's locale translates.
+    /// Keys of the labels that the schema locale translates.
     pub label_keys: Vec<NameId>,
     pub terms: Vec<FieldTerm>,
     pub units: Vec<Unit>,
-    /// The terms of all units, unit by unit, each unit's sorted; `unit_ends` says where each unit's end.
+    /// The terms of all units, unit by unit; each unit's terms are sorted. `unit_ends` holds the end of each unit.
     pub unit_terms: Vec<(TermId, u8)>,
     pub unit_ends: Vec<u32>,
     pub texts: Option<Texts>,
-    /// The words of a target's own name, without folder and endings.
+    /// The words of a target's own name, without folder and extensions.
     pub own_name: Vec<TermId>,
-    /// The first words of the comment that opens the file.
+    /// The first words of the comment at the beginning of the file.
     pub headline: Option<Box<str>>,
 }
 
-/// Reads files into records. It is cheap to make for one file, and faster per file when it reads many.
+/// Reads files into records. It is cheap to create for one file, and faster per file when it reads many.
 pub struct RecordReader<'a> {
     names: &'a mut Lexicon,
     tokenizer: Tokenizer<'a>,
@@ -181,7 +182,7 @@ impl<'a> RecordReader<'a> {
         let minified = scan::is_minified(text, lines.count());
         let found = if minified {
             record.degraded.push((1, DegradedReason::Minified));
-            Found::default()
+            ScanResult::default()
         } else {
             scan::scan(record.kind, &record.path, text)
         };
@@ -193,7 +194,7 @@ impl<'a> RecordReader<'a> {
         record.headline = headline(&found, text);
     }
 
-    fn links(&mut self, record: &mut FileRecord, found: &Found, text: &str, lines: &Lines) {
+    fn links(&mut self, record: &mut FileRecord, found: &ScanResult, text: &str, lines: &Lines) {
         let mut seen = FxHashSet::default();
         for symbol in &found.symbols {
             let name = self.name(text, symbol.name);
@@ -221,7 +222,14 @@ impl<'a> RecordReader<'a> {
         record.label_keys.dedup();
     }
 
-    fn terms(&mut self, record: &mut FileRecord, found: &Found, text: &str, lines: &Lines, minified: bool) {
+    fn terms(
+        &mut self,
+        record: &mut FileRecord,
+        found: &ScanResult,
+        text: &str,
+        lines: &Lines,
+        minified: bool,
+    ) {
         let counter = &mut self.counter;
         self.tokenizer.name(&record.path, |term| counter.add(term, Field::Path, 1));
         for symbol in &found.symbols {
@@ -277,7 +285,7 @@ impl<'a> RecordReader<'a> {
                 let key = names.intern(key);
                 super::words::hashes(span.of(text), |hash| words.push((hash, key)));
             });
-            // Compared as one number: a theme has hundreds of thousands of them.
+            // The pair is compared as one number, because a theme has hundreds of thousands of them.
             words.sort_unstable_by_key(|&(hash, key)| u64::from(hash) << 32 | u64::from(key));
             words.dedup();
             Texts::Foreign(words)
@@ -288,7 +296,7 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// The terms of a file's name without folder and endings; the path's terms are in the lexicon already.
+/// The terms of a file's name without folder and extensions. The path's terms are already in the lexicon.
 pub fn own_name(path: &str, terms: &Lexicon) -> Vec<TermId> {
     let name = handle(path).split('.').next().unwrap_or_default();
     let mut own = Vec::new();
@@ -300,8 +308,8 @@ pub fn own_name(path: &str, terms: &Lexicon) -> Vec<TermId> {
     own
 }
 
-/// The first sentence of a comment at the file's beginning, where authors say what a file is for.
-fn headline(found: &Found, text: &str) -> Option<Box<str>> {
+/// The first sentence of a comment at the beginning of the file, where authors describe the file.
+fn headline(found: &ScanResult, text: &str) -> Option<Box<str>> {
     let comment = found.comments.iter().find(|comment| comment.start < 200)?.of(text);
     let line = comment
         .lines()

@@ -1,7 +1,7 @@
-//! The repo map: an outline of the theme that fits a token budget, the most important files first.
+//! The repo map: an outline of the theme within a token budget, the most important files first.
 //!
-//! What matters to a request is spread along the graph (personalised PageRank): a file is important when important
-//! files need it.
+//! Relevance to a request is spread along the graph (personalised PageRank): a file is important if important files
+//! need it.
 
 use std::fmt::Write;
 
@@ -12,17 +12,18 @@ use super::rank::{Weights, rank};
 use super::record::FileRecord;
 use super::scan::{EdgeKind, EdgeNature, SymbolKind};
 
-/// What a repo map may take, in tokens.
+/// The possible token budgets of a repo map.
 pub const BUDGETS: [usize; 4] = [2_000, 4_000, 8_000, 12_000];
 
-/// Bytes per token: the estimate that prompts are measured by everywhere.
+/// Bytes per token. All prompts are measured with this estimate.
 pub const BYTES_PER_TOKEN: usize = 4;
 
 const ROUNDS: usize = 20;
-/// The walk goes on as often as it returns, nearly: what is near counts more than what all need.
+/// The walk continues almost as often as it returns, so neighbours of the requested files count more than files that
+/// everything needs.
 const DAMPING: f32 = 0.6;
 
-/// How much of a file is told.
+/// How much detail the map shows of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     /// Path, kind and length.
@@ -34,7 +35,7 @@ enum Detail {
 }
 
 impl ThemeIndex {
-    /// An outline of at most `max_tokens` tokens. With enough to show it takes nine tenths of them or more.
+    /// An outline of at most `max_tokens` tokens. If the theme is large enough, it uses at least nine tenths of them.
     pub fn repo_map(&self, request: Option<&str>, active_file: Option<&str>, max_tokens: usize) -> String {
         let budget = max_tokens * BYTES_PER_TOKEN;
         let mut order: Vec<(f32, u32)> = self
@@ -45,7 +46,8 @@ impl ThemeIndex {
             .collect();
         order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let mut map = Map { text: String::new(), budget };
-        // Half of the budget goes to the most important files in full, the rest first to more files, then to lines.
+        // Half of the budget goes to the most important files in full. The rest goes first to more files, then to
+        // single lines.
         let mut rest = order.as_slice();
         for (detail, share) in [(Detail::Symbols, 60), (Detail::Links, 85), (Detail::Line, 100)] {
             let limit = budget * share / 100;
@@ -56,18 +58,18 @@ impl ThemeIndex {
                 rest = more;
             }
         }
-        // What is left is too little for the next file, but not for every smaller one.
+        // The remaining budget is too small for the next file, but a smaller file may fit.
         for &(_, file) in rest {
             map.add(&self.entry(file, Detail::Line), budget);
         }
-        // Everything is named and there is room: tell the rest in full.
+        // All files are listed and budget is left: show more files in full.
         if rest.is_empty() && map.text.len() < budget * 9 / 10 {
             return self.full_map(&order, budget);
         }
         map.text
     }
 
-    /// As many files in full as fit beside a line for every other.
+    /// Shows as many files in full as fit next to a line for every other file.
     fn full_map(&self, order: &[(f32, u32)], budget: usize) -> String {
         let lines: Vec<String> = order.iter().map(|&(_, file)| self.entry(file, Detail::Line)).collect();
         let mut left = budget - lines.iter().map(String::len).sum::<usize>().min(budget);
@@ -148,7 +150,7 @@ struct Map {
 }
 
 impl Map {
-    /// Adds an entry if it stays within `limit`; says whether it did.
+    /// Adds an entry if it stays within `limit`. Returns whether it did.
     fn add(&mut self, entry: &str, limit: usize) -> bool {
         let fits = self.text.len() + entry.len() <= limit.min(self.budget);
         if fits {
@@ -169,12 +171,12 @@ fn push_list(entry: &mut String, title: &str, names: &[&str], most: usize) {
     entry.push('\n');
 }
 
-/// Rendering and loading, unlike the sharing of classes, texts and settings.
+/// Rendering and loading, but not sharing of classes, texts and settings.
 fn is_structure(kind: EdgeKind) -> bool {
     !matches!(kind, EdgeKind::CssClass | EdgeKind::Translation | EdgeKind::Setting)
 }
 
-/// Where a walk that keeps returning to the wanted files spends its time.
+/// The share of time that a random walk spends at each file if it keeps returning to the wanted files.
 fn page_rank(graph: &Graph, wanted: &[f32]) -> Vec<f32> {
     let sum: f32 = wanted.iter().sum();
     let home: Vec<f32> = wanted.iter().map(|weight| weight / sum).collect();
@@ -186,7 +188,7 @@ fn page_rank(graph: &Graph, wanted: &[f32]) -> Vec<f32> {
             let targets = || edges.clone().filter_map(|edge| edge.to);
             let count = targets().count();
             if count == 0 {
-                // Without a way on, the walk goes home.
+                // At a dead end the walk returns to the wanted files.
                 for (next, weight) in next.iter_mut().zip(&home) {
                     *next += DAMPING * own * weight;
                 }

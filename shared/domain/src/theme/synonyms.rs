@@ -1,4 +1,4 @@
-//! What merchants say, and what themes call it.
+//! Synonyms: the words of merchants, and the words of themes for the same thing.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::words;
 
-/// Left: a word or phrase of a request. Right: words of themes that mean it, the likeliest first.
+/// Left: a word or phrase of a request. Right: words of themes with this meaning, the most likely first.
 const SYNONYMS: &[(&str, &str)] = &[
     // Cart and purchase.
     ("bag", "cart"),
@@ -272,7 +272,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("account page", "account main"),
     ("contact page", "contact page form"),
     ("password page", "password main"),
-    // Looks.
+    // Appearance.
     ("popup", "modal popup dialog"),
     ("pop up", "modal popup dialog"),
     ("dialog", "modal dialog"),
@@ -340,7 +340,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("copyright", "footer"),
     ("payment icons", "footer payment"),
     ("error message", "error message form"),
-    // Under the hood.
+    // Technical terms.
     ("lcp", "lazy loading fetchpriority preload"),
     ("live region", "aria live status"),
     ("new tab", "target blank external"),
@@ -372,13 +372,13 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("wording", "text translation"),
 ];
 
-/// The most words that a phrase on the left has.
+/// The largest number of words in a phrase on the left.
 pub const MAX_PHRASE: usize = 4;
 
-/// What a phrase means: the words after its first one, and the words that it may mean.
+/// One entry: the words of the phrase after the first, and the words that it may mean.
 type Meaning = (Vec<String>, Vec<String>);
 
-/// The table by the first word of a phrase, all words stemmed.
+/// The table, indexed by the first word of a phrase. All words are stemmed.
 static TABLE: LazyLock<FxHashMap<String, Vec<Meaning>>> = LazyLock::new(|| {
     let mut table: FxHashMap<String, Vec<Meaning>> = FxHashMap::default();
     for (said, meant) in SYNONYMS {
@@ -398,7 +398,7 @@ static TABLE: LazyLock<FxHashMap<String, Vec<Meaning>>> = LazyLock::new(|| {
     table
 });
 
-/// The words that a phrase of stemmed words may mean, the likeliest first.
+/// The words that a phrase of stemmed words may mean, the most likely first.
 pub fn of(phrase: &[String]) -> &'static [String] {
     let Some((first, rest)) = phrase.split_first() else { return &[] };
     let mut meanings = TABLE.get(first).into_iter().flatten();

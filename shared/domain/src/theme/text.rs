@@ -1,4 +1,4 @@
-//! Places in a file: byte spans, line ranges, and the table that turns one into the other.
+//! Positions in a file: byte spans, line ranges, and the table that converts between them.
 
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Offsets beyond 4 GiB can't occur: files are refused long before.
+    /// Offsets beyond 4 GiB cannot occur, because such files are rejected before.
     pub fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end);
         Self { start: start as u32, end: end as u32 }
@@ -31,7 +31,7 @@ impl Span {
     }
 }
 
-/// Lines `start..=end` of a file, the first line being 1.
+/// Lines `start..=end` of a file. The first line is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct LineRange {
     pub start: u32,
@@ -49,7 +49,7 @@ impl LineRange {
     }
 }
 
-/// Where every line of a text begins.
+/// The position where each line of a text begins.
 pub struct Lines {
     starts: Vec<u32>,
     len: u32,
@@ -61,29 +61,29 @@ impl Lines {
         starts.push(0);
         starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
         if starts.len() > 1 && starts.last() == Some(&(text.len() as u32)) {
-            starts.pop(); // a newline at the end closes the last line, it opens none
+            starts.pop(); // a newline at the end closes the last line and does not open another
         }
         Self { starts, len: text.len() as u32 }
     }
 
-    /// An empty text has one line.
+    /// The number of lines. An empty text has one line.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32
     }
 
-    /// The line of a byte, from 1; a byte past the end is on the last line.
+    /// The line of a byte, from 1. A byte past the end is on the last line.
     pub fn line_of(&self, offset: u32) -> u32 {
         self.starts.partition_point(|&start| start <= offset) as u32
     }
 
-    /// The lines that a span touches; an empty span touches the line it stands on.
+    /// The lines that a span touches. An empty span touches the line of its position.
     pub fn range_of(&self, span: Span) -> LineRange {
         let start = self.line_of(span.start.min(self.len));
         let last_byte = if span.end > span.start { span.end - 1 } else { span.end };
         LineRange::new(start, self.line_of(last_byte).max(start))
     }
 
-    /// The bytes of line `line`, its newline included.
+    /// The bytes of line `line`, including its newline.
     pub fn span_of(&self, line: u32) -> Span {
         let start = self.starts[line as usize - 1];
         Span { start, end: self.starts.get(line as usize).copied().unwrap_or(self.len) }

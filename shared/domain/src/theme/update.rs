@@ -1,7 +1,7 @@
-//! From the index of some files to that of others, by the files that differ.
+//! Updates the index of one set of files to another set, by the files that differ.
 //!
-//! Which those are is told by hashes, not by anybody's notes of what was changed: whatever happened to the files since
-//! the index was made, the difference is what there is to read, and the result is the index of the files as they are.
+//! Hashes show which files differ. Nobody has to record changes: whatever happened to the files since the index was
+//! built, the difference is computed from the files as they are, and the result is the index of those files.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::index::{MAX_FILES, ThemeError, ThemeIndex};
 use super::path::check_path;
 use super::record::{FileRecord, RecordReader};
 
-/// What distinguishes a theme's files from those that an index was made of.
+/// How a theme's current files differ from those of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Paths that are new or whose content is another one.
+    /// Paths that are new or have other content.
     pub changed: Vec<String>,
     pub removed: Vec<String>,
 }
@@ -25,8 +25,8 @@ impl Difference {
 }
 
 impl ThemeIndex {
-    /// What to read and what to forget, so that the index is that of `files`: paths, each with the first half of the
-    /// SHA-256 of its content.
+    /// The files to read and to remove, so that the index matches `files`. `files` are paths, each with the first half
+    /// of the SHA-256 of its content.
     pub fn difference<'a>(&self, files: impl IntoIterator<Item = (&'a str, [u8; 16])>) -> Difference {
         let mut known: BTreeMap<&str, [u8; 16]> = self.files.iter().map(|f| (&*f.path, f.hash)).collect();
         let mut changed = Vec::new();
@@ -38,11 +38,11 @@ impl ThemeIndex {
         Difference { changed, removed: known.into_keys().map(str::to_owned).collect() }
     }
 
-    /// The index with some files replaced or added and others removed. What is derived is derived once, however many
-    /// files there are.
+    /// The index with some files replaced or added and others removed. The derived parts are computed once, however
+    /// many files there are.
     ///
     /// # Errors
-    /// When a path can't be in a theme, or there would be more than [`MAX_FILES`] files.
+    /// If a path is not valid in a theme, or if there would be more than [`MAX_FILES`] files.
     pub fn updated<'a>(
         &self,
         changed: impl IntoIterator<Item = (&'a str, &'a [u8])>,

@@ -1,4 +1,4 @@
-//! Words: from text to terms, the stems that postings are kept by.
+//! From text to terms. A term is a stemmed word; postings are indexed by term.
 
 use std::hash::BuildHasher;
 use std::ops::RangeInclusive;
@@ -11,12 +11,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 /// A term's number in its [`Lexicon`].
 pub type TermId = u32;
 
-/// Longer runs of letters are data, not words.
+/// Longer sequences of letters are data, not words.
 const MAX_WORD_BYTES: usize = 40;
 
-/// The terms of a theme. It only grows; a term that no file has any more has no postings.
+/// The terms of a theme. It only grows; a term that no file contains any more has no postings.
 ///
-/// There are tens of thousands of them, and a change of one file copies them all: they lie in one string.
+/// A theme has tens of thousands of terms, and each change of a file copies them all. So they are stored in one string.
 #[derive(Clone, Default)]
 pub struct Lexicon {
     text: String,
@@ -38,7 +38,7 @@ impl Lexicon {
         slice(&self.text, &self.ends, id)
     }
 
-    /// The terms that have so many bytes.
+    /// The terms with a length in `lengths`, in bytes.
     pub fn of_length(&self, lengths: RangeInclusive<u32>) -> impl Iterator<Item = TermId> {
         let starts = std::iter::once(&0).chain(&self.ends);
         let terms = (0..).zip(starts.zip(&self.ends));
@@ -73,7 +73,7 @@ fn hash(term: &str) -> u64 {
     FxBuildHasher.hash_one(term)
 }
 
-/// Cuts text into terms. It remembers every surface form, since a theme says the same words all over.
+/// Splits text into terms. It remembers every word form, because a theme repeats the same words often.
 pub struct Tokenizer<'a> {
     lexicon: &'a mut Lexicon,
     stemmer: Stemmer,
@@ -91,7 +91,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The terms of `text`, in order; `each` is also told the byte that the surface form begins at.
+    /// The terms of `text`, in order. `each` also gets the byte position of the word form.
     pub fn terms(&mut self, text: &str, mut each: impl FnMut(usize, TermId)) {
         for (at, form) in forms(text) {
             let (start, end) = self.form(form);
@@ -117,7 +117,7 @@ impl<'a> Tokenizer<'a> {
         range
     }
 
-    /// A name's terms, and those of its neighbouring parts joined: `mega-menu` has `mega`, `menu` and `megamenu`.
+    /// A name's terms, and its neighbouring parts joined: `mega-menu` has `mega`, `menu` and `megamenu`.
     pub fn name(&mut self, name: &str, mut each: impl FnMut(TermId)) {
         let mut before: Option<TermId> = None;
         for (_, form) in forms(name) {
@@ -140,7 +140,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-/// Two words written as one, the way that people and file names disagree on.
+/// Two words written as one. People and file names often differ in this.
 pub fn join(first: &str, second: &str) -> Option<String> {
     (first.len() + second.len() <= MAX_WORD_BYTES).then(|| format!("{first}{second}"))
 }
@@ -150,7 +150,7 @@ pub fn words(text: &str) -> Vec<String> {
     spoken(text).into_iter().map(|(_, word)| word).collect()
 }
 
-/// The words of a text as they were said, in lower case, each with its normalised form.
+/// The original words of a text in lower case, each with its normalised form.
 pub fn spoken(text: &str) -> Vec<(String, String)> {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut words = Vec::new();
@@ -164,7 +164,7 @@ pub fn spoken(text: &str) -> Vec<(String, String)> {
     words
 }
 
-/// Runs of letters and digits, with where they begin. An apostrophe within a word is dropped by its ending:
+/// Sequences of letters and digits, with their positions. A word ends at an apostrophe, and the ending is dropped:
 /// `doesn't` is `doesn`.
 fn forms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let bytes = text.as_bytes();
@@ -181,8 +181,8 @@ fn forms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// By byte, whether it is of a word. Bytes of characters beyond ASCII count as letters: their punctuation is rare, and is
-/// dropped later.
+/// For each byte, whether it can be part of a word. All bytes beyond ASCII count as letters: punctuation beyond ASCII
+/// is rare and is dropped later.
 static IS_WORD_BYTE: [bool; 256] = {
     let mut is_word_byte = [false; 256];
     let mut b = 0;
@@ -197,7 +197,7 @@ fn is_word_byte(b: u8) -> bool {
     IS_WORD_BYTE[b as usize]
 }
 
-/// Splits `CartDrawer2` into its words; scripts without spaces into pairs of characters.
+/// Splits `CartDrawer2` into its words, and text in scripts without spaces into pairs of characters.
 fn split_form(form: &str, mut each: impl FnMut(&str)) {
     if form.len() > MAX_WORD_BYTES * 2 {
         return;
@@ -210,7 +210,7 @@ fn split_form(form: &str, mut each: impl FnMut(&str)) {
     for at in 1..bytes.len() {
         let (before, here) = (bytes[at - 1], bytes[at]);
         let hump = before.is_ascii_lowercase() && here.is_ascii_uppercase();
-        // `HTMLElement` is `HTML` and `Element`.
+        // Splits `HTMLElement` into `HTML` and `Element`.
         let acronym = before.is_ascii_uppercase()
             && here.is_ascii_uppercase()
             && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
@@ -234,8 +234,8 @@ fn split_foreign(form: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// `char::is_alphanumeric`, which searches its tables for everything beyond ASCII, without a search for the letters that
-/// most languages are written with.
+/// `char::is_alphanumeric`, with a fast path for the letters of most languages. The standard function searches its
+/// tables for every character beyond ASCII.
 fn is_letter(c: char) -> bool {
     match c {
         // Latin, Cyrillic, Vietnamese, Thai, kana, Han and Hangul.
@@ -253,13 +253,13 @@ fn is_letter(c: char) -> bool {
     }
 }
 
-/// Characters of scripts that put no space between words.
+/// Characters of scripts that are written without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0E00}'..='\u{0E7F}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}')
 }
 
-/// Hashes of a text's words as a language other than English has them: not stemmed, without accents. The hash is
-/// stored, so it never changes.
+/// Hashes of the words of a text in another language than English: not stemmed, without accents. The hashes are stored,
+/// so the function must never change.
 pub fn hashes(text: &str, mut each: impl FnMut(u32)) {
     for (_, form) in forms(text) {
         if form.is_ascii() {
@@ -282,13 +282,14 @@ fn fnv(hash: u32, b: u8) -> u32 {
     (hash ^ u32::from(b)).wrapping_mul(0x0100_0193)
 }
 
-/// Lower case, without accents, stemmed as English. Nothing for what is no word: single letters, numbers, hashes.
+/// Lower case, without accents, stemmed as English. `None` for text that is not a word: single letters, numbers,
+/// hashes.
 fn normalize(stemmer: &Stemmer, word: &str) -> Option<String> {
     if !word.is_ascii() {
         return Some(fold(word));
     }
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    // The one number that is a name: the template of the page that isn't there.
+    // 404 is the only number that is a name: the template of the error page.
     let is_number = digits == word.len() && word != "404";
     if word.len() < 2 || word.len() > MAX_WORD_BYTES || digits > 4 || is_number {
         return None;
@@ -297,7 +298,7 @@ fn normalize(stemmer: &Stemmer, word: &str) -> Option<String> {
     Some(stemmer.stem(&lower).into_owned())
 }
 
-/// Lower case without the accents of Latin letters.
+/// Lower case, without the accents of Latin letters.
 pub fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
@@ -313,7 +314,7 @@ fn fold_each(word: &str, mut each: impl FnMut(&str)) {
         if let Some(plain) = without_accent(c) {
             each(plain);
         } else if is_unspaced(c) {
-            each(c.encode_utf8(&mut [0; 4])); // scripts without a lower case
+            each(c.encode_utf8(&mut [0; 4])); // scripts without lower case
         } else {
             for lower in c.to_lowercase() {
                 each(without_accent(lower).unwrap_or(lower.encode_utf8(&mut [0; 4])));
@@ -322,7 +323,7 @@ fn fold_each(word: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// What a small letter with an accent is without.
+/// A lower-case letter without its accent.
 fn without_accent(c: char) -> Option<&'static str> {
     Some(match c {
         'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",

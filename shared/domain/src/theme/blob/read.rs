@@ -9,7 +9,7 @@ use crate::theme::scan::{DegradedReason, EdgeKind, EdgeNature, SymbolKind};
 use crate::theme::text::LineRange;
 use crate::theme::words::Lexicon;
 
-/// Reads without trusting: every answer is nothing when the bytes make no sense.
+/// Reads untrusted bytes. Every method returns `None` if the bytes are not valid.
 pub struct Reader<'a> {
     bytes: &'a [u8],
 }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).ok()
     }
 
-    /// A number of things that take a byte or more each.
+    /// The length of a list whose entries take one byte or more each.
     fn count(&mut self) -> Option<usize> {
         self.number().filter(|&count| count <= self.bytes.len())
     }
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
             }
             word.truncate(shared);
             word.push_str(self.text()?);
-            // A word twice would shift all that follow.
+            // A duplicate word would shift the numbers of all later words.
             if lexicon.intern(&word) as usize != place {
                 return None;
             }
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         Some(lexicon)
     }
 
-    /// The whole body, to its last byte.
+    /// The whole body. `None` if bytes are left over.
     pub fn theme(mut self) -> Option<(Tables, Vec<FileRecord>)> {
         let tables = Tables { terms: self.lexicon()?, names: self.lexicon()? };
         let count = self.count().filter(|&count| count <= MAX_FILES)?;
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         Some(all)
     }
 
-    /// The next of sorted numbers.
+    /// The next number of a sorted list.
     fn next(&mut self, before: &mut u32, below: usize) -> Option<u32> {
         *before = before.checked_add(self.small()?)?;
         ((*before as usize) < below).then_some(*before)

@@ -26,8 +26,8 @@ impl Writer {
         self.bytes.extend(text.as_bytes());
     }
 
-    /// Writes the used words, sorted, each without the beginning that it shares with the one before; returns where
-    /// each word went.
+    /// Writes the used words in sorted order. Each word omits the prefix that it shares with the previous word. Returns
+    /// the new number of each word.
     pub fn lexicon(&mut self, lexicon: &Lexicon, used: &[bool]) -> Vec<u32> {
         let mut order: Vec<u32> = (0_u32..).zip(used).filter(|(_, used)| **used).map(|(id, _)| id).collect();
         order.sort_unstable_by_key(|&id| lexicon.term(id));
@@ -108,7 +108,7 @@ impl Writer {
             self.number(own.len());
             let mut before = 0;
             for (place, count) in own {
-                // Most terms stand once in a unit: that is one bit.
+                // Most terms occur once in a unit. One bit marks this case.
                 self.number((place - before) << 1 | usize::from(count > 1));
                 if count > 1 {
                     self.bytes.push(count);
@@ -119,7 +119,7 @@ impl Writer {
         self.texts(file.texts.as_ref(), terms, names);
     }
 
-    /// A byte says which fields have a count.
+    /// Writes one byte that says which fields have a count, then the counts.
     fn counts(&mut self, counts: Counts) {
         let mask = counts.iter().enumerate().fold(0, |mask, (at, &count)| mask | u8::from(count > 0) << at);
         self.bytes.push(mask);

@@ -1,5 +1,5 @@
-//! What is taken of a model's answer. Nothing in it is believed: paths must be those that were asked about, lines those of
-//! the file, texts are cut and cleaned. What does not fit is left out; a file of which nothing fits gets no note.
+//! Reads a model's answer. The answer is not trusted: paths must be among the files that were sent, lines must exist in
+//! the file, and texts are cut and cleaned. Invalid parts are left out. A file without any valid part gets no note.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ pub(super) const MAX_FEATURE: usize = 80;
 const MAX_KEYWORDS: usize = 12;
 pub(super) const MAX_KEYWORD: usize = 40;
 
-/// An answer as it came.
+/// An answer as it was received.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
     /// The arguments of a tool call.
     Call(Value),
-    /// Text: arguments that can't be read as JSON, perhaps because the answer was cut off, or what a model without tools
-    /// wrote.
+    /// Plain text: arguments that are not valid JSON, perhaps because the answer was cut off, or the text of a model
+    /// without tools.
     Text(String),
 }
 
-/// The notes of an answer about these files, by path.
+/// The notes in an answer about these files, by path.
 #[must_use]
 pub fn read(raw: &Raw, asked: &[Candidate], model: &str, now: Timestamp) -> BTreeMap<String, Note> {
     let mut notes = BTreeMap::new();
@@ -39,12 +39,12 @@ pub fn read(raw: &Raw, asked: &[Candidate], model: &str, now: Timestamp) -> BTre
     notes
 }
 
-/// The list of files, as far as it is whole.
+/// The list of files, as far as it is complete.
 fn entries(raw: &Raw) -> Vec<Value> {
     match raw {
         Raw::Call(Value::Object(fields)) => match fields.get("files") {
             Some(Value::Array(files)) => files.clone(),
-            // Some models write the list as a text.
+            // Some models write the list as a string.
             Some(Value::String(text)) => whole_values(text),
             _ => Vec::new(),
         },
@@ -53,7 +53,7 @@ fn entries(raw: &Raw) -> Vec<Value> {
     }
 }
 
-/// The values of the first list in a text, up to where it ends, is cut off or breaks.
+/// The values of the first list in a text, up to its end or to the first broken value.
 fn whole_values(text: &str) -> Vec<Value> {
     let mut values = Vec::new();
     let Some(begin) = text.find('[') else { return values };
@@ -88,7 +88,7 @@ fn noted(feature: &Value, lines: u32) -> Option<NotedFeature> {
         .filter(|_| is_inside)
 }
 
-/// A text of at most so many characters on one line, without what is not seen; nothing where nothing is left.
+/// A text on one line, with at most `most` characters and without invisible characters. `None` if nothing is left.
 fn clean(text: &str, most: usize) -> Option<String> {
     let seen: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).filter(is_seen).collect();
     let line = seen.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -97,7 +97,7 @@ fn clean(text: &str, most: usize) -> Option<String> {
     (!cut.is_empty()).then(|| cut.to_owned())
 }
 
-/// Marks that turn text around or hide in it have no place in a description.
+/// Characters that reverse or hide text are not allowed in a description.
 fn is_seen(c: &char) -> bool {
     !matches!(*c, '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
         | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
@@ -182,7 +182,7 @@ mod tests {
             text(format!("```json\n{}\n```", serde_json::to_string_pretty(&both).unwrap())),
             &["a.liquid", "b.liquid"],
         );
-        // Cut off in the middle of the second.
+        // Cut off in the middle of the second file.
         check(text(format!("{{\"files\": [{a}, {{\"path\": \"b.liq")), &["a.liquid"]);
         check(Raw::Call(json!({"files": [file("c.liquid"), file(""), 7, null, a]})), &["a.liquid"]);
         check(
@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    /// Files of nearly the right form, which random ones never have.
+    /// Files of almost the right form. Random values never have it.
     fn files() -> impl Strategy<Value = Value> {
         let feature = (".{0,120}", 0u32..14, 0u32..14)
             .prop_map(|(name, start, end)| json!({"name": name, "start_line": start, "end_line": end}));

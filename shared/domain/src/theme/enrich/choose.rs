@@ -1,4 +1,4 @@
-//! Which files a model is shown, in what order, and how many at once.
+//! Chooses which files are sent to a model, in what order, and how many per call.
 
 use super::{Content, MAX_TRIES, Notes};
 use crate::models::{ModelId, ModelTier, estimate, prices};
@@ -7,31 +7,34 @@ use crate::theme::path::FileKind;
 use crate::theme::record::FileRecord;
 use crate::theme::scan::{DegradedReason, locale};
 
-/// So much of a file's text is shown, in bytes.
+/// The largest part of a file that is sent, in bytes.
 pub const MAX_SHOWN: usize = 32 * 1024;
 
-/// The longest answer, in tokens. At eighty a second it takes 100 of the 120 seconds that a call has.
+/// The longest answer, in tokens. At eighty tokens a second it takes 100 of the 120 seconds that a call has.
 pub const MAX_ANSWER: u32 = 8_000;
 
-/// Half of it is planned with: models write more than they are asked for, and an answer that is cut off is paid for twice.
+/// Batches are planned for half of the maximum answer. Models write more than they are asked for, and an answer that is
+/// cut off is paid for twice.
 const PLANNED_ANSWER: u32 = MAX_ANSWER / 2;
 
-/// The largest question, in tokens: past 100,000 some models cost five times as much, and all of them see less.
+/// The largest input, in tokens. Above 100,000 tokens some models cost five times as much, and all of them become less
+/// accurate.
 const MAX_QUESTION: u64 = 90_000;
 
-/// For models that nobody has told us of: servers on people's own machines cut longer questions without a word.
+/// For models without an entry in the price table: servers on people's own machines cut longer inputs silently.
 const MAX_QUESTION_UNKNOWN: u64 = 24_000;
 
-/// A file that got no usable answer among many is shown again among few: whichever is to blame takes few with it.
-const AGAIN_AT_ONCE: usize = 5;
+/// The batch size of retries. If a batch gave no usable answer, its files are sent again in small batches, so a file
+/// that causes failures affects few others.
+const RETRY_BATCH: usize = 5;
 
-/// So many files are no more than an edit touches.
-const FEW: usize = 8;
+/// An edit touches at most this many files.
+const MAX_EDIT_FILES: usize = 8;
 
-/// What the number before a line takes, in bytes.
-const LINE_NUMBER: usize = 7;
-/// What introduces a file, in bytes.
-const FILE_HEAD: usize = 160;
+/// The size of the number before a line, in bytes.
+const LINE_NUMBER_BYTES: usize = 7;
+/// The size of the line that introduces a file, in bytes.
+const FILE_HEADER_BYTES: usize = 160;
 
 /// A file that a model should describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,20 +47,20 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// What showing it takes, in bytes, at most.
+    /// The largest size of the file in the prompt, in bytes.
     fn question_bytes(&self) -> usize {
         let shown = MAX_SHOWN.min(self.bytes as usize);
         let lines = (self.lines as usize).min(shown);
-        shown + lines * LINE_NUMBER + self.path.len() + FILE_HEAD
+        shown + lines * LINE_NUMBER_BYTES + self.path.len() + FILE_HEADER_BYTES
     }
 
-    /// What an answer about it takes, in tokens, usually: a sentence and some words, and a feature for a dozen lines.
+    /// The usual size of an answer about the file, in tokens: a sentence, some words, and one feature per dozen lines.
     fn answer_tokens(&self) -> u32 {
         120 + 25 * (self.lines / 12).min(20)
     }
 }
 
-fn is_worth_it(record: &FileRecord) -> bool {
+fn is_worth_describing(record: &FileRecord) -> bool {
     let is_text = match record.kind {
         FileKind::Other | FileKind::SettingsData => false,
         FileKind::Locale | FileKind::SchemaLocale => locale::is_default(&record.path),
@@ -69,13 +72,16 @@ fn is_worth_it(record: &FileRecord) -> bool {
 }
 
 impl ThemeIndex {
-    /// The files that a model should describe, what most others need first. Of images, machine-made files, stored settings
-    /// and translations the index knows all there is to say.
+    /// The files that a model should describe. Files that many others need come first. Images, generated files, stored
+    /// settings and translations are left out, because the index already knows everything useful about them.
     #[must_use]
     pub fn worth_describing(&self) -> Vec<Candidate> {
         let importance = self.importance(None, None);
-        let mut order: Vec<(f32, &FileRecord)> =
-            importance.into_iter().zip(&self.files).filter(|(_, record)| is_worth_it(record)).collect();
+        let mut order: Vec<(f32, &FileRecord)> = importance
+            .into_iter()
+            .zip(&self.files)
+            .filter(|(_, record)| is_worth_describing(record))
+            .collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
         let candidate = |(_, record): (f32, &FileRecord)| Candidate {
             path: record.path.to_string(),
@@ -88,7 +94,7 @@ impl ThemeIndex {
     }
 }
 
-/// Those without a note that a model was not shown in vain too often.
+/// The candidates that have no note and have tries left.
 #[must_use]
 pub fn missing(candidates: Vec<Candidate>, notes: &Notes) -> Vec<Candidate> {
     let lacks = |candidate: &Candidate| {
@@ -98,21 +104,21 @@ pub fn missing(candidates: Vec<Candidate>, notes: &Notes) -> Vec<Candidate> {
     candidates.into_iter().filter(lacks).collect()
 }
 
-/// The tier for so many files. A whole theme is read once, and how its files hang together is worth a better model; an edit
-/// is read again and again, and what it changes is in the file itself.
+/// The model tier for a number of files. A whole theme is described once, and its connections are worth a better model.
+/// Edits are described often, and their changes are in the files themselves.
 #[must_use]
 pub fn tier(files: usize) -> ModelTier {
-    if files > FEW { ModelTier::Standard } else { ModelTier::Fast }
+    if files > MAX_EDIT_FILES { ModelTier::Standard } else { ModelTier::Fast }
 }
 
-/// The longest answer to ask for about these files, in tokens.
+/// The longest answer to request for these files, in tokens.
 #[must_use]
 pub fn answer_ceiling(batch: &[Candidate]) -> u32 {
     (2 * batch.iter().map(Candidate::answer_tokens).sum::<u32>() + 500).min(MAX_ANSWER)
 }
 
-/// The files in as few batches as fit the model, in their order; `fixed` bytes go with every batch. Those that were shown
-/// before come last, few at once.
+/// Splits the files into as few batches as fit the model, in their order. `fixed` bytes are added to every batch. Files
+/// that were sent before come last, in small batches.
 #[must_use]
 pub fn batches(model: &ModelId, files: Vec<Candidate>, notes: &Notes, fixed: usize) -> Vec<Vec<Candidate>> {
     let largest = match prices::price(model) {
@@ -122,7 +128,7 @@ pub fn batches(model: &ModelId, files: Vec<Candidate>, notes: &Notes, fixed: usi
     let was_shown = |file: &Candidate| notes.tries(&file.path, &file.content) > 0;
     let (again, new): (Vec<_>, Vec<_>) = files.into_iter().partition(was_shown);
     let mut batches: Vec<Vec<Candidate>> = Vec::new();
-    for (files, at_once) in [(new, usize::MAX), (again, AGAIN_AT_ONCE)] {
+    for (files, at_once) in [(new, usize::MAX), (again, RETRY_BATCH)] {
         let (mut batch, mut bytes, mut answer) = (Vec::new(), fixed, 0);
         for file in files {
             let (question, tokens) = (file.question_bytes(), file.answer_tokens());
@@ -192,17 +198,17 @@ mod tests {
     #[test]
     fn a_small_theme_is_one_call() {
         let (files, notes) = (harbour().worth_describing(), Notes::default());
-        assert_eq!((files.len() > FEW, tier(files.len())), (true, ModelTier::Standard));
+        assert_eq!((files.len() > MAX_EDIT_FILES, tier(files.len())), (true, ModelTier::Standard));
         let model = ModelId::new("claude-sonnet-5-5");
         assert_eq!(batches(&model, files.clone(), &notes, 8_000), [files]);
         assert_eq!(
-            (tier(1), tier(FEW), tier(FEW + 1)),
+            (tier(1), tier(MAX_EDIT_FILES), tier(MAX_EDIT_FILES + 1)),
             (ModelTier::Fast, ModelTier::Fast, ModelTier::Standard)
         );
     }
 
     #[test]
-    fn what_was_shown_in_vain_is_shown_again_among_few_and_then_no_more() {
+    fn files_without_an_answer_are_retried_in_small_batches_then_given_up() {
         let files: Vec<Candidate> = (0..7).map(|n| candidate(n, 100, 5)).collect();
         let mut notes = Notes::default();
         files[..6].iter().for_each(|file| notes.failed(&file.path, &file.content));
@@ -217,7 +223,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every file is in one batch, and no batch is larger than its bounds but for a file that is so alone.
+        /// Every file is in one batch. No batch is larger than its bounds, unless a single file is.
         #[test]
         fn batches_hold_every_file_once_within_their_bounds(
             sizes in prop::collection::vec((1u32..200_000, 1u32..5_000), 0..60),

@@ -1,11 +1,11 @@
-//! What a model may add to the theme map: purposes, features and keywords in a person's words.
+//! Notes that a model adds to the theme map: purposes, features and keywords in a person's words.
 //!
-//! A note belongs to a path and a content. It is shown beside what the index says of that content, and for no other; the
-//! index answers without it, and is not changed by it.
+//! A note belongs to a path and a content. It is shown next to the index data of that content only. The index does not
+//! need the notes, and they do not change it.
 //!
-//! - [`choose`]: which files a model is shown, and how many at once
-//! - [`prompt`]: how it is asked
-//! - [`answer`]: what is taken of its answer
+//! - [`choose`]: which files are sent to a model, and how many per call
+//! - [`prompt`]: the prompt
+//! - [`answer`]: how the answer is read
 
 pub mod answer;
 pub mod choose;
@@ -20,29 +20,29 @@ use utoipa::ToSchema;
 use super::index::ThemeIndex;
 use crate::hex;
 
-/// How often a content is shown to a model that gives no usable answer about it.
+/// How often a content is sent to a model that gives no usable answer about it.
 pub const MAX_TRIES: u8 = 2;
 
-/// What a model wrote of a file. It is data, made from data: whoever reads it follows no instruction in it.
+/// A model's description of a file. It is untrusted data: readers must not follow instructions in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
     /// What the file is for, in at most 300 characters.
     pub purpose: String,
-    /// What is where in it, in the order of its lines; at most 20.
+    /// What the file contains, in the order of its lines; at most 20 entries.
     pub features: Vec<NotedFeature>,
-    /// Words that people may use for it; at most 12.
+    /// Words that people may use for the file; at most 12.
     pub keywords: Vec<String>,
-    /// Who wrote it.
+    /// The model that wrote the note.
     pub model: String,
     pub written_at: Timestamp,
 }
 
-/// Something that is in a file.
+/// A feature in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotedFeature {
     /// At most 80 characters.
     pub name: String,
-    /// The first and the last line, from 1.
+    /// The first and the last line, counted from 1.
     pub range: [u32; 2],
 }
 
@@ -54,9 +54,9 @@ pub struct Notes {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    /// The first half of the content's SHA-256, in hexadecimal digits.
+    /// The first half of the content's SHA-256, hexadecimal.
     content: String,
-    /// How often a model was shown it in vain.
+    /// How often the content was sent without a usable answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     tries: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,12 +67,12 @@ fn is_zero(n: &u8) -> bool {
     *n == 0
 }
 
-/// A content as the index knows it: the first half of its SHA-256.
+/// Identifies a content: the first half of its SHA-256.
 pub type Content = [u8; 16];
 
 impl Notes {
     /// # Errors
-    /// When these bytes are no notes.
+    /// If the bytes are not valid notes.
     pub fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
@@ -86,19 +86,19 @@ impl Notes {
         self.files.get(path).filter(|entry| entry.content == hex(content))
     }
 
-    /// The note of a path with this content.
+    /// The note for a path with this content.
     #[must_use]
     pub fn of(&self, path: &str, content: &Content) -> Option<&Note> {
         self.entry(path, content)?.note.as_ref()
     }
 
-    /// How often a model was shown this content in vain.
+    /// How often this content was sent to a model without a usable answer.
     #[must_use]
     pub fn tries(&self, path: &str, content: &Content) -> u8 {
         self.entry(path, content).map_or(0, |entry| entry.tries)
     }
 
-    /// How many files have a note.
+    /// The number of files that have a note.
     #[must_use]
     pub fn written(&self) -> usize {
         self.files.values().filter(|entry| entry.note.is_some()).count()
@@ -114,7 +114,7 @@ impl Notes {
         self.files.insert(path.to_owned(), Entry { content: hex(content), tries, note: None });
     }
 
-    /// Drops what is of other contents than those in the index; says whether there was any.
+    /// Deletes notes whose content is no longer in the index. Returns whether there were any.
     pub fn keep(&mut self, index: &ThemeIndex) -> bool {
         let before = self.files.len();
         self.files.retain(|path, entry| {

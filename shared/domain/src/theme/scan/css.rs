@@ -1,21 +1,21 @@
 //! The stylesheet scanner: rules, the classes in their selectors, custom properties and comments.
 //!
-//! It reads CSS and what SCSS adds to it. Liquid within is skipped over.
+//! It reads CSS and the syntax that SCSS adds. It skips Liquid inside the stylesheet.
 
-use super::{DegradedReason, Found, SymbolKind};
+use super::{DegradedReason, ScanResult, SymbolKind};
 use crate::theme::text::Span;
 
 /// Reads the part `within` of `text`.
-pub fn scan(text: &str, within: Span, found: &mut Found) {
+pub fn scan(text: &str, within: Span, found: &mut ScanResult) {
     let mut scanner =
         Scanner { text, end: within.end as usize, at: within.start as usize, open: Vec::new(), found };
     scanner.run();
 }
 
 struct Rule {
-    /// Where its selector begins.
+    /// The position where its selector begins.
     start: usize,
-    /// The symbols that its selector added; their bodies end with the rule.
+    /// The symbols of its selector. Their bodies end at the end of the rule.
     symbols: std::ops::Range<usize>,
     keyframes: bool,
 }
@@ -25,13 +25,13 @@ struct Scanner<'a> {
     end: usize,
     at: usize,
     open: Vec<Rule>,
-    found: &'a mut Found,
+    found: &'a mut ScanResult,
 }
 
 impl Scanner<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
-        // Where the statement that is being read begins.
+        // The position where the current statement begins.
         let mut start = self.at;
         while self.at < self.end {
             match bytes[self.at] {
@@ -53,7 +53,7 @@ impl Scanner<'_> {
                 }
                 b'{' if self.starts_with("{{") => self.skip_past("}}", 2),
                 b'{' if self.starts_with("{%") => self.skip_past("%}", 2),
-                // SCSS interpolation is a part of the selector.
+                // SCSS interpolation is part of the selector.
                 b'#' if self.starts_with("#{") => self.skip_past("}", 2),
                 quote @ (b'"' | b'\'') => self.string(quote),
                 b'{' => {
@@ -84,12 +84,12 @@ impl Scanner<'_> {
         self.text.as_bytes()[self.at..self.end].starts_with(word.as_bytes())
     }
 
-    /// `//` after a colon is a part of an address.
+    /// `//` after a colon is part of a URL.
     fn is_line_comment(&self) -> bool {
         self.at == 0 || self.text.as_bytes()[self.at - 1].is_ascii_whitespace()
     }
 
-    /// Goes past `close`; without one, to the end, so that many openers stay linear.
+    /// Skips past `close`. If there is none, it skips to the end, so that many unclosed openers still take linear time.
     fn skip_past(&mut self, close: &str, opener: usize) {
         let from = (self.at + opener).min(self.end);
         let rest = &self.text.as_bytes()[from..self.end];
@@ -102,7 +102,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A string ends at its quote or, unclosed, at the end of its line.
+    /// A string ends at its closing quote, or at the end of its line if it has none.
     fn string(&mut self, quote: u8) {
         let bytes = self.text.as_bytes();
         self.at += 1;
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> (Vec<(SymbolKind, &str, &str)>, usize) {
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, Span::new(0, text.len()), &mut found);
         let symbols = found.symbols.iter().map(|s| (s.kind, s.name.of(text), s.body.of(text))).collect();
         (symbols, found.degraded.len())

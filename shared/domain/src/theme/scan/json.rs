@@ -1,7 +1,7 @@
-//! A tolerant JSON reader: a flat tree with the place of every value.
+//! A tolerant JSON reader: a flat tree with the position of every value.
 //!
-//! Comments and trailing commas are allowed, as the platform allows them. Anything else that is wrong is noted
-//! once, and what can still be told apart is kept.
+//! Comments and trailing commas are allowed, because the platform allows them. Of other errors the first is reported,
+//! and all values that can still be recognised are kept.
 
 use crate::theme::text::Span;
 
@@ -9,7 +9,7 @@ use crate::theme::text::Span;
 pub enum ValueKind {
     Object,
     Array,
-    /// Its span is the text between the quotes, escapes as they stand.
+    /// Its span is the text between the quotes, with escapes as written.
     String,
     /// A number, `true`, `false` or `null`.
     Scalar,
@@ -17,7 +17,7 @@ pub enum ValueKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The index of the object or array that holds the value; a root holds itself.
+    /// The index of the object or array that contains the value. A root is its own parent.
     pub parent: u32,
     /// The key in an object; empty in an array.
     pub key: Span,
@@ -29,7 +29,7 @@ pub struct Node {
 pub struct Tree {
     /// A parent comes before its children.
     pub nodes: Vec<Node>,
-    /// The first place that is no JSON.
+    /// The first position that is not valid JSON.
     pub invalid: Option<u32>,
 }
 
@@ -51,7 +51,7 @@ impl Tree {
         self.nodes[index].parent as usize == index
     }
 
-    /// The node that holds `index`; nothing for a root.
+    /// The parent of `index`. `None` for a root.
     pub fn parent(&self, index: usize) -> Option<usize> {
         (!self.is_root(index)).then(|| self.nodes[index].parent as usize)
     }
@@ -146,7 +146,7 @@ impl Reader<'_> {
 
     fn close(&mut self, close: u8) {
         let wanted = if close == b'}' { ValueKind::Object } else { ValueKind::Array };
-        // A missing bracket is near: a deep look would make hostile input quadratic.
+        // A missing bracket is usually near. A deep search would take quadratic time on hostile input.
         let near = self.open.len().saturating_sub(64);
         let is_wanted = |&node: &u32| self.tree.nodes[node as usize].kind == wanted;
         let Some(depth) = self.open[near..].iter().rposition(is_wanted).map(|depth| depth + near) else {
@@ -160,14 +160,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A string in an object that no colon followed.
+    /// Handles a string in an object that is not followed by a colon.
     fn flush(&mut self, pending: &mut Option<Span>) {
         if let Some(string) = pending.take() {
             self.invalid(string.start as usize);
         }
     }
 
-    /// A string ends at its quote, or unclosed at the end of its line.
+    /// A string ends at its closing quote, or at the end of its line if it has none.
     fn string(&mut self) -> Span {
         let start = self.at + 1;
         let mut at = start;
@@ -188,7 +188,7 @@ impl Reader<'_> {
         }
         self.invalid(start - 1);
         self.at = at;
-        // An escape may have jumped into the middle of a character.
+        // An escape may have moved the position into the middle of a character.
         let mut end = at;
         while end > start && end < self.bytes.len() && self.bytes[end] & 0xC0 == 0x80 {
             end -= 1;
@@ -209,7 +209,7 @@ impl Reader<'_> {
             Some(length) => self.at += length,
             None => {
                 self.invalid(self.at);
-                // An unclosed comment takes the rest, so that many of them stay linear.
+                // An unclosed comment takes the rest of the text, so that many of them still take linear time.
                 self.at = if rest.starts_with(b"/*") { self.end } else { self.at + 1 };
             }
         }
@@ -220,7 +220,7 @@ impl Reader<'_> {
     }
 }
 
-/// A string's text with its escapes undone; what is no escape stays as it stands.
+/// Decodes the escapes of a string. Invalid escapes stay as they are.
 pub fn unescape(raw: &str) -> String {
     if !raw.contains('\\') {
         return raw.to_owned();

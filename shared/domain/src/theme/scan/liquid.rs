@@ -1,27 +1,27 @@
-//! What a template's tags, outputs and blocks refer to.
+//! What the tags, outputs and blocks of a template refer to.
 
 mod tokens;
 
 use memchr::memmem;
 
-use super::{DegradedReason, EdgeKind, EdgeNature, Found, css, markup, schema, script};
+use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, css, markup, schema, script};
 use crate::theme::text::Span;
 
 pub use tokens::{Token, TokenKind, tokens};
 use tokens::{split_name, trim};
 
 /// Reads a Liquid template.
-pub fn scan(text: &str, found: &mut Found) {
+pub fn scan(text: &str, found: &mut ScanResult) {
     let masked = scan_tokens(text, found);
     markup::scan(&masked, found);
 }
 
-/// Reads the Liquid of a stylesheet or script, and returns its text with the Liquid blanked.
-pub fn scan_asset(text: &str, found: &mut Found) -> String {
+/// Reads the Liquid of a stylesheet or script. Returns its text with the Liquid replaced by blanks.
+pub fn scan_asset(text: &str, found: &mut ScanResult) -> String {
     scan_tokens(text, found)
 }
 
-fn scan_tokens(text: &str, found: &mut Found) -> String {
+fn scan_tokens(text: &str, found: &mut ScanResult) -> String {
     let (tokens, degraded) = tokens(text);
     for (offset, reason) in degraded {
         found.degrade(offset, reason);
@@ -68,12 +68,12 @@ fn scan_tokens(text: &str, found: &mut Found) -> String {
 const BLOCK_TAGS: [&str; 10] =
     ["if", "unless", "case", "for", "tablerow", "form", "paginate", "capture", "style", "block"];
 
-/// Keeps the stack of open block tags.
-fn nest<'a>(name: &'a str, span: Span, text: &str, open: &mut Vec<(&'a str, Span)>, found: &mut Found) {
+/// Maintains the stack of open block tags.
+fn nest<'a>(name: &'a str, span: Span, text: &str, open: &mut Vec<(&'a str, Span)>, found: &mut ScanResult) {
     if BLOCK_TAGS.contains(&name) {
         open.push((name, span));
     } else if let Some(of) = name.strip_prefix("end").filter(|of| BLOCK_TAGS.contains(of)) {
-        // A missing end is near: a deep look would make hostile input quadratic.
+        // A missing end tag is usually near. A deep search would take quadratic time on hostile input.
         let near = open.len().saturating_sub(64);
         let depth = open[near..].iter().rposition(|(word, _)| *word == of).map(|depth| depth + near);
         let Some(depth) = depth else {
@@ -92,7 +92,7 @@ fn nest<'a>(name: &'a str, span: Span, text: &str, open: &mut Vec<(&'a str, Span
 }
 
 /// What one tag refers to.
-fn tag(text: &str, name: Span, markup: Span, found: &mut Found) {
+fn tag(text: &str, name: Span, markup: Span, found: &mut ScanResult) {
     let kind = match name.of(text) {
         "render" => EdgeKind::Render,
         "include" => EdgeKind::Include,
@@ -115,7 +115,7 @@ fn tag(text: &str, name: Span, markup: Span, found: &mut Found) {
         Some(target) => found.reference(kind, EdgeNature::Direct, target),
         None => {
             let (variable, _) = split_name(text, markup);
-            // `{% layout none %}` names no layout.
+            // `{% layout none %}` does not name a layout.
             if kind != EdgeKind::Layout {
                 found.reference(kind, EdgeNature::Indirect, variable);
             }
@@ -125,7 +125,7 @@ fn tag(text: &str, name: Span, markup: Span, found: &mut Found) {
 }
 
 /// `{% content_for 'block', type: 'slide', id: 'x' %}` or `{% content_for 'blocks' %}`.
-fn content_for(text: &str, markup: Span, found: &mut Found) {
+fn content_for(text: &str, markup: Span, found: &mut ScanResult) {
     let inner = markup.of(text);
     if leading_string(text, markup).is_some_and(|what| what.of(text) == "blocks") {
         found.reference(EdgeKind::Block, EdgeNature::Indirect, markup);
@@ -148,7 +148,7 @@ fn leading_string(text: &str, span: Span) -> Option<Span> {
 }
 
 /// An expression with filters: `'cart.js' | asset_url`, `x = 'general.title' | t: count: 1`.
-fn expression(text: &str, markup: Span, found: &mut Found) {
+fn expression(text: &str, markup: Span, found: &mut ScanResult) {
     arguments(text, markup, found);
     let mut literal: Option<Span> = None;
     let mut built = false;
@@ -178,7 +178,7 @@ fn push_literal(
     built: bool,
     stage: Span,
     markup: Span,
-    found: &mut Found,
+    found: &mut ScanResult,
 ) {
     match literal {
         Some(name) if !built => found.reference(kind, EdgeNature::Direct, name),
@@ -189,7 +189,7 @@ fn push_literal(
     }
 }
 
-/// The parts of an expression between pipes; pipes within quotes are text.
+/// The parts of an expression between pipes. Pipes inside quotes are text.
 fn pipe_stages(text: &str, markup: Span) -> impl Iterator<Item = Span> {
     let bytes = text.as_bytes();
     let (mut at, end) = (markup.start as usize, markup.end as usize);
@@ -231,15 +231,15 @@ fn strings(text: &str, span: Span) -> Vec<Span> {
     strings
 }
 
-/// Settings that an expression or a tag's arguments read.
-fn arguments(text: &str, markup: Span, found: &mut Found) {
+/// The settings that an expression or a tag's arguments read.
+fn arguments(text: &str, markup: Span, found: &mut ScanResult) {
     let inner = markup.of(text);
     for at in memmem::find_iter(inner.as_bytes(), b"settings.") {
         let start = markup.start as usize + at + "settings.".len();
         let (name, _) = split_name(text, Span { start: start as u32, end: markup.end });
         let before = text[..markup.start as usize + at].chars().next_back();
         if before == Some('.') {
-            found.identifiers.push(name); // a section's or block's own
+            found.identifiers.push(name); // a setting of the section or block itself
         } else {
             found.reference(EdgeKind::Setting, EdgeNature::Direct, name);
         }
@@ -252,7 +252,7 @@ mod tests {
     use crate::theme::scan::SymbolKind;
 
     fn references(text: &str) -> Vec<(EdgeKind, EdgeNature, &str)> {
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, &mut found);
         found.references.iter().map(|r| (r.kind, r.nature, r.name.of(text))).collect()
     }
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn blocks_that_cross_or_lack_an_end_are_named() {
         let check = |text: &str, expected: &[(u32, DegradedReason)]| {
-            let mut found = Found::default();
+            let mut found = ScanResult::default();
             scan(text, &mut found);
             let places: Vec<_> = found.degraded.iter().map(|d| (d.offset, d.reason)).collect();
             assert_eq!(places, expected, "{text:?}");
@@ -307,7 +307,7 @@ mod tests {
         let text = "<a-b></a-b>{% stylesheet %}.x { color: red }{% endstylesheet %}\
                     {% javascript %}class Y {}{% endjavascript %}\
                     {% schema %}{\"name\": \"Hero\", \"settings\": [{\"type\": \"text\", \"id\": \"title\"}]}{% endschema %}";
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, &mut found);
         let symbols: Vec<_> = found.symbols.iter().map(|s| (s.kind, s.name.of(text))).collect();
         assert_eq!(

@@ -1,19 +1,19 @@
-//! The texts of a locale file, by their dotted keys.
+//! The texts of a locale file and their dotted keys.
 
 use super::json::{Tree, ValueKind};
 use crate::theme::text::Span;
 
 const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
-/// Texts of longer keys are left out: where every object holds a text and another object, the keys together grow with the
-/// square of the file.
+/// Texts with longer keys are left out. Otherwise hostile nesting could make the total size of the keys quadratic in
+/// the size of the file.
 const MAX_KEY_BYTES: usize = 256;
 
-/// Calls `each` with every text of a locale file and its key, `general.cart.title`; a plural's forms share the key that
-/// templates use. Returns the first place that is no JSON.
+/// Calls `each` with the key (for example `general.cart.title`) and the span of every text in a locale file. The forms
+/// of a plural share the key that templates use. Returns the first position that is not valid JSON.
 pub fn entries(text: &str, mut each: impl FnMut(&str, Span)) -> Option<u32> {
     let tree = Tree::read(text, Span::new(0, text.len()));
-    // The keys of the open objects, joined; a node's children follow it, so a stack of lengths is enough.
+    // The keys of the open objects, joined. A node's children follow it, so a stack of lengths is enough.
     let mut path = String::new();
     let mut open: Vec<(usize, usize)> = Vec::new();
     for (index, node) in tree.nodes.iter().enumerate() {
@@ -52,7 +52,7 @@ pub fn language(path: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// Whether the file holds the texts that the theme is written in.
+/// Whether the file is a default locale, which contains the theme's original texts.
 pub fn is_default(path: &str) -> bool {
     path.contains(".default.")
 }

@@ -1,12 +1,12 @@
-//! The HTML scanner: custom elements, classes and ids, and the styles and scripts within.
+//! The HTML scanner: custom elements, classes, ids, and embedded styles and scripts.
 
 use memchr::memmem;
 
-use super::{EdgeKind, EdgeNature, Found, css, script};
+use super::{EdgeKind, EdgeNature, ScanResult, css, script};
 use crate::theme::text::Span;
 
-/// Reads `masked`, a template whose Liquid was blanked byte by byte, so that its places are those of the file.
-pub fn scan(masked: &str, found: &mut Found) {
+/// Reads `masked`, a template whose Liquid was replaced by blanks byte by byte, so its positions are those of the file.
+pub fn scan(masked: &str, found: &mut ScanResult) {
     let bytes = masked.as_bytes();
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'<', &bytes[at..]).map(|found| found + at) {
@@ -46,8 +46,8 @@ fn name_end(bytes: &[u8], from: usize) -> usize {
     from + bytes[from..].iter().take_while(|b| is_name(b)).count()
 }
 
-/// Reads attributes until the tag closes or another begins, and returns where to go on.
-fn attributes(masked: &str, from: usize, found: &mut Found) -> usize {
+/// Reads attributes until the tag ends or another tag begins. Returns the position to continue from.
+fn attributes(masked: &str, from: usize, found: &mut ScanResult) -> usize {
     let bytes = masked.as_bytes();
     let mut at = from;
     while at < bytes.len() {
@@ -80,7 +80,7 @@ fn attributes(masked: &str, from: usize, found: &mut Found) -> usize {
     at
 }
 
-/// An attribute's value without its quotes; an unclosed one ends at the next tag.
+/// An attribute's value without its quotes. An unclosed value ends at the next tag.
 fn value(bytes: &[u8], at: usize) -> Span {
     match bytes.get(at) {
         Some(&quote @ (b'"' | b'\'')) => {
@@ -101,7 +101,7 @@ fn words(text: &str, span: Span, mut each: impl FnMut(Span)) {
     let base = inner.as_ptr() as usize;
     for word in inner.split_ascii_whitespace() {
         let start = span.start as usize + (word.as_ptr() as usize - base);
-        // A name that Liquid completes (`card--{{ style }}`) is a part of one only; it still names something.
+        // A name that Liquid completes (`card--{{ style }}`) is incomplete, but it is still a useful name.
         each(Span::new(start, start + word.len()));
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     fn elements_classes_and_ids_are_found() {
         let text = "<!-- note --><cart-drawer class=\"drawer  is-open\" id='x' data-url=a hidden>\
                     <b class=one></b></cart-drawer><i class=\"open <u class='two'>";
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, &mut found);
         let references: Vec<_> = found.references.iter().map(|r| (r.kind, r.name.of(text))).collect();
         assert_eq!(
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn styles_and_scripts_within_are_read() {
         let text = "<style>.a{}</style><script>class B {}</script><script>open";
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, &mut found);
         let symbols: Vec<_> = found.symbols.iter().map(|s| s.name.of(text)).collect();
         assert_eq!(symbols, ["a", "B"]);

@@ -1,11 +1,11 @@
-//! Scanners: from a file's text to the things it names, the things it refers to, and its structure.
+//! Scanners: from a file's text to the things it defines, the things it refers to, and its structure.
 //!
-//! They are no parsers. A theme under edit is broken half of the time, and a scanner that gives up on a file hides
-//! it from every request. So nothing here fails: what could not be made sense of is a [`Degraded`] place, and the
-//! rest of the file is read as if it were not there. Every scanner passes over its text once, without recursion.
+//! They are not parsers. A theme that is being edited is often broken, and a scanner that rejects a file would hide it
+//! from every request. So scanners never fail: a place that cannot be understood becomes a [`Degraded`] entry, and the
+//! rest of the file is read without it. Every scanner reads its text once, without recursion.
 //!
-//! The syntax trees of general parsers are not used: parsing one large stylesheet takes them longer than a change
-//! of one file may take altogether, while all that is wanted of it are rules, classes and their lines.
+//! The syntax trees of general parsers are not used. Parsing one large stylesheet takes longer than the whole update
+//! after a change of one file may take, and the index only needs rules, classes and their lines.
 
 pub mod css;
 pub mod json;
@@ -21,11 +21,11 @@ use utoipa::ToSchema;
 use super::path::FileKind;
 use super::text::Span;
 
-/// What kind of thing a file defines.
+/// The kind of thing that a file defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolKind {
-    /// A section's, block's or settings group's name in its schema.
+    /// The name of a section, block or settings group in its schema.
     SchemaName,
     Setting,
     BlockType,
@@ -55,7 +55,7 @@ impl SymbolKind {
     ];
 }
 
-/// How a file refers to another, or to a thing that another defines.
+/// How a file refers to another file, or to something that another file defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeKind {
@@ -89,21 +89,21 @@ impl EdgeKind {
         Self::Setting,
     ];
 
-    /// Whether what it joins is mostly about the same thing: a file and what it renders or loads.
+    /// Whether both ends are mostly about the same topic: a file and what it renders or loads.
     pub fn is_near(self) -> bool {
         matches!(self, Self::Render | Self::Include | Self::Asset | Self::CustomElement)
     }
 }
 
-/// How sure an edge is.
+/// How certain an edge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeNature {
-    /// Written out in the code.
+    /// The name is written literally in the code.
     Direct,
-    /// Worked out at run time: a variable's value, or whatever blocks a merchant puts there.
+    /// The name is known only at run time: the value of a variable, or any block that a merchant adds there.
     Indirect,
-    /// What a schema's preset or default starts with.
+    /// The initial content of a schema's preset or default.
     Preset,
 }
 
@@ -111,7 +111,7 @@ impl EdgeNature {
     pub const ALL: [Self; 3] = [Self::Direct, Self::Indirect, Self::Preset];
 }
 
-/// A place that a scanner could not make sense of.
+/// A place that a scanner could not understand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Degraded {
     pub offset: u32,
@@ -129,15 +129,15 @@ pub enum DegradedReason {
     UnclosedBlock,
     /// An end such as `{% endif %}` without its beginning, or crossing another block.
     StrayEnd,
-    /// JSON that is no JSON.
+    /// Invalid JSON.
     InvalidJson,
-    /// Braces, a string or a comment that don't close.
+    /// Braces, a string or a comment without their end.
     Unbalanced,
-    /// Bytes that are no UTF-8; they were replaced.
+    /// Invalid UTF-8 bytes. They were replaced.
     InvalidUtf8,
-    /// Machine-made text: chunked by lines only.
+    /// Generated text. It is chunked by lines only.
     Minified,
-    /// Larger than is read; known by its path only.
+    /// The file is too large to be read. Only its path is indexed.
     TooLarge,
 }
 
@@ -159,7 +159,7 @@ impl DegradedReason {
 pub struct Symbol {
     pub kind: SymbolKind,
     pub name: Span,
-    /// The whole definition.
+    /// The span of the whole definition.
     pub body: Span,
 }
 
@@ -167,28 +167,28 @@ pub struct Symbol {
 pub struct Reference {
     pub kind: EdgeKind,
     pub nature: EdgeNature,
-    /// What is referred to; for an indirect one the expression that yields it.
+    /// The name of the target. For an indirect reference, the expression that produces the name.
     pub name: Span,
 }
 
-/// What a scanner found in a file. All spans are absolute in the file's text.
+/// The result of scanning a file. All spans are absolute positions in the file's text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ScanResult {
     pub symbols: Vec<Symbol>,
     pub references: Vec<Reference>,
-    /// Texts of the theme editor: literal, or a key that begins with `t:`.
+    /// Texts of the theme editor: literal text, or a key that begins with `t:`.
     pub labels: Vec<Span>,
     pub comments: Vec<Span>,
-    /// Names that are neither defined here nor elsewhere in the theme (ids, attributes, variables).
+    /// Names that are not defined in the theme (ids, attributes, variables).
     pub identifiers: Vec<Span>,
-    /// Whatever opens and closes: rules, functions, objects, `if` … `endif`. Nesting tells where to cut.
+    /// Everything that opens and closes: rules, functions, objects, `if` … `endif`. The nesting shows where to cut.
     pub blocks: Vec<Span>,
-    /// Places where another language begins or ends.
+    /// Positions where another language begins or ends.
     pub cuts: Vec<u32>,
     pub degraded: Vec<Degraded>,
 }
 
-impl Found {
+impl ScanResult {
     fn symbol(&mut self, kind: SymbolKind, name: Span, body: Span) {
         if !name.is_empty() {
             self.symbols.push(Symbol { kind, name, body });
@@ -206,9 +206,9 @@ impl Found {
     }
 }
 
-/// Reads a file by its kind. Locales' texts are read by [`locale`] apart.
-pub fn scan(kind: FileKind, path: &str, text: &str) -> Found {
-    let mut found = Found::default();
+/// Scans a file according to its kind. The texts of locales are read separately by [`locale`].
+pub fn scan(kind: FileKind, path: &str, text: &str) -> ScanResult {
+    let mut found = ScanResult::default();
     let whole = Span::new(0, text.len());
     match kind {
         FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet => {
@@ -230,7 +230,7 @@ pub fn scan(kind: FileKind, path: &str, text: &str) -> Found {
     found
 }
 
-/// Whether a text was made by a machine: its lines are far longer than anyone writes.
+/// Whether a text was generated by a program: its lines are far longer than people write.
 pub fn is_minified(text: &str, lines: u32) -> bool {
     text.len() > 2_000 && text.len() / lines as usize > 400
 }

@@ -1,14 +1,14 @@
-//! What a section's schema, the theme's settings and a JSON template say: settings, blocks, presets and labels.
+//! Settings, blocks, presets and labels of a section's schema, the theme's settings or a JSON template.
 
 use super::json::{Tree, ValueKind};
-use super::{DegradedReason, EdgeKind, EdgeNature, Found, SymbolKind};
+use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, SymbolKind};
 use crate::theme::text::Span;
 
-/// Keys whose string is read by people in the theme editor.
+/// Keys whose values people read in the theme editor.
 const LABEL_KEYS: [&str; 6] = ["name", "label", "info", "content", "category", "unit"];
 
 /// Reads the schema of a section or block.
-pub fn scan(text: &str, body: Span, found: &mut Found) {
+pub fn scan(text: &str, body: Span, found: &mut ScanResult) {
     let tree = read(text, body, found);
     settings_and_labels(text, &tree, found);
     for (index, node) in tree.nodes.iter().enumerate() {
@@ -17,7 +17,7 @@ pub fn scan(text: &str, body: Span, found: &mut Found) {
         }
         let Some(holder) = tree.parent(index) else { continue };
         let Some(list) = tree.parent(holder).filter(|&list| tree.nodes[list].key.of(text) == "blocks") else {
-            // Presets may hold their blocks in an object, keyed by id; that list's key is `blocks`, too.
+            // Presets may hold their blocks in an object, keyed by id. Its key is also `blocks`.
             continue;
         };
         let at_root = tree.parent(list).is_some_and(|above| tree.is_root(above));
@@ -35,13 +35,13 @@ pub fn scan(text: &str, body: Span, found: &mut Found) {
 }
 
 /// Reads `config/settings_schema.json`.
-pub fn scan_settings(text: &str, found: &mut Found) {
+pub fn scan_settings(text: &str, found: &mut ScanResult) {
     let tree = read(text, Span::new(0, text.len()), found);
     settings_and_labels(text, &tree, found);
 }
 
 /// Reads a JSON template or a section group.
-pub fn scan_template(text: &str, found: &mut Found) {
+pub fn scan_template(text: &str, found: &mut ScanResult) {
     let tree = read(text, Span::new(0, text.len()), found);
     for (index, node) in tree.nodes.iter().enumerate() {
         if node.kind != ValueKind::String {
@@ -66,7 +66,7 @@ pub fn scan_template(text: &str, found: &mut Found) {
     }
 }
 
-fn read(text: &str, body: Span, found: &mut Found) -> Tree {
+fn read(text: &str, body: Span, found: &mut ScanResult) -> Tree {
     let tree = Tree::read(text, body);
     if let Some(offset) = tree.invalid {
         found.degrade(offset as usize, DegradedReason::InvalidJson);
@@ -76,7 +76,7 @@ fn read(text: &str, body: Span, found: &mut Found) -> Tree {
     tree
 }
 
-fn settings_and_labels(text: &str, tree: &Tree, found: &mut Found) {
+fn settings_and_labels(text: &str, tree: &Tree, found: &mut ScanResult) {
     for (index, node) in tree.nodes.iter().enumerate() {
         if node.kind != ValueKind::String {
             continue;
@@ -107,7 +107,7 @@ mod tests {
 
     type Shown<'a> = (Vec<(SymbolKind, &'a str)>, Vec<(EdgeKind, EdgeNature, &'a str)>, Vec<&'a str>);
 
-    fn shown<'a>(text: &'a str, found: &Found) -> Shown<'a> {
+    fn shown<'a>(text: &'a str, found: &ScanResult) -> Shown<'a> {
         (
             found.symbols.iter().map(|s| (s.kind, s.name.of(text))).collect(),
             found.references.iter().map(|r| (r.kind, r.nature, r.name.of(text))).collect(),
@@ -126,7 +126,7 @@ mod tests {
             ],
             "presets": [{"name": "Hero", "blocks": [{"type": "slide"}]}]
         }"#;
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, Span::new(0, text.len()), &mut found);
         let (symbols, references, labels) = shown(text, &found);
         assert_eq!(
@@ -154,7 +154,7 @@ mod tests {
     fn a_template_names_its_sections() {
         let text = r#"{"layout": "bare", "sections": {"main": {"type": "main-product",
             "blocks": {"a": {"type": "price"}}}}, "order": ["main"]}"#;
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan_template(text, &mut found);
         assert_eq!(
             shown(text, &found).1,
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn broken_json_still_names_what_is_whole() {
         let text = r#"{"name": "Hero", "settings": [{"id": "a", "type": "text"}, {"id": "b", ]"#;
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         scan(text, Span::new(0, text.len()), &mut found);
         assert_eq!(
             shown(text, &found).0,

@@ -1,15 +1,16 @@
 //! The script scanner: classes, methods, functions, custom elements and imports.
 //!
-//! The lexer cuts the text into tokens and pairs the brackets; definitions are then patterns of a few tokens.
+//! The lexer splits the text into tokens and pairs the brackets. Definitions are then recognised as patterns of a few
+//! tokens.
 
 mod lexer;
 
-use super::{EdgeKind, EdgeNature, Found, SymbolKind};
+use super::{EdgeKind, EdgeNature, ScanResult, SymbolKind};
 use crate::theme::text::Span;
 use lexer::{Kind, Lexer, Token};
 
 /// Reads the part `within` of `text`.
-pub fn scan(text: &str, within: Span, found: &mut Found) {
+pub fn scan(text: &str, within: Span, found: &mut ScanResult) {
     let tokens = Lexer::tokens(text, within, found);
     Reader { text, tokens: &tokens, found }.run();
 }
@@ -17,12 +18,12 @@ pub fn scan(text: &str, within: Span, found: &mut Found) {
 struct Reader<'a, 'f> {
     text: &'a str,
     tokens: &'a [Token],
-    found: &'f mut Found,
+    found: &'f mut ScanResult,
 }
 
 impl Reader<'_, '_> {
     fn run(&mut self) {
-        // The brackets that are open, and whether each is a class's body.
+        // The open brackets, and whether each is the body of a class.
         let mut class_bodies: Vec<(usize, bool)> = Vec::new();
         let mut next_is_class_body = None;
         let first_symbol = self.found.symbols.len();
@@ -58,7 +59,7 @@ impl Reader<'_, '_> {
                 _ => {}
             }
         }
-        // A custom element is where its class is.
+        // The body of a custom element is the body of its class.
         for (element, class) in elements {
             let class = class.of(self.text);
             let symbols = &self.found.symbols[first_symbol..];
@@ -83,12 +84,12 @@ impl Reader<'_, '_> {
         self.tokens.get(index).is_some_and(|token| token.kind == Kind::Mark(mark))
     }
 
-    /// The end of the bracket that opens at `index`; the bracket itself when it does not close.
+    /// The end of the bracket that opens at `index`, or the end of the bracket itself if it is not closed.
     fn end_of(&self, index: usize) -> u32 {
         self.tokens[self.tokens[index].pair as usize].span.end.max(self.tokens[index].span.end)
     }
 
-    /// Adds a class, and returns the index of its body's brace.
+    /// Adds a class. Returns the index of the opening brace of its body.
     fn class(&mut self, index: usize) -> Option<usize> {
         let body = (index + 1..index + 12).find(|&at| self.is_mark(at, b'{'))?;
         let name = self.word(index + 1);
@@ -106,7 +107,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Adds what is named at `name`, has its parameters at `parameters`, and a body after them.
+    /// Adds a definition with its name at `name`, its parameters at `parameters`, and a body after them.
     fn callable(&mut self, kind: SymbolKind, name: usize, parameters: usize, start: u32) {
         let after = self.tokens[parameters].pair as usize + 1;
         if after > parameters && self.is_mark(after, b'{') {
@@ -137,7 +138,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A function or an arrow at `value`.
+    /// Adds a function or an arrow function at `value`.
     fn assigned(&mut self, kind: SymbolKind, name: usize, value: usize) {
         let start = self.tokens[name].span.start;
         let value = if self.word(value) == "async" { value + 1 } else { value };
@@ -184,7 +185,7 @@ impl Reader<'_, '_> {
         Some((name.span, class))
     }
 
-    /// Classes in a string that reads like a selector.
+    /// The classes in a string that looks like a selector.
     fn selector(&mut self, string: Span) {
         let inner = string.of(self.text);
         let bytes = inner.as_bytes();
@@ -221,8 +222,8 @@ impl Reader<'_, '_> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Found {
-        let mut found = Found::default();
+    fn read(text: &str) -> ScanResult {
+        let mut found = ScanResult::default();
         scan(text, Span::new(0, text.len()), &mut found);
         found
     }

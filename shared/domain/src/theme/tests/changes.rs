@@ -1,4 +1,4 @@
-//! An index that was changed file by file is the index of the files that it ended with.
+//! After any changes, the index equals a full index of the resulting files.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ fn a_blob_of_another_kind_or_version_is_told() {
     blob[4..6].copy_from_slice(&VERSION.to_le_bytes());
     *blob.last_mut().unwrap() ^= 1;
     assert_eq!(error(&blob), Some(BlobError::Checksum));
-    // What a valid checksum covers may still be nonsense; it is refused, too.
+    // Data with a valid checksum may still be invalid. It is refused, too.
     let mut nonsense = blob[..22].to_vec();
     nonsense.extend([0xFF; 40]);
     let digest = <sha2::Sha256 as sha2::Digest>::digest(&nonsense[22..]);

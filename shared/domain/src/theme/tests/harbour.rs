@@ -1,4 +1,4 @@
-//! A small theme of our own, with one broken section, for tests of the index as a whole.
+//! A small original theme with one broken section, for tests of the whole index.
 
 /// Paths and contents.
 pub const FILES: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! Files that nobody should have written.
+//! Hostile and malformed files.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ const PATHS: [&str; 9] = [
     "assets/a.svg",
 ];
 
-/// Pieces that scanners care about, in any order.
+/// Pieces that are special to scanners, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{%"),

@@ -1,4 +1,4 @@
-//! Tests of the index as a whole, on a small theme.
+//! Tests of the whole index on a small theme.
 
 mod changes;
 pub(super) mod harbour;

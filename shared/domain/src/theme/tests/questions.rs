@@ -1,4 +1,4 @@
-//! What the index answers.
+//! The answers of the index.
 
 use super::{harbour, harbour::FILES};
 use crate::theme::index::DegradedFile;
@@ -166,6 +166,6 @@ fn a_repo_map_keeps_its_budget() {
         }
     }
     let map = index.repo_map(Some("cart drawer"), None, 300);
-    // What is asked for comes first.
+    // The requested file comes first.
     assert_eq!(map.lines().next(), Some("assets/cart-drawer.js [script, 29 lines]"), "{map}");
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
 use domain::models::ModelTier;
-use domain::projects::enrichment::{Enrichment, LEASE, Moment, PassEnd, Stop};
+use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeVersion};
 use domain::theme::enrich::Notes;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -102,7 +102,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
             Err(error) => {
                 let stop =
                     Stop { unavailable: true, reason: error.to_string(), again_at: Some(now + MODEL_AGAIN) };
-                let end = PassEnd { of: Moment::of(&theme.value), stop: Some(stop) };
+                let end = PassEnd { of: ThemeVersion::of(&theme.value), stop: Some(stop) };
                 (found.value.ended(end), None)
             }
         };
@@ -191,7 +191,7 @@ pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     loop {
         tries.next().await?;
         let found = cx.store.enrichment(owner, project).await?;
-        let next = found.value.clone().asked_again();
+        let next = found.value.clone().retry_requested();
         if next == found.value
             || cx.store.replace_enrichment(owner, project, &next, found.version).await?.done()
         {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
-use domain::projects::enrichment::{Enrichment, Moment, Stop};
+use domain::projects::enrichment::{Enrichment, Stop, ThemeVersion};
 use domain::projects::theme::ThemeFile;
 use domain::theme::enrich::choose::{self, Candidate};
 use domain::theme::enrich::{Notes, answer, prompt};
@@ -28,8 +28,8 @@ const YOUNG: std::time::Duration = std::time::Duration::from_secs(3_600);
 /// How a pass ended.
 pub(super) enum Ended {
     /// Every file has its note, or is given up.
-    Done(Moment),
-    Stopped(Moment, Stop),
+    Done(ThemeVersion),
+    Stopped(ThemeVersion, Stop),
     /// Files have changed, and the map is not theirs yet.
     Changing,
     /// The project does not want it any more.
@@ -88,7 +88,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// The theme as it is, if it is to be gone on with.
-    async fn look(&self) -> Result<Result<Moment, Ended>> {
+    async fn look(&self) -> Result<Result<ThemeVersion, Ended>> {
         let Held { cx, owner, project, .. } = *self.held;
         if !projects::load(cx, owner, project).await?.value.enrichment {
             return Ok(Err(Ended::Off));
@@ -100,7 +100,7 @@ impl Pass<'_> {
         if cx.clock.now() > self.last_call {
             return Ok(Err(Ended::TimeUp));
         }
-        Ok(Ok(Moment::of(&theme)))
+        Ok(Ok(ThemeVersion::of(&theme)))
     }
 
     /// Asks about all files that lack a note, unless they change meanwhile: then the next round asks about those that

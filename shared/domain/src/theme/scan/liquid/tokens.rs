@@ -1,7 +1,7 @@
-//! Cutting a template into its pieces of Liquid.
+//! Splits a template into its pieces of Liquid.
 //!
-//! As the platform does it, a tag ends at the first `%}` whatever quotes say. A tag that another tag begins in is
-//! unclosed; it ends where that one begins.
+//! As on the platform, a tag ends at the first `%}`, even inside quotes. If another tag begins inside a tag, the outer
+//! tag is unclosed and ends where the inner one begins.
 
 use memchr::memmem;
 use rustc_hash::FxHashMap;
@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 use crate::theme::scan::DegradedReason;
 use crate::theme::text::Span;
 
-/// A piece of Liquid; what lies between two pieces is plain text.
+/// A piece of Liquid. The text between two pieces is plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
-    /// From the opening `{` to the closing `}`; within `{% liquid %}` the one line.
+    /// From the opening `{` to the closing `}`. Inside `{% liquid %}`, the single line.
     pub span: Span,
 }
 
@@ -26,7 +26,7 @@ pub enum TokenKind {
         name: Span,
         markup: Span,
     },
-    /// A comment or a doc block, or an inline `{% # %}`.
+    /// A comment or doc block, or an inline `{% # %}`.
     Comment {
         body: Span,
     },
@@ -45,20 +45,22 @@ pub enum TokenKind {
     },
 }
 
-/// The tags whose content is no template. `style` is one that renders: it has Liquid inside, and is read as a tag.
+/// The tags whose content is not a template. `style` is not one of them: its content may use Liquid, so it is read as a
+/// tag.
 const VERBATIM: [&str; 6] = ["comment", "raw", "schema", "stylesheet", "javascript", "doc"];
 
 struct Scanner<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     degraded: Vec<(usize, DegradedReason)>,
-    /// The next `%}` and `}}` at or after the last place asked for, so that many unclosed tags stay linear.
+    /// The next `%}` and `}}` at or after the last searched position, so that many unclosed tags still take linear
+    /// time.
     next_close: [Option<usize>; 2],
-    /// Verbatim tags with no end after this place.
+    /// Verbatim tags that have no end tag after this position.
     endless: FxHashMap<&'static str, usize>,
 }
 
-/// Cuts a text into its Liquid pieces, in order and without overlaps.
+/// Splits a text into its Liquid pieces, in order and without overlaps.
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<(usize, DegradedReason)>) {
     let mut scanner = Scanner {
         text,
@@ -85,7 +87,7 @@ impl Scanner<'_> {
             let end = self.close(open, is_tag);
             let mut inner = Span::new((open + 2).min(end.inner), end.inner);
             let token_end = end.outer;
-            // Whitespace control belongs to the braces.
+            // A `-` for whitespace control belongs to the braces.
             if bytes.get(inner.start as usize) == Some(&b'-') && !inner.is_empty() {
                 inner.start += 1;
             }
@@ -102,7 +104,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Where the tag or output that opens at `open` ends.
+    /// The position where the tag or output that opens at `open` ends.
     fn close(&mut self, open: usize, is_tag: bool) -> End {
         let (slot, needle) = if is_tag { (0, "%}") } else { (1, "}}") };
         if self.next_close[slot].is_some_and(|close| close < open + 2) {
@@ -116,7 +118,7 @@ impl Scanner<'_> {
                 let reason =
                     if is_tag { DegradedReason::UnclosedTag } else { DegradedReason::UnclosedOutput };
                 self.degraded.push((open, reason));
-                // At most the rest of the line is taken for the tag.
+                // An unclosed tag takes at most the rest of its line.
                 let limit = opener.unwrap_or(limit);
                 let line_end = memchr::memchr(b'\n', &self.text.as_bytes()[open..limit]);
                 let end = line_end.map_or(limit, |at| open + at).max(open + 2);
@@ -125,7 +127,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Adds what a tag is, and returns where to go on.
+    /// Adds the tokens of a tag. Returns the position to continue from.
     fn tag(&mut self, span: Span, inner: Span) -> usize {
         let inner = trim(self.text, inner);
         let (name, markup) = split_name(self.text, inner);
@@ -162,7 +164,7 @@ impl Scanner<'_> {
         self.tokens.push(Token { kind, span });
     }
 
-    /// Finds `{% endWORD %}`: where it begins and where it ends. Comments nest.
+    /// Finds `{% endWORD %}`. Returns where it begins and ends. Comments can be nested.
     fn end_of(&mut self, word: &'static str, from: usize) -> Option<(usize, usize)> {
         if self.endless.get(word).is_some_and(|&since| since <= from) {
             return None;
@@ -194,7 +196,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// `{% liquid %}`: a tag on every line.
+    /// Reads `{% liquid %}`, which has one tag per line.
     fn liquid_lines(&mut self, markup: Span) {
         let mut comment_from = None;
         let mut at = markup.start as usize;
@@ -254,7 +256,7 @@ pub fn trim(text: &str, span: Span) -> Span {
     Span::new(span.start as usize + start, span.start as usize + start + trimmed.len())
 }
 
-/// `render 'x'` → `render`, `'x'`; a `#` is a name of its own.
+/// Splits `render 'x'` into `render` and `'x'`. A `#` is a name by itself.
 pub fn split_name(text: &str, span: Span) -> (Span, Span) {
     let inner = span.of(text);
     let length = if inner.starts_with('#') {

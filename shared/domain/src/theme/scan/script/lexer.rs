@@ -1,6 +1,6 @@
-//! Cutting a script into tokens, with the brackets paired.
+//! Splits a script into tokens and pairs the brackets.
 
-use crate::theme::scan::{DegradedReason, Found};
+use crate::theme::scan::{DegradedReason, ScanResult};
 use crate::theme::text::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Kind {
     /// Without its quotes.
     String,
     Mark(u8),
-    /// A number, a regular expression, a template's text.
+    /// A number, a regular expression, or the text of a template literal.
     Other,
 }
 
@@ -17,7 +17,7 @@ pub enum Kind {
 pub struct Token {
     pub kind: Kind,
     pub span: Span,
-    /// For a bracket the index of its partner; itself when there is none.
+    /// For a bracket, the index of its partner, or its own index if it has none.
     pub pair: u32,
 }
 
@@ -28,13 +28,13 @@ pub struct Lexer<'a, 'f> {
     end: usize,
     tokens: Vec<Token>,
     open: Vec<u32>,
-    /// For every template literal that is inside `${`, how many brackets were open before.
+    /// For every template literal that is inside `${`, how many brackets were open before it.
     templates: Vec<usize>,
-    found: &'f mut Found,
+    found: &'f mut ScanResult,
 }
 
 impl<'a, 'f> Lexer<'a, 'f> {
-    pub fn tokens(text: &'a str, within: Span, found: &'f mut Found) -> Vec<Token> {
+    pub fn tokens(text: &'a str, within: Span, found: &'f mut ScanResult) -> Vec<Token> {
         let mut lexer = Self {
             bytes: text.as_bytes(),
             text,
@@ -99,10 +99,10 @@ impl<'a, 'f> Lexer<'a, 'f> {
             b'}' => b'{',
             _ => return,
         };
-        // What a template encloses can't close what was open before it.
+        // A bracket inside a template literal cannot close a bracket that was opened before it.
         let floor = self.templates.last().copied().unwrap_or(0);
         let is_partner = |&&open: &&u32| self.tokens[open as usize].kind == Kind::Mark(wanted);
-        // An unclosed bracket is rare and near: a deep look would make hostile input quadratic.
+        // An unclosed bracket is rare and usually near. A deep search would take quadratic time on hostile input.
         let near = self.open.len().saturating_sub(8).max(floor);
         match self.open.get(near..).and_then(|open| open.iter().rev().find(is_partner)).copied() {
             Some(partner) => {
@@ -118,7 +118,7 @@ impl<'a, 'f> Lexer<'a, 'f> {
         }
     }
 
-    /// A comment, a regular expression or a division.
+    /// Reads a comment, a regular expression or a division.
     fn slash(&mut self) {
         let start = self.at;
         let rest = &self.bytes[start..self.end];
@@ -143,7 +143,7 @@ impl<'a, 'f> Lexer<'a, 'f> {
         }
     }
 
-    /// After a value a slash divides; after an operator or a keyword it begins a regular expression.
+    /// After a value a slash is a division. After an operator or a keyword it begins a regular expression.
     fn may_be_regex(&self) -> bool {
         match self.tokens.last() {
             None => true,
@@ -177,7 +177,7 @@ impl<'a, 'f> Lexer<'a, 'f> {
         }
     }
 
-    /// A template's text up to its end or to the next `${`.
+    /// Reads the text of a template literal up to its end or to the next `${`.
     fn template(&mut self) {
         let start = self.at;
         while self.at < self.end {
@@ -203,7 +203,7 @@ impl<'a, 'f> Lexer<'a, 'f> {
     }
 }
 
-/// The length of a regular expression that begins here, if it ends on its line and within reason.
+/// The length of a regular expression that begins here, if it ends on the same line and within 1,000 bytes.
 fn regex_length(rest: &[u8]) -> Option<usize> {
     let rest = &rest[..rest.len().min(1_000)];
     let mut in_class = false;
