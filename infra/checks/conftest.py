@@ -1,4 +1,4 @@
-"""The template is translated once; whoever changes it takes a copy."""
+"""The template is translated once. Tests that change it use a copy."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""What must be true of the translated template and no tool tells: each rule yields a sentence for what is wrong."""
+"""Rules for the translated template that no other tool checks. Each rule yields a sentence per fault."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,8 +15,8 @@ def rule(check: Rule) -> Rule:
 
 
 def faults(stack: Stack, repo: Repo) -> list[str]:
-    """Every rule's sentences, each behind the name of its rule."""
-    import rules_api  # noqa: F401  each registers its rules
+    """The sentences of all rules, each prefixed with the name of its rule."""
+    import rules_api  # noqa: F401  each module registers its rules
     import rules_data  # noqa: F401
     import rules_functions  # noqa: F401
     import rules_metrics  # noqa: F401

@@ -1,4 +1,4 @@
-"""The REST API: its routes, who may call them, how they stream, and what the gateway itself answers."""
+"""The REST API: its routes, their authentication, streaming, and the gateway's own responses."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ONLY_WITH_CORS = {"Fn::If": ["HasCors", "'*'", {"Ref": "AWS::NoValue"}]}
 
 
 def event(route: Route, repo: Repo, timeout: int | None) -> str:
-    """The line that the template lacks, as it would be written."""
+    """The line that is missing in the template, ready to be pasted."""
     parts = [part.strip("{}").replace(".", "_").replace("-", "_") for part in route.path.strip("/").split("/")]
     name = route.method.title() + "".join(word.title() for part in parts for word in part.split("_"))
     path = f"'{route.path}'" if "{" in route.path else route.path
@@ -53,7 +53,7 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
             timeout = stack.function(function).get("Timeout") if repo.streaming.get(function) else None
             yield f"{route} has no event: add to {function} in infra/template.yaml\n    {event(route, repo, timeout)}"
         elif method.function != function:
-            yield f"{route} belongs to {function}, and the template sends it to {method.function}"
+            yield f"{route} belongs to {function}, but the template sends it to {method.function}"
     for route in sorted(repo.documented ^ set(repo.routes), key=str):
         yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
     for (verb, path), method in methods.items():
@@ -85,23 +85,23 @@ def siblings_share_a_parameter_name(stack: Stack, repo: Repo) -> Iterator[str]:
             if part.startswith("{"):
                 before = "/".join(parts[:depth])
                 if names.setdefault(before, part) != part:
-                    yield f"{before} has the children {names[before]} and {part}: API Gateway takes one name"
+                    yield f"{before} has the children {names[before]} and {part}: API Gateway allows only one name"
 
 
 @rule
 def streaming_functions_stream(stack: Stack, repo: Repo) -> Iterator[str]:
-    # A function whose folder is still to come streams if all its routes say so.
+    # A function whose folder does not exist yet streams if all its routes say so.
     for (verb, path), method in stack.methods.items():
         route, name = f"{verb} {path}", method.function
         if name is None:
-            yield f"{route}: its integration calls no function of ours"
+            yield f"{route}: its integration calls none of our functions"
             continue
         integration = method.integration
         if integration.get("httpMethod") != "POST" or integration.get("type") != "aws_proxy":
-            yield f"{route}: Lambda is invoked by POST, through aws_proxy"
+            yield f"{route}: Lambda must be invoked by POST, through aws_proxy"
         says = integration.get("responseTransferMode")
         if method.streams != (says == "STREAM") or says not in (None, "STREAM"):
-            yield f"{route}: is invoked {'' if method.streams else 'without '}streaming, and its transfer mode is {says}"
+            yield f"{route}: is invoked {'' if method.streams else 'without '}streaming, but its transfer mode is {says}"
         if name in repo.streaming and repo.streaming[name] != method.streams:
             yield (
                 f"{route}: functions/{name} says streaming: {str(repo.streaming[name]).lower()}, "
@@ -112,11 +112,11 @@ def streaming_functions_stream(stack: Stack, repo: Repo) -> Iterator[str]:
             if integration.get("timeoutInMillis") != timeout or timeout > STREAMED:
                 yield f"{route}: the gateway waits {integration.get('timeoutInMillis')} ms for a function of {timeout} ms"
         elif timeout >= integration.get("timeoutInMillis", BUFFERED) or timeout >= BUFFERED:
-            yield f"{route}: {name} may take {timeout} ms, and the gateway gives up at {BUFFERED}"
+            yield f"{route}: {name} may take {timeout} ms, but the gateway stops waiting after {BUFFERED}"
     for name in stack.functions:
         modes = {method.streams for method in stack.methods.values() if method.function == name}
         if len(modes) > 1:
-            yield f"{name}: some routes stream and some do not, and one runner serves all"
+            yield f"{name}: some routes stream and some do not, but one runner serves all of them"
 
 
 @rule
@@ -134,11 +134,11 @@ def the_authorizer_is_ours(stack: Stack, repo: Repo) -> Iterator[str]:
     schemes = stack.api["Body"].get("components", {}).get("securitySchemes", {})
     authorizer = schemes.get("Bearer", {}).get("x-amazon-apigateway-authorizer", {})
     if authorizer.get("type") != "request" or authorizer.get("identitySource") != "method.request.header.Authorization":
-        yield "Bearer must be a request authorizer that is asked once per Authorization header"
+        yield "Bearer must be a request authorizer whose identity source is the Authorization header"
     if f"${{{logical}.Arn}}/invocations" not in sub(authorizer.get("authorizerUri", "")):
         yield "Bearer does not call the authorizer"
     if not 0 <= authorizer.get("authorizerResultTtlInSeconds", 300) <= 300:
-        yield "Bearer keeps an answer longer than five minutes: a revoked key must end"
+        yield "Bearer caches a result longer than five minutes: a revoked key must stop working"
     callers = [
         permission
         for permission in stack.of("AWS::Lambda::Permission").values()
@@ -164,16 +164,16 @@ def the_api_may_call_its_functions(stack: Stack, repo: Repo) -> Iterator[str]:
 @rule
 def the_api_is_regional_and_bounded(stack: Stack, repo: Repo) -> Iterator[str]:
     if stack.api.get("EndpointConfiguration", {}).get("Types") != ["REGIONAL"]:
-        yield "the API must be regional: an edge one ends a stream after 30 idle seconds"
+        yield "the API must be regional: an edge-optimized API ends a stream after 30 idle seconds"
     stages = stack.of("AWS::ApiGateway::Stage")
     if len(stages) != 1:
-        yield f"there must be one stage, there are {sorted(stages)}"
+        yield f"there must be one stage, but there are {sorted(stages)}"
     if any("StageName" in deployment for deployment in stack.of("AWS::ApiGateway::Deployment").values()):
-        yield "the deployment makes a second stage, which nothing watches or bounds"
+        yield "the deployment creates a second stage without alarms and limits"
     for stage in stages.values():
         everything = [s for s in stage.get("MethodSettings", []) if (s["HttpMethod"], s["ResourcePath"]) == ("*", "/*")]
         if not everything or not all("ThrottlingRateLimit" in s and "ThrottlingBurstLimit" in s for s in everything):
-            yield "the stage has no ceiling of requests"
+            yield "the stage has no request limit"
         if stage.get("TracingEnabled"):
             yield "the stage traces with X-Ray"
         if sub(stage["StageName"]) not in sub(stack.template["Outputs"]["Url"]["Value"]):
@@ -209,4 +209,4 @@ def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
         if status == "413" and str(repo.most_bytes) not in problem.get("detail", ""):
             yield f"{kind}: names another limit than shared/src/http.rs ({repo.most_bytes})"
         if missing := schema - set(problem):
-            yield f"{kind}: lacks {sorted(missing)}"
+            yield f"{kind}: the fields {sorted(missing)} are missing"

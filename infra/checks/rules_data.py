@@ -1,4 +1,4 @@
-"""The table and the bucket: shaped as the code reads them, and kept."""
+"""The table and the bucket: their structure matches the code, and their data is kept."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from rules import rule
 from sources import Repo
 from template import Stack, listed, sub
 
-# Says how long a proposal lives.
+# This file defines how long a proposal lives.
 PROPOSALS = "shared/domain/src/chats/proposal.rs"
 
 
@@ -26,7 +26,7 @@ def the_table_is_what_the_store_expects(stack: Stack, repo: Repo) -> Iterator[st
         if keys(index) != ("shard", "due_at"):
             yield f"{name}: its key is {keys(index)}"
         if index["Projection"] != {"ProjectionType": "KEYS_ONLY"}:
-            yield f"{name}: holds more than keys; what it holds can be read across owners"
+            yield f"{name}: projects more than keys, and its content can be read across owners"
     for attribute in (*types, table.get("TimeToLiveSpecification", {}).get("AttributeName", "")):
         if f'"{attribute}"' not in repo.store:
             yield f"shared/src/store does not know the attribute {attribute}"
@@ -68,7 +68,7 @@ def the_bucket_is_private(stack: Stack, repo: Repo) -> Iterator[str]:
         if blocks.get(block) is not True:
             yield f"{block} must be true"
     if bucket.get("OwnershipControls", {}).get("Rules") != [{"ObjectOwnership": "BucketOwnerEnforced"}]:
-        yield "objects must belong to the bucket's owner"
+        yield "the bucket's owner must own all objects"
     if not bucket.get("BucketEncryption"):
         yield "the bucket must be encrypted"
     statements = [
@@ -90,7 +90,7 @@ def the_bucket_is_private(stack: Stack, repo: Repo) -> Iterator[str]:
     ):
         yield "the bucket must refuse plain HTTP, for itself and its objects"
     if any(statement["Effect"] == "Allow" for statement in statements):
-        yield "the bucket's policy allows something: rights belong to roles"
+        yield "the bucket's policy grants permissions: only roles may grant them"
 
 
 @rule
@@ -111,27 +111,27 @@ def pages_reach_the_bucket_where_some_are_configured(stack: Stack, repo: Repo) -
 def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
     bucket = stack.properties("Bucket")
     if bucket.get("VersioningConfiguration") != {"Status": "Enabled"}:
-        yield "the bucket must keep versions"
+        yield "the bucket must have versioning"
     rules = [r for r in bucket.get("LifecycleConfiguration", {}).get("Rules", []) if r["Status"] == "Enabled"]
     for what in ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"):
         if not any(what in rule for rule in rules):
-            yield f"no lifecycle rule has {what}: what nobody sees would be paid for, for ever"
-    # A proposal's content is stored before its record: a day more than the record lives is never too early.
+            yield f"no lifecycle rule has {what}: invisible data would cost money for ever"
+    # A proposal's content is stored before its record, so the content must live a day longer than the record.
     (days,) = re.findall(r"LIFETIME: SignedDuration = .*from_hours\((\d+) \* 24\)", repo.text(PROPOSALS))
-    (tag,) = re.findall(r'A_MONTH: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
+    (tag,) = re.findall(r'EXPIRING_TAG: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
     local = repo.text("infra/local/src/engines/s3/store.rs")
     (kept,) = re.findall(r"KEPT: SignedDuration = .*from_hours\((\d+) \* 24\)", local)
     if f'EXPIRES: &str = "{tag}"' not in local:
-        yield f"the local bucket does not know the tag {tag}"
+        yield f"the local bucket does not implement the tag {tag}"
     expired = 0
     for rule in rules:
         if "ExpirationInDays" not in rule and "ExpirationDate" not in rule:
             continue
         tags = [f"{wanted['Key']}={wanted['Value']}" for wanted in rule.get("TagFilters", [])]
         if tags != [tag] or rule.get("ExpirationInDays", 0) <= int(days):
-            yield "a lifecycle rule deletes what is in use"
+            yield "a lifecycle rule deletes data that is in use"
         elif rule.get("ExpirationInDays") != int(kept):
-            yield f"a lifecycle rule deletes after another time than the local bucket ({kept} days)"
+            yield f"the lifecycle rule and the local bucket use different periods ({kept} days)"
         expired += tags == [tag]
     if expired != 1:
-        yield f"no lifecycle rule deletes what is tagged {tag}: contents of expired proposals stay for ever"
+        yield f"no lifecycle rule deletes objects with the tag {tag}: contents of expired proposals stay for ever"

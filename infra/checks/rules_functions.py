@@ -1,4 +1,4 @@
-"""Functions: which there are, what runs in them, what they are told, and where they log."""
+"""Functions: their names, artifacts, environment variables and logs."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from rules import rule
 from sources import Repo
 from template import BUCKET, Stack, sub, target
 
-# Who holds more than a request in memory, in MB.
+# Functions that hold more than one request in memory, in MB.
 MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
 
@@ -19,9 +19,9 @@ def variables_of(stack: Stack, name: str) -> dict:
 def functions_are_the_folders(stack: Stack, repo: Repo) -> Iterator[str]:
     declared = set(stack.functions)
     for name in sorted(repo.folders - declared):
-        yield f"functions/{name} has a main.rs and no function in infra/template.yaml: add it"
+        yield f"functions/{name} has a main.rs but no function in infra/template.yaml: add one"
     for name in sorted(declared - repo.folders - repo.pending):
-        yield f"infra/template.yaml has the function {name} and functions/{name}/src/main.rs is missing"
+        yield f"infra/template.yaml has the function {name}, but functions/{name}/src/main.rs is missing"
     for name in sorted(repo.folders ^ repo.names):
         yield f"functions/{name} and NAMES in functions/catalog/src/lib.rs disagree: add it to NAMES and ALL"
 
@@ -31,7 +31,7 @@ def pending_functions_are_not_whole(stack: Stack, repo: Repo) -> Iterator[str]:
     for name in sorted(repo.pending & repo.folders):
         routes = {key for key, m in stack.methods.items() if m.function == name and key[0] != "OPTIONS"}
         if routes <= {(route.method, route.path) for route in repo.routes}:
-            yield f"{name} is whole: take it out of PENDING in infra/checks/sources.py"
+            yield f"{name} is complete: remove it from PENDING in infra/checks/sources.py"
 
 
 @rule
@@ -58,12 +58,12 @@ def nothing_is_reserved_or_traced(stack: Stack, repo: Repo) -> Iterator[str]:
     for name in stack.functions:
         function = stack.function(name)
         if "ReservedConcurrentExecutions" in function:
-            yield f"{name} reserves concurrency: a new account has none to reserve from, and the deploy fails"
+            yield f"{name} reserves concurrency: a new account has too little concurrency to reserve any, so the deployment fails"
         if function.get("TracingConfig", {}).get("Mode") == "Active":
             yield f"{name} traces with X-Ray"
 
 
-# A file of authorities comes with whoever has an issuer of their own, in a layer: nobody else is told of one.
+# Only installations with a private issuer have a file of authorities, in a layer of their own.
 UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE"}
 
 
@@ -71,9 +71,9 @@ UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE"}
 def variables_are_those_the_code_reads(stack: Stack, repo: Repo) -> Iterator[str]:
     told = {variable for name in stack.functions for variable in variables_of(stack, name)} - {"RUST_LOG"}
     for variable in sorted(repo.variables - told - UNTOLD):
-        yield f"shared/src/config.rs reads {variable} and no function is told it"
+        yield f"shared/src/config.rs reads {variable}, but no function sets it"
     for variable in sorted(told - repo.variables):
-        yield f"functions are told {variable} and shared/src/config.rs does not read it"
+        yield f"functions set {variable}, but shared/src/config.rs does not read it"
 
 
 @rule
@@ -97,10 +97,10 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
             yield f"{name}: is told of models ({sorted(asks)}), and should{'' if name in repo.models else ' not'} be"
         for variable in sorted({v for v in repo.variables if "MODEL" in v or "API_KEY" in v} - asks):
             if name in repo.models:
-                yield f"{name}: is not told {variable}"
+                yield f"{name}: {variable} is not set"
     for variable in sorted(v for v in repo.variables - UNTOLD if v.startswith("LAMPLIGHTER_JW")):
         if variable not in variables_of(stack, "authorizer"):
-            yield f"authorizer: is not told {variable}"
+            yield f"authorizer: {variable} is not set"
 
 
 @rule
@@ -119,7 +119,7 @@ def logs_end(stack: Stack, repo: Repo) -> Iterator[str]:
     for name in stack.functions:
         group = target(stack.function(name).get("LoggingConfig", {}).get("LogGroup"))
         if group not in groups:
-            yield f"{name}: logs to a group that Lambda makes and keeps for ever"
+            yield f"{name}: logs to a group that Lambda creates and keeps for ever"
         elif sub(groups[group].get("LogGroupName", "")) != f"/lamplighter/${{AWS::StackName}}/{name}":
             yield f"{name}: logs to {sub(groups[group].get('LogGroupName', ''))}"
     for logical, group in groups.items():

@@ -1,4 +1,4 @@
-"""Alarms and the dashboard: metrics that exist, of resources that exist, heard by somebody."""
+"""Alarms and the dashboard: they use existing metrics of existing resources, and alarms can be sent."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from rules import rule
 from sources import Repo
 from template import Stack, sub, target
 
-# The dimensions with which AWS publishes a metric: with any others an alarm watches nothing, and says OK.
+# The dimensions with which AWS publishes a metric. With other dimensions an alarm watches nothing and stays OK.
 LAMBDA = {m: [{"FunctionName"}] for m in ("Invocations", "Errors", "Duration", "Throttles", "ConcurrentExecutions")}
 SQS = {
     m: [{"QueueName"}]
@@ -33,7 +33,7 @@ METRICS = {
     "AWS/DynamoDB": TABLE,
     "AWS/Events": EVENTS,
 }
-# What a dimension's value may refer to.
+# The references that a dimension's value may have.
 VALUES = {
     "QueueName": {"${Queue.QueueName}", "${DeadLetters.QueueName}"},
     "ApiName": {"${AWS::StackName}"},
@@ -42,7 +42,7 @@ VALUES = {
     "EventBusName": {"${Bus}"},
     "RuleName": {"${RuleName}"},
 }
-# What must be watched: namespace, metric and what it is of, and in which direction it is bad.
+# The alarms that must exist: namespace, metric, resource, and the direction that is bad.
 WATCHED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${DeadLetters.QueueName}"): ">",
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${Queue.QueueName}"): ">",
@@ -82,7 +82,7 @@ def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
     watched = {}
     alarms = stack.of("AWS::CloudWatch::Alarm")
     if len(alarms) > 10:
-        yield f"there are {len(alarms)} alarms, and ten are free"
+        yield f"there are {len(alarms)} alarms, but only ten are free"
     for name, alarm in alarms.items():
         dimensions = {d["Name"]: sub(d["Value"]) for d in alarm.get("Dimensions", [])}
         namespace = sub(alarm["Namespace"])
@@ -95,14 +95,14 @@ def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: nobody hears it"
         if alarm.get("ActionsEnabled", True) is not True:
             yield f"{name}: is muted"
-        # A metric that is not there means silence; for the one that watches for silence, that is the fault.
+        # Missing data means that nothing happened. Only for the alarm on a silent sweep is that the fault.
         missing = "breaching" if direction == "<" else "notBreaching"
         if alarm.get("TreatMissingData") != missing:
             yield f"{name}: missing data must be {missing}"
         if alarm["Period"] % 60 or alarm["Period"] * alarm["EvaluationPeriods"] > 86_400:
             yield f"{name}: its period is {alarm['Period']} × {alarm['EvaluationPeriods']}"
         if alarm.get("DatapointsToAlarm", 1) > alarm["EvaluationPeriods"]:
-            yield f"{name}: waits for more periods than it looks at"
+            yield f"{name}: needs more breaching periods than it evaluates"
         statistics = {"AWS/Lambda": "Sum", "AWS/ApiGateway": "Sum", "AWS/DynamoDB": "Sum"}
         if (
             alarm.get("Statistic") != statistics.get(namespace, alarm.get("Statistic"))
@@ -111,14 +111,14 @@ def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: its statistic is {alarm.get('Statistic')}"
     for key, direction in WATCHED.items():
         if watched.get(key) != direction:
-            yield f"nothing watches {' '.join(key)} {direction}"
+            yield f"no alarm watches {' '.join(key)} {direction}"
 
 
 @rule
 def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
     topic = stack.properties("Alarms")
     if "aws/sns" in sub(topic.get("KmsMasterKeyId", "")):
-        yield "CloudWatch may not use the AWS-managed key: alarms would vanish"
+        yield "CloudWatch may not use the AWS-managed key: alarms would be lost"
     allowed = [
         statement
         for policy in stack.of("AWS::SNS::TopicPolicy").values()
@@ -180,4 +180,4 @@ def outputs_name_what_one_needs(stack: Stack, repo: Repo) -> Iterator[str]:
     for name, resource in wanted.items():
         value = outputs.get(name, {}).get("Value")
         if f"${{{resource}}}" not in sub(value):
-            yield f"the output {name} must tell {resource}, tells {sub(value)}"
+            yield f"the output {name} must be {resource}, is {sub(value)}"

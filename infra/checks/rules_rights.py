@@ -1,4 +1,4 @@
-"""Rights: each function has what its work needs, named, and nothing else."""
+"""Permissions: each function has exactly the permissions that its work needs."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from rules import rule
 from sources import Repo
 from template import Stack, listed, sub
 
-# Who reads and writes items; the sweep and the authorizer have less, the catalog nothing.
+# Functions that read and write items. The sweep and the authorizer have fewer permissions, the catalog none.
 STORES = {
     "agents",
     "agent-chat",
@@ -20,7 +20,7 @@ STORES = {
     "theme-lookup",
 }
 PUBLISHES = {"schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor", "theme-index"}
-# Who may do what with which bodies.
+# The permissions for each kind of body.
 BODIES = {
     "agents": {
         "s3:GetObject": {"chats"},
@@ -61,12 +61,12 @@ ITEMS = {
     "dynamodb:UpdateItem",
 }
 TABLE, INDEX, BUCKET, BUS = ("${Table.Arn}", "${Table.Arn}/index/due", "${Bucket.Arn}", "${Bus.Arn}")
-# Who reads which queue.
+# The function that reads each queue.
 QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
 
 def expected(name: str) -> set[tuple[str, str]]:
-    """The rights of a function, as pairs of action and resource."""
+    """The permissions of a function, as pairs of action and resource."""
     rights: set[tuple[str, str]] = set()
     if name in STORES:
         rights |= {(action, TABLE) for action in ITEMS}
@@ -74,7 +74,7 @@ def expected(name: str) -> set[tuple[str, str]]:
         rights.add(("events:PutEvents", BUS))
     for action, prefixes in BODIES.get(name, {}).items():
         rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
-        # Without it S3 answers "access denied" for an object that is not there.
+        # Without it S3 answers "access denied" if an object does not exist.
         rights.add(("s3:ListBucket", BUCKET))
     if name == "schedule-sweep":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
@@ -98,9 +98,9 @@ def rights_are_those_the_work_needs(stack: Stack, repo: Repo) -> Iterator[str]:
         for action, resource in sorted(expected(name) - held):
             yield f"{name}: may not {action} on {resource}"
         for action, resource in sorted(held - expected(name)):
-            yield f"{name}: may {action} on {resource}, and needs it not"
+            yield f"{name}: may {action} on {resource}, but does not need to"
         if (managed := stack.managed(name)) != ["AWSLambdaBasicExecutionRole"]:
-            yield f"{name}: has AWS's policies {managed}; only the right to log is needed"
+            yield f"{name}: has AWS's policies {managed}; only the permission to log is needed"
 
 
 @rule

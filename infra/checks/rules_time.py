@@ -12,7 +12,7 @@ PATTERN_FIELDS = {"source", "detail-type", "detail", "account", "region", "resou
 
 
 def rate_seconds(expression: str) -> int | None:
-    """How long between two calls, or None where EventBridge Scheduler would not take the text."""
+    """The seconds between two calls, or None if EventBridge Scheduler would refuse the expression."""
     found = re.fullmatch(r"rate\((\d+) (minute|hour|day)(s?)\)", expression)
     if not found or int(found[1]) < 1 or (int(found[1]) == 1) == bool(found[3]):
         return None
@@ -23,20 +23,20 @@ def rate_seconds(expression: str) -> int | None:
 def the_timer_wakes_the_sweep(stack: Stack, repo: Repo) -> Iterator[str]:
     schedules = stack.of("AWS::Scheduler::Schedule")
     if len(schedules) != 1:
-        yield f"there must be one timer, there are {sorted(schedules)}"
+        yield f"there must be one timer, but there are {sorted(schedules)}"
     for name, schedule in schedules.items():
         every = rate_seconds(schedule["ScheduleExpression"])
         if every is None:
-            yield f"{name}: {schedule['ScheduleExpression']!r} is no rate"
+            yield f"{name}: {schedule['ScheduleExpression']!r} is not a rate"
         elif every != (repo.timer_seconds or 60):
-            yield f"{name}: fires every {every} s, and the code says {repo.timer_seconds or 60}"
+            yield f"{name}: fires every {every} s, but the code says {repo.timer_seconds or 60}"
         if schedule.get("State", "ENABLED") != "ENABLED" or schedule["FlexibleTimeWindow"] != {"Mode": "OFF"}:
             yield f"{name}: must be enabled, and on time"
         if "${AWS::StackName}" not in sub(schedule.get("Name", "")):
-            yield f"{name}: has a name that a second stack would have too"
+            yield f"{name}: has a name that a second stack would also use"
         sweep = stack.functions.get("schedule-sweep")
         if target(schedule["Target"]["Arn"]) != sweep:
-            yield f"{name}: wakes {schedule['Target']['Arn']}"
+            yield f"{name}: invokes {schedule['Target']['Arn']}"
         role = stack.properties(target(schedule["Target"]["RoleArn"]) or "")
         allowed = {
             (action, target(resource))
@@ -54,28 +54,28 @@ def a_failed_sweep_is_left_to_the_next(stack: Stack, repo: Repo) -> Iterator[str
     sweep = stack.functions.get("schedule-sweep")
     configs = [c for c in stack.of("AWS::Lambda::EventInvokeConfig").values() if target(c["FunctionName"]) == sweep]
     if [c.get("MaximumRetryAttempts") for c in configs] != [0]:
-        yield "Lambda tries a failed sweep again: minutes would pile up"
+        yield "Lambda retries a failed sweep: sweeps would pile up"
     if stack.function("schedule-sweep").get("Timeout", 3) > 60:
-        yield "a sweep may take longer than the minute to the next"
+        yield "a sweep may take longer than a minute, the time until the next one"
 
 
 @rule
 def the_rule_matches_what_is_published(stack: Stack, repo: Repo) -> Iterator[str]:
     rules = stack.of("AWS::Events::Rule")
     if len(rules) != 1:
-        yield f"there must be one rule, there are {sorted(rules)}"
+        yield f"there must be one rule, but there are {sorted(rules)}"
     for name, properties in rules.items():
         pattern = properties.get("EventPattern", {})
         if target(properties.get("EventBusName")) not in stack.of("AWS::Events::EventBus"):
-            yield f"{name}: listens to AWS's own bus"
+            yield f"{name}: listens on AWS's default bus"
         if not set(pattern) <= PATTERN_FIELDS:
             yield f"{name}: no event has the fields {sorted(set(pattern) - PATTERN_FIELDS)}"
         if not all(isinstance(value, (list, dict)) for value in pattern.values()):
-            yield f"{name}: a pattern's values are lists"
+            yield f"{name}: the values of a pattern must be lists"
         if pattern.get("source") != [repo.source]:
-            yield f"{name}: matches the source {pattern.get('source')}, and bus.rs sends {repo.source}"
+            yield f"{name}: matches the source {pattern.get('source')}, but bus.rs sends {repo.source}"
         if pattern.get("detail-type") != [repo.detail_type]:
-            yield f"{name}: matches {pattern.get('detail-type')}, and bus.rs sends {repo.detail_type}"
+            yield f"{name}: matches {pattern.get('detail-type')}, but bus.rs sends {repo.detail_type}"
         if properties.get("State", "ENABLED") != "ENABLED":
             yield f"{name}: is off"
         targets = properties.get("Targets", [])
@@ -84,9 +84,9 @@ def the_rule_matches_what_is_published(stack: Stack, repo: Repo) -> Iterator[str
         for each in targets:
             letters = target(each.get("DeadLetterConfig", {}).get("Arn"))
             if letters != "DeadLetters":
-                yield f"{name}: what it can't deliver is lost"
+                yield f"{name}: events that it cannot deliver are lost"
             if any(field in each for field in ("Input", "InputPath", "InputTransformer")):
-                yield f"{name}: changes the event, and the executor reads the whole envelope"
+                yield f"{name}: changes the event, but the executor reads the whole envelope"
             for queue in (target(each["Arn"]), letters):
                 if queue and not may_send(stack, queue, name):
                     yield f"{queue}: its policy does not let the rule {name} send"
@@ -108,7 +108,7 @@ def nobody_else_may_send(stack: Stack, repo: Repo) -> Iterator[str]:
     for queue in stack.of("AWS::SQS::Queue"):
         for statement in stack.queue_policies(queue):
             if statement["Effect"] == "Allow" and (statement.get("Principal") == "*" or "Condition" not in statement):
-                yield f"{queue}: takes messages from anybody"
+                yield f"{queue}: accepts messages from everybody"
 
 
 @rule
@@ -116,28 +116,28 @@ def the_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
     queue, letters = stack.properties("Queue"), stack.properties("DeadLetters")
     timeout = stack.function("scheduled-executor").get("Timeout", 3)
     if timeout != 900:
-        yield f"an executor has {timeout} s, and 900 are to be had"
+        yield f"an executor has {timeout} s, but 900 s are possible"
     if queue.get("VisibilityTimeout", 30) < 6 * timeout:
         yield f"VisibilityTimeout must be at least 6 × {timeout}, is {queue.get('VisibilityTimeout', 30)}"
     redrive = queue.get("RedrivePolicy", {})
     if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != 3:
-        yield f"after three tries a message goes to DeadLetters, not {redrive}"
+        yield f"a message must go to DeadLetters after three tries, not {redrive}"
     if letters.get("MessageRetentionPeriod", 0) != 1_209_600:
-        yield "dead letters are kept for 14 days, the most there is"
+        yield "dead letters must be kept for 14 days, the maximum"
     if queue.get("MessageRetentionPeriod", 345_600) >= letters.get("MessageRetentionPeriod", 345_600):
-        yield "a dead letter keeps its age: it must be kept longer than a message"
+        yield "a dead letter keeps its age, so the dead letter queue must keep messages longer"
     for name, each in (("Queue", queue), ("DeadLetters", letters)):
         if each.get("SqsManagedSseEnabled") is not True:
             yield f"{name}: is not encrypted"
         if each.get("FifoQueue") or each.get("DelaySeconds"):
-            yield f"{name}: must be a plain queue without delay"
+            yield f"{name}: must be a standard queue without delay"
 
 
 @rule
 def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
     mappings = stack.mappings("scheduled-executor")
     if len(mappings) != 1:
-        yield f"there must be one mapping, there are {sorted(mappings)}"
+        yield f"there must be one mapping, but there are {sorted(mappings)}"
     for name, mapping in mappings.items():
         if target(mapping["EventSourceArn"]) != "Queue":
             yield f"{name}: reads {sub(mapping['EventSourceArn'])}"
@@ -148,4 +148,4 @@ def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
         if mapping.get("BatchSize", 10) != 1 or mapping.get("Enabled", True) is not True:
             yield f"{name}: must be enabled, one message at a time"
         if mapping.get("FilterCriteria"):
-            yield f"{name}: what a filter drops is deleted without a word"
+            yield f"{name}: messages that a filter drops are deleted silently"

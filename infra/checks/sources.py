@@ -1,4 +1,4 @@
-"""What the code says of itself, as far as the template has to agree with it: names, routes, constants, variables."""
+"""Facts from the code that the template must agree with: names, routes, constants, variables."""
 
 import json
 import re
@@ -8,12 +8,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Functions that the template is ahead of: their folder, or some of their routes, are still to come. Empty when whole.
+# Functions in the template whose folder or routes do not exist yet. Empty if none is missing.
 PENDING: set[str] = set()
 
 
 def one(pattern: str, text: str, what: str) -> str:
-    """The one group of the one match: a rename in the code must fail here, not pass unseen."""
+    """The single group of the single match. A rename in the code must fail here instead of going unnoticed."""
     found = re.findall(pattern, text)
     if len(set(found)) != 1:
         raise AssertionError(f"expected to find {what} once, by {pattern}, found {found}")
@@ -30,7 +30,7 @@ class Route:
 
 
 class Repo:
-    """The repository's side of each comparison. Tests change a copy's fields to plant faults."""
+    """The repository's side of each comparison. Tests plant faults by changing the fields of a copy."""
 
     def __init__(self, root: Path = ROOT):
         self.root = root
@@ -50,7 +50,7 @@ class Repo:
 
     @cached_property
     def streaming(self) -> dict[str, bool]:
-        """Whether a function with routes answers through the streaming runner."""
+        """Whether a function with routes uses the streaming runner."""
         found = {}
         for source in self.root.glob("functions/*/src/lib.rs"):
             if flag := re.search(r"streaming: (true|false)", source.read_text()):
@@ -81,7 +81,7 @@ class Repo:
         """Each route's function: the folder of the handler that declares it."""
         declaration = re.compile(r'utoipa::path\(\s*(\w+),\s*path\s*=\s*"([^"]+)"')
         return {
-            # `{*path}` is axum's way to say that a parameter takes the rest of the path.
+            # In axum, `{*path}` is a parameter that matches the rest of the path.
             Route(verb.upper(), path.replace("{*", "{")): source.relative_to(self.root).parts[1]
             for source in self.root.glob("functions/*/src/**/*.rs")
             for verb, path in declaration.findall(source.read_text())
@@ -89,7 +89,7 @@ class Repo:
 
     @cached_property
     def open_routes(self) -> set[Route]:
-        """Routes that the document frees of credentials."""
+        """Routes that need no credentials according to the document."""
         return {
             Route(verb.upper(), path)
             for path, item in self.openapi["paths"].items()
@@ -119,7 +119,7 @@ class Repo:
 
     @cached_property
     def upload_keys(self) -> set[str]:
-        """The ends of the keys whose uploads mean something to the indexer."""
+        """The suffixes of the keys whose uploads trigger the indexer."""
         text = self.text("shared/src/blobs.rs")
         names = ("theme_archive", "theme_change", "log_archive")
         keys = [one(rf'(?s)pub fn {name}\(.*?format!\("([^"]+)"\)', text, name) for name in names]
@@ -127,13 +127,13 @@ class Repo:
 
     @cached_property
     def variables(self) -> set[str]:
-        """What the code reads from the environment, but for what Lambda itself sets."""
+        """The environment variables that the code reads, except those that Lambda sets."""
         text = self.text("shared/src/config.rs").split("#[cfg(test)]")[0]
         return set(re.findall(r'"((?:LAMPLIGHTER_\w+)|(?:[A-Z]+_API_KEY))"', text))
 
     @cached_property
     def timer_seconds(self) -> int | None:
-        """How often the code says that it is swept."""
+        """The interval of the sweep in the code, in seconds."""
         path = self.root / "functions/schedule-sweep/src/lib.rs"
         if not path.exists():
             return None
@@ -142,7 +142,7 @@ class Repo:
 
     @cached_property
     def enrichment_call_seconds(self) -> int:
-        """The longest that the indexer waits for a model."""
+        """The longest call of a model in the indexer, in seconds."""
         text = self.text("shared/src/flows/themes/enrich/ask.rs")
         return int(one(r"const CALL: Duration = Duration::from_secs\((\d+)\)", text, "CALL"))
 
@@ -158,7 +158,7 @@ class Repo:
 
     @cached_property
     def metrics(self) -> dict[str, set[str]]:
-        """The figures that each function writes."""
+        """The metrics that each function writes."""
         return {
             name: set(re.findall(r'\("(\w+)", "(?:Milliseconds|Count)",', source.read_text()))
             for source in self.root.glob("functions/*/src/lib.rs")

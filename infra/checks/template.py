@@ -1,4 +1,4 @@
-"""The template as CloudFormation will see it: translated by SAM's own translator, offline."""
+"""The template as CloudFormation sees it: translated offline by SAM's own translator."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# boto3 wants a region to name partitions by; nothing is called.
+# boto3 needs a region to derive the partition. No call is made.
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
 
@@ -23,7 +23,7 @@ BUCKET = "artifacts"
 
 
 class NoManagedPolicies:
-    """The translator would list AWS's managed policies to resolve names: ours are given by ARN or reference."""
+    """The translator would list AWS's managed policies to resolve names. Our policies are given by ARN or reference."""
 
     def load(self) -> dict[str, str]:
         return {}
@@ -54,7 +54,7 @@ def repeated_keys(text: str) -> list[str]:
 
 
 def translate(template: dict[str, Any]) -> dict[str, Any]:
-    """Translates what `sam package` would have made of it: local code becomes an object named like its folder."""
+    """Translates the output of `sam package`: local code becomes an object with the name of its folder."""
     for resource in template["Resources"].values():
         code = resource.get("Properties", {}).get("CodeUri")
         if isinstance(code, str):
@@ -69,7 +69,7 @@ def translate(template: dict[str, Any]) -> dict[str, Any]:
 
 
 def target(value: Any) -> str | None:
-    """The resource, parameter or pseudo parameter that a value refers to, if that is all it is."""
+    """The resource, parameter or pseudo parameter that a value refers to, if the value is only a reference."""
     match value:
         case {"Ref": name}:
             return name
@@ -81,7 +81,7 @@ def target(value: Any) -> str | None:
 
 
 def sub(value: Any) -> str:
-    """A text with its `${…}` left in it; a reference becomes one."""
+    """A text with its `${…}` kept. A reference becomes `${…}`."""
     match value:
         case str():
             return value
@@ -116,7 +116,7 @@ class Method:
 
 
 class Stack:
-    """A translated template, with what the rules ask it for."""
+    """A translated template, with the queries that the rules need."""
 
     def __init__(self, template: dict[str, Any]):
         self.template = template
@@ -159,7 +159,7 @@ class Stack:
             for method, definition in item.items():
                 uri = sub(definition.get("x-amazon-apigateway-integration", {}).get("uri", ""))
                 called = re.search(r"/functions/\$\{(\w+)\.Arn\}/(response-streaming-)?invocations$", uri)
-                # `{path+}` is the gateway's way to say that a parameter takes the rest of the path.
+                # In API Gateway, `{path+}` is a parameter that matches the rest of the path.
                 found[method.upper(), path.replace("+}", "}")] = Method(
                     function=self.name_of(called[1]) if called else None,
                     streams=bool(called and called[2]),
@@ -168,7 +168,7 @@ class Stack:
         return found
 
     def statements(self, name: str) -> list[dict[str, Any]]:
-        """Everything that a function's role allows, but for AWS's managed policies."""
+        """Everything that a function's role allows, without AWS's managed policies."""
         role = self.properties(target(self.function(name).get("Role")) or "")
         documents = [policy["PolicyDocument"] for policy in role.get("Policies", [])]
         for policy in role.get("ManagedPolicyArns", []):
@@ -178,7 +178,7 @@ class Stack:
         return [statement for document in documents for statement in listed(document["Statement"])]
 
     def managed(self, name: str) -> list[str]:
-        """The names of AWS's managed policies of a function's role."""
+        """The names of the AWS-managed policies of a function's role."""
         role = self.properties(target(self.function(name).get("Role")) or "")
         return [sub(policy).rsplit("/", 1)[-1] for policy in role.get("ManagedPolicyArns", []) if not target(policy)]
 

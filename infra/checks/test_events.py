@@ -1,4 +1,4 @@
-"""The payloads of events/: each is what its function would be called with, and the code would read it."""
+"""The payloads in events/: each is an event that its function receives and can read."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ EVENTS = {path.stem: json.loads(path.read_text()) for path in sorted(ROOT.glob("
 BODIES = {path.stem: json.loads(path.read_text()) for path in sorted(ROOT.glob("events/http/*.json"))}
 REST = [name for name, event in EVENTS.items() if "httpMethod" in event and "type" not in event]
 
-# What each body is sent to.
+# The route of each body.
 SENT_TO = {
     "action": Route("POST", "/agents/{agent_id}/actions"),
     "agent": Route("POST", "/agents"),
@@ -30,7 +30,7 @@ SENT_TO = {
 
 
 def check_body(repo: Repo, route: Route, body: object) -> None:
-    """Holds a body against the schema that the document has for it."""
+    """Checks a body against its schema in the OpenAPI document."""
     if route not in repo.documented:
         pytest.skip(f"{route} is not in infra/openapi.json yet")
     operation = repo.openapi["paths"][route.path][route.method.lower()]
@@ -49,7 +49,7 @@ def test_a_request_is_one_of_its_function(name: str, stack: Stack, repo: Repo) -
     context = event["requestContext"]
     assert stack.methods[route.method, route.path].function == name.split(".")[0]
     path = re.sub(r"\{(\w+)\}", lambda found: event["pathParameters"][found[1]], route.path)
-    # A domain of one's own has its base path in both.
+    # With a custom domain, both paths contain the base path.
     own = not context["domainName"].endswith(".amazonaws.com")
     paths = (f"/v1{path}", f"/v1{path}") if own else (path, f"/{context['stage']}{path}")
     assert (event["path"], context["path"]) == paths
@@ -90,4 +90,4 @@ def test_ids_are_of_their_kinds(repo: Repo) -> None:
     assert found
     for prefix, hex in found:
         assert prefix in prefixes
-        assert (hex[12], hex[16] in "89ab") == ("7", True), f"{prefix}{hex} is no UUIDv7"
+        assert (hex[12], hex[16] in "89ab") == ("7", True), f"{prefix}{hex} is not a UUIDv7"

@@ -1,6 +1,6 @@
-"""Every rule is seen to fail: each case plants one fault, and the rule that is for it must speak, and no other.
+"""Each rule can fail: each case plants one fault, and only the rule for this fault must report it.
 
-Where one fault breaks several rules (a function that is gone is missed by many) the case says so with `also`.
+If one fault breaks several rules (for example a missing function), the case lists the others in `also`.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def fault(what: str, rule: str, plant: Callable[[Stack, Repo], Any], *also: str)
 
 
 def put(path: str, value: Any) -> Callable[[Stack, Repo], None]:
-    """Sets (or with GONE removes) what is at a path below the resources; numbers count in lists."""
+    """Sets a value at a path below the resources, or removes it with GONE. Numbers are list indexes."""
 
     def plant(stack: Stack, _: Repo) -> None:
         *way, last = (int(part) if part.isdigit() else part for part in path.split("/"))
@@ -81,7 +81,7 @@ def statement(
 
 
 def attribute(name: str, value: Any) -> Callable[[Stack, Repo], None]:
-    """The code says something else than it does."""
+    """Changes a fact from the code."""
     return lambda _, repo: repo.__dict__.__setitem__(name, value)
 
 
@@ -506,7 +506,7 @@ def test_a_planted_fault_is_told(case: Fault, stack: Stack, repo: Repo) -> None:
     case.plant(stack, repo)
     told = {sentence.split(":")[0] for sentence in rules.faults(stack, repo)}
     assert case.rule in told, f"{case.what} was not seen"
-    assert told <= {case.rule} | case.also, f"{case.what} was seen by others too"
+    assert told <= {case.rule} | case.also, f"{case.what} was also reported by other rules"
 
 
 def test_every_rule_is_seen_to_fail(stack: Stack, repo: Repo) -> None:
@@ -514,7 +514,7 @@ def test_every_rule_is_seen_to_fail(stack: Stack, repo: Repo) -> None:
     assert {check.__name__ for check in rules.RULES} == {case.rule for case in CASES}
 
 
-# Faults of the source that the translation hides or turns into something else.
+# Faults in the source template that the translation hides or changes.
 SOURCE_CASES = {
     "STREAM instead of RESPONSE_STREAM": (
         lambda t: t["Resources"]["AgentChatFunction"]["Properties"]["Events"]["PostAgentsAgentIdChat"][
@@ -549,4 +549,4 @@ def test_a_fault_of_the_source_is_told(what: str, repo: Repo) -> None:
     template = source()
     plant(template)
     told = {sentence.split(":")[0] for sentence in rules.faults(Stack(translate(template)), repo)}
-    assert rule in told, f"{what}: told were {sorted(told)}"
+    assert rule in told, f"{what}: the reports were {sorted(told)}"

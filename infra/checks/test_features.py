@@ -1,4 +1,4 @@
-"""`cargo run` and `cargo test` compile the same dependencies, so that neither builds again what the other has built."""
+"""`cargo run` and `cargo test` compile the same dependencies with the same features, so neither repeats the other's build."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def built(*selection: str) -> set[str]:
-    """Packages with the features that they are compiled with."""
+    """Packages with their features."""
     tree = ["cargo", "tree", "--locked", "--prefix", "none", "--format", "{p} [{f}]", *selection]
     lines = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     return {line.removesuffix(" (*)") for line in lines if line}
@@ -21,4 +21,4 @@ def built(*selection: str) -> set[str]:
 )
 def test_a_part_is_compiled_as_the_whole_is(selection):
     only = built(*selection) - built("--workspace", "--edges", "normal,build,dev")
-    assert not only, f"compiled with other features than in the workspace; infra/local/Cargo.toml can ask for them: {only}"
+    assert not only, f"compiled with other features than in the workspace; add them in infra/local/Cargo.toml: {only}"

@@ -1,4 +1,4 @@
-"""The template as it is: our rules have nothing to say, and neither have cfn-lint and checkov."""
+"""The current template: neither our rules nor cfn-lint and checkov report a fault."""
 
 import json
 import subprocess
@@ -13,18 +13,18 @@ from template import TEMPLATE, Stack, repeated_keys
 
 REGIONS = ["us-east-1", "eu-central-1", "ap-southeast-2"]
 
-# What checkov asks for and this platform decides otherwise, each for its reason.
+# Checks of checkov that this platform does not follow, each with the reason.
 SKIPPED = {
-    "CKV_AWS_18": "access logs of the bucket cost by the request; CloudTrail's data events can be turned on where wanted",
-    "CKV_AWS_26": "CloudWatch may not use the AWS-managed key, and a key of one's own costs by the month; alarms say nothing secret",
-    "CKV_AWS_27": "queues are encrypted by SQS itself (SqsManagedSseEnabled), which the check does not know",
+    "CKV_AWS_18": "access logs of the bucket cost money per request; CloudTrail's data events can be enabled if needed",
+    "CKV_AWS_26": "CloudWatch may not use the AWS-managed key, and a customer-managed key costs money every month; alarms contain no secrets",
+    "CKV_AWS_27": "SQS encrypts the queues itself (SqsManagedSseEnabled), which the check does not recognise",
     "CKV_AWS_73": "X-Ray is off: its SDK is no longer developed, and traceparent goes through",
-    "CKV_AWS_76": "access logs need a role for the whole account, which a stack must not set; functions log every request",
+    "CKV_AWS_76": "access logs need an account-wide role, which a stack must not set; functions log every request",
     "CKV_AWS_115": "a new account's concurrency is too small to reserve from; MaximumConcurrency bounds the executors",
     "CKV_AWS_116": "only the sweep is called asynchronously, and its next call repeats what failed",
-    "CKV_AWS_117": "nothing the functions call is in a network of their own; a VPC would cost a NAT gateway by the hour",
+    "CKV_AWS_117": "the functions call nothing in a private network; a VPC would need a NAT gateway, which costs money per hour",
     "CKV_AWS_119": "DynamoDB encrypts with a key of its own, which is free; a key of the account costs by the month or by the call",
-    "CKV_AWS_120": "a cache is paid by the hour, and answers differ by caller",
+    "CKV_AWS_120": "a cache costs money per hour, and responses differ by caller",
     "CKV_AWS_158": "logs hold no bodies and no secrets, and are encrypted by CloudWatch itself",
     "CKV_AWS_173": "the environment is encrypted with the AWS-managed key",
 }
@@ -73,13 +73,13 @@ def test_checkov_says_only_what_was_decided_otherwise(file: Path) -> None:
     failed = {check["check_id"]: check for check in report["results"]["failed_checks"]}
     new = [f"{id}: {failed[id]['check_name']} ({failed[id]['resource']})" for id in sorted(failed.keys() - SKIPPED)]
     assert not new, "\n".join(["", *new])
-    assert failed.keys() == SKIPPED.keys(), "a check that no longer fails needs no reason: take it out of SKIPPED"
+    assert failed.keys() == SKIPPED.keys(), "a check that no longer fails needs no reason: remove it from SKIPPED"
 
 
 def test_cloudformation_takes_it(translated: dict, file: Path) -> None:
     assert len(translated["Resources"]) <= 500
     assert len(translated["Parameters"]) <= 200
-    assert file.stat().st_size <= 1_000_000, "the most that CloudFormation reads from S3"
+    assert file.stat().st_size <= 1_000_000, "the largest template that CloudFormation reads from S3"
     for name, resource in translated["Resources"].items():
         if resource["Type"] == "AWS::Lambda::Function":
             policy = [
@@ -87,5 +87,5 @@ def test_cloudformation_takes_it(translated: dict, file: Path) -> None:
                 for p in translated["Resources"].values()
                 if p["Type"] == "AWS::Lambda::Permission" and p["Properties"]["FunctionName"] == {"Ref": name}
             ]
-            # 20 KB is the most that a function's policy may have.
+            # The limit for a function's policy is 20 KB.
             assert sum(len(json.dumps(p["Properties"])) + 150 for p in policy) < 20_480, name

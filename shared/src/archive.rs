@@ -1,8 +1,8 @@
-//! Zip archives that come from outside: read within bounds, and written.
+//! Reads zip archives from outside within limits, and writes archives.
 //!
-//! Nothing that an archive says of itself is believed. The directory is walked entry by entry and the number of entries
-//! is bounded before the first is read; sizes are counted while inflating, so an entry that claims to be small and is
-//! not ends the reading at the limit, as does one stretch of data that many entries share.
+//! Nothing that an archive says about itself is trusted. The directory is read entry by entry, and the number of
+//! entries is limited before the first one is read. Sizes are counted while inflating. So reading stops at the limit
+//! even if an entry is larger than it claims, or if many entries share the same data.
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read, Write};
@@ -11,32 +11,32 @@ use domain::validate::FieldErrors;
 use zip::read::{Config, ZipFile};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
-// The walker of `zip` that keeps no index of its own: its module promises no stable interface, a lock file does.
+// This reader of `zip` builds no index of its own. Its module has no stable API, but the lock file pins the version.
 use zip::unstable::read::ZipIterable;
 use zip::{ZipReadOptions, ZipWriter};
 
-/// What an archive may have.
+/// The limits of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Folders count.
+    /// Including folders.
     pub entries: usize,
-    /// Of one entry, inflated.
+    /// Bytes of one entry, inflated.
     pub entry_bytes: u64,
-    /// Of all entries together, inflated.
+    /// Bytes of all entries together, inflated.
     pub total_bytes: u64,
-    /// Of one entry's path.
+    /// Bytes of one entry's path.
     pub path_bytes: usize,
 }
 
-/// A file of an archive.
+/// A file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative, of plain parts: no `..`, no `.`, no empty part, no backslash, no control character.
+    /// A relative path with plain parts: no `..`, no `.`, no empty part, no backslash, no control character.
     pub path: String,
     pub bytes: Vec<u8>,
 }
 
-/// Why an archive is not read. Phrased to follow "failed to read the archive: …".
+/// Why an archive cannot be read. The message follows "failed to read the archive: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
     #[error("it is no zip archive, or a damaged one: {0}")]
@@ -57,7 +57,7 @@ pub enum ArchiveError {
     Damaged { path: String, cause: String },
 }
 
-/// What is wrong with a path. Phrased to follow "a path that …".
+/// What is wrong with a path. The message follows "a path that …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
     #[error("is empty")]
@@ -75,7 +75,7 @@ pub enum PathProblem {
 }
 
 impl ArchiveError {
-    /// The error as one of the input's field `field`.
+    /// Converts the error to an error of the input field `field`.
     #[must_use]
     pub fn of_field(&self, field: &str) -> FieldErrors {
         FieldErrors::one(field, self.to_string())
@@ -85,18 +85,18 @@ impl ArchiveError {
 /// Reads all files of an archive, in its order. Folders are left out.
 ///
 /// # Errors
-/// The first thing that breaks a limit or can't be read, with the entry and the limit.
+/// The first broken limit or unreadable entry, with the entry and the limit.
 pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = Vec::new();
     walk(archive, limits, |_| true, |entry| entries.push(entry))?;
     Ok(entries)
 }
 
-/// Reads the files of an archive that are `wanted`, one after the other in its order: only one is in memory at a time.
-/// What is not wanted is not inflated, and its bytes do not count.
+/// Reads the `wanted` files of an archive, in its order. Only one file is in memory at a time. Other files are not
+/// inflated, and their bytes do not count towards the limits.
 ///
 /// # Errors
-/// As [`read`]; what was visited until then was in order.
+/// As [`read`]. The entries that were visited before the error were valid.
 pub fn walk(
     archive: &[u8],
     limits: &Limits,
@@ -121,7 +121,7 @@ pub fn walk(
         }
         let most = limits.entry_bytes.min(left);
         let mut bytes = Vec::new();
-        // One byte more than is allowed tells what is too large from what just fits.
+        // Reads one byte more than allowed, to tell a file that just fits from one that is too large.
         let inflated = (&mut file).take(most.saturating_add(1)).read_to_end(&mut bytes);
         if let Err(error) = inflated {
             return Err(ArchiveError::Damaged { path, cause: error.to_string() });
@@ -136,7 +136,7 @@ pub fn walk(
     Ok(())
 }
 
-/// The path of a file; nothing for a folder.
+/// The path of a file. `None` for a folder.
 fn path_of<R: Read>(file: &ZipFile<'_, R>, limits: &Limits) -> Result<Option<String>, ArchiveError> {
     let refused = |path: &str, problem| ArchiveError::Path { path: path.to_owned(), problem };
     let Ok(name) = file.name() else {
@@ -155,10 +155,10 @@ fn path_of<R: Read>(file: &ZipFile<'_, R>, limits: &Limits) -> Result<Option<Str
     Ok((!is_folder).then(|| path.to_owned()))
 }
 
-/// Accepts relative paths of plain parts.
+/// Accepts relative paths with plain parts.
 ///
 /// # Errors
-/// What is wrong with it.
+/// What is wrong with the path.
 pub fn check_path(path: &str, most_bytes: usize) -> Result<(), PathProblem> {
     if path.is_empty() {
         return Err(PathProblem::Empty);
@@ -178,10 +178,10 @@ pub fn check_path(path: &str, most_bytes: usize) -> Result<(), PathProblem> {
     Ok(())
 }
 
-/// Writes an archive. The same files make the same bytes: no time is in it.
+/// Writes an archive. It contains no times, so the same files always give the same bytes.
 ///
 /// # Errors
-/// When two files have one path, or one is larger than a zip of the plain kind takes (4 GiB).
+/// If two files have the same path, or if a file is larger than a plain zip allows (4 GiB).
 pub fn write<P, B>(files: impl IntoIterator<Item = (P, B)>) -> Result<Vec<u8>, ArchiveError>
 where
     P: AsRef<str>,
@@ -212,9 +212,9 @@ mod tests {
 
     const LIMITS: Limits = Limits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40 };
 
-    /// A zip of files that `write` would refuse to name.
+    /// A zip with paths that `write` would refuse.
     fn raw(files: &[(&str, &[u8])]) -> Vec<u8> {
-        // The writer keeps names apart; placeholders of the same length are patched afterwards.
+        // The writer checks names, so placeholders of the same length are written and patched afterwards.
         let place = |n: usize, path: &str| format!("{n}").repeat(path.len());
         let mut archive =
             write(files.iter().enumerate().map(|(n, (path, bytes))| (place(n, path), bytes))).unwrap();
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_bomb_ends_at_the_limit() {
-        // A thousand to one: 4 MB of blanks in 4 KB. No more than the limit and a byte is inflated.
+        // A ratio of a thousand to one: 4 MB of blanks in 4 KB. At most one byte more than the limit is inflated.
         let archive = write([("bomb.css", vec![b' '; 4 << 20])]).unwrap();
         assert!(archive.len() < 8 << 10);
         let expected = ArchiveError::EntryTooLarge { path: "bomb.css".into(), limit: 1_000 };

@@ -1,7 +1,7 @@
-//! The AWS clients: built from the configuration without I/O, so that a cold start pays for none of it twice.
+//! The AWS clients. They are built from the configuration without I/O, so they add little to a cold start.
 //!
-//! `aws-config` is left out: Lambda hands credentials over in the environment, fixed for the life of the execution
-//! environment, and the whole chain (profiles, IMDS, SSO) would only make the binary larger and slower to start.
+//! `aws-config` is not used. Lambda provides credentials in the environment, fixed for the life of the execution
+//! environment. The full credential chain (profiles, IMDS, SSO) would only make the binary larger and slower to start.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use crate::config::AwsConfig;
 
-/// How often a call is made before it has failed, and the first pause, which doubles. Short pauses: throttling by DynamoDB
-/// passes in milliseconds, and a person waits.
+/// The number of tries of a call, and the first pause between tries. The pause doubles each time. Pauses are short
+/// because DynamoDB throttling ends within milliseconds and a person is waiting.
 const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
-/// Answers that stay the same until somebody changes the deployment.
+/// Error codes that stay until somebody changes the deployment.
 const MISCONFIGURED: [&str; 8] = [
     "AccessDenied",
     "AccessDeniedException",
@@ -54,7 +54,7 @@ impl Clients {
             .build();
         let http = crate::https::sdk_client();
         let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
-        // The three config builders share their setters' names but no trait: a macro says it once.
+        // The three config builders have setters with the same names but no common trait, so a macro avoids repetition.
         macro_rules! client {
             ($sdk:ident, $endpoint:expr $(, $setter:ident($value:expr))*) => {{
                 let endpoint: &Option<String> = $endpoint;
@@ -79,14 +79,15 @@ impl Clients {
     }
 }
 
-/// Whether a call failed by how this was deployed, and will fail again: what it names is not there, or it may not.
+/// Whether the deployment causes the failure, so that a retry fails too: a resource does not exist, or access is
+/// denied.
 pub(crate) fn is_misconfigured<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
     code.is_some_and(|code| MISCONFIGURED.contains(&code))
 }
 
-/// Why a call of the SDK failed, for the log: the kind, the service's code and the status. Never the answer itself, which
-/// may hold a person's data; the SDK's own rendering shows it whole.
+/// The cause of a failed SDK call, for the log: the kind, the service's error code and the status. It never contains
+/// the answer itself, which may hold a person's data. The SDK's own formatting would print the whole answer.
 pub(crate) fn cause<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
     match error {
         SdkError::ServiceError(failed) => {

@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use crate::store::messages::Thread;
 
-/// The tag by which the bucket's lifecycle knows what it deletes after a month.
-const A_MONTH: &str = "keep=a-month";
+/// The tag that the bucket's lifecycle rule matches: it deletes these objects after a month.
+const EXPIRING_TAG: &str = "keep=a-month";
 
 /// Why a body could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +37,12 @@ pub enum BlobError {
     NotText { key: String },
 }
 
-/// Where an object is. It begins with the owner, and can be made in no other way.
+/// The key of an object. It always begins with the owner; there is no other way to build it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobKey(String);
 
 impl BlobKey {
-    /// A content of an asset, by its SHA-256: the same key never has two contents.
+    /// A content of an asset, by its SHA-256. One key never has two contents.
     #[must_use]
     pub fn asset(owner: &Owner, asset: AssetId, sha256: &str) -> Self {
         Self(format!("{owner}/assets/{asset}/{sha256}"))
@@ -66,7 +66,7 @@ impl BlobKey {
         Self(format!("{}{message}", Self::messages(owner, thread).0))
     }
 
-    /// All such contents of a conversation.
+    /// All message contents of a conversation.
     #[must_use]
     pub fn messages(owner: &Owner, thread: impl Into<Thread>) -> Self {
         match thread.into() {
@@ -75,7 +75,7 @@ impl BlobKey {
         }
     }
 
-    /// All that a run has left here.
+    /// All objects of a run.
     #[must_use]
     pub fn run_prefix(owner: &Owner, run: RunId) -> Self {
         Self(format!("{owner}/runs/{run}/"))
@@ -87,31 +87,32 @@ impl BlobKey {
         Self(format!("{owner}/runs/{run}/{step:04}"))
     }
 
-    /// All files of a project, whatever they are for.
+    /// All objects of a project.
     #[must_use]
     pub fn project_prefix(owner: &Owner, project: ProjectId) -> Self {
         Self(format!("{owner}/projects/{project}/"))
     }
 
-    /// All that belongs to one log.
+    /// All objects of a log.
     #[must_use]
     pub fn log_prefix(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Self {
         Self(format!("{owner}/logs/{session}/{agent}/"))
     }
 
-    /// A line of a log that is too large for an item.
+    /// A log line that is too large for an item.
     #[must_use]
     pub fn log_line(owner: &Owner, session: &SessionId, agent: &InstanceId, blob: Uuid) -> Self {
         Self(format!("{owner}/logs/{session}/{agent}/lines/{}", blob.simple()))
     }
 
-    /// Lines of a log.
+    /// A segment with lines of a log.
     #[must_use]
     pub fn log_segment(owner: &Owner, session: &SessionId, agent: &InstanceId, blob: Uuid) -> Self {
         Self(format!("{owner}/logs/{session}/{agent}/segments/{}", blob.simple()))
     }
 
-    /// Lines of a log that an import has brought: the same however often it is tried. No session has a dot in its name.
+    /// A segment with lines that an import created. The key is the same for every retry. It cannot collide with a
+    /// session, because no session name contains a dot.
     #[must_use]
     pub fn imported_segment(
         owner: &Owner,
@@ -123,25 +124,25 @@ impl BlobKey {
         Self(format!("{}{first:012}", Self::imported_log(owner, import, session, agent).0))
     }
 
-    /// All that an import has brought of one log.
+    /// All segments that an import created for one log.
     #[must_use]
     pub fn imported_log(owner: &Owner, import: ImportId, session: &SessionId, agent: &InstanceId) -> Self {
         Self(format!("{}{session}/{agent}/", Self::imported_logs(owner, import).0))
     }
 
-    /// All that an import has brought.
+    /// All segments that an import created.
     #[must_use]
     pub fn imported_logs(owner: &Owner, import: ImportId) -> Self {
         Self(format!("{owner}/logs/.imports/{import}/"))
     }
 
-    /// An archive of log files that is to be imported. Its upload wakes the indexer.
+    /// An uploaded archive of log files to import. The upload triggers the indexer.
     #[must_use]
     pub fn log_archive(owner: &Owner, import: ImportId) -> Self {
         Self(format!("{owner}/logs/.imports/{import}.zip"))
     }
 
-    /// The content of a theme's files with this SHA-256.
+    /// The content of theme files with this SHA-256.
     #[must_use]
     pub fn theme_file(owner: &Owner, project: ProjectId, sha256: &str) -> Self {
         Self(format!("{owner}/projects/{project}/files/{sha256}"))
@@ -165,31 +166,31 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/maps/"))
     }
 
-    /// What a model wrote of a theme's files, as one holder of its enrichment saved it once.
+    /// A model's notes about a theme's files, as a worker saved them once.
     #[must_use]
     pub fn theme_notes(owner: &Owner, project: ProjectId, notes: Uuid) -> Self {
         Self(format!("{}{}", Self::all_theme_notes(owner, project).0, notes.simple()))
     }
 
-    /// All notes of a theme.
+    /// All notes about a theme.
     #[must_use]
     pub fn all_theme_notes(owner: &Owner, project: ProjectId) -> Self {
         Self(format!("{owner}/projects/{project}/notes/"))
     }
 
-    /// An archive that is to be imported. Its upload wakes the indexer.
+    /// An uploaded theme archive to import. The upload triggers the indexer.
     #[must_use]
     pub fn theme_archive(owner: &Owner, project: ProjectId, import: ImportId) -> Self {
         Self(format!("{owner}/projects/{project}/imports/{import}.zip"))
     }
 
-    /// An empty object that is put whenever files have changed. Its upload wakes the indexer.
+    /// An empty object that is written whenever files have changed. The upload triggers the indexer.
     #[must_use]
     pub fn theme_change(owner: &Owner, project: ProjectId) -> Self {
         Self(format!("{owner}/projects/{project}/theme.changed"))
     }
 
-    /// Whose key it is, and what its upload means; nothing for most.
+    /// The owner of a key and the meaning of its upload. `None` for keys whose upload has no meaning.
     #[must_use]
     pub fn parse_upload(key: &str) -> Option<(Owner, Upload)> {
         let import = |archive: &str| archive.strip_suffix(".zip")?.parse().ok();
@@ -216,19 +217,19 @@ impl BlobKey {
 /// What an upload asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upload {
-    /// Files of a theme have changed.
+    /// Index the changed files of a theme.
     ThemeChanged(ProjectId),
-    /// An archive is to be a project's theme.
+    /// Import an archive as a project's theme.
     Theme(ProjectId, ImportId),
-    /// An archive of log files is to be taken over.
+    /// Import an archive of log files.
     Logs(ImportId),
 }
 
-/// An address under which one object may be put, once made, by whoever has it.
+/// A presigned URL. Anyone who has it may upload one object to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PresignedPut {
     pub url: String,
-    /// Headers that the upload must carry as they are.
+    /// Headers that the upload must send unchanged.
     pub headers: Vec<(String, String)>,
 }
 
@@ -245,10 +246,10 @@ impl Blobs {
         Self { client, bucket }
     }
 
-    /// Stores a body, over what was there.
+    /// Stores a body and replaces any existing one.
     ///
     /// # Errors
-    /// When S3 does not take it.
+    /// If S3 does not accept it.
     pub async fn put(
         &self,
         key: &BlobKey,
@@ -259,17 +260,17 @@ impl Blobs {
         put.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
-    /// Stores a body that nobody has to delete: S3 does, once it is more than thirty days old.
+    /// Stores a body that S3 deletes by itself after thirty days.
     ///
     /// # Errors
-    /// When S3 does not take it.
-    pub async fn put_for_a_month(
+    /// If S3 does not accept it.
+    pub async fn put_expiring(
         &self,
         key: &BlobKey,
         body: impl Into<Bytes>,
         content_type: &str,
     ) -> Result<(), BlobError> {
-        let put = self.putting(key, body, content_type).tagging(A_MONTH);
+        let put = self.putting(key, body, content_type).tagging(EXPIRING_TAG);
         put.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
@@ -285,12 +286,12 @@ impl Blobs {
     /// Reads a body.
     ///
     /// # Errors
-    /// [`BlobError::Missing`] when there is none.
+    /// [`BlobError::Missing`] if it does not exist.
     pub async fn get(&self, key: &BlobKey) -> Result<Bytes, BlobError> {
         self.read(key, None).await
     }
 
-    /// Reads a part of a body that is there, from one byte up to another.
+    /// Reads a part of an existing body: the bytes in `range`.
     ///
     /// # Errors
     /// As [`Blobs::get`].
@@ -318,25 +319,25 @@ impl Blobs {
     /// Reads a text.
     ///
     /// # Errors
-    /// As [`Blobs::get`], and when it is not UTF-8.
+    /// As [`Blobs::get`], and if the body is not UTF-8.
     pub async fn get_text(&self, key: &BlobKey) -> Result<String, BlobError> {
         let bytes = self.get(key).await?;
         String::from_utf8(bytes.into()).map_err(|_| BlobError::NotText { key: key.0.clone() })
     }
 
-    /// Deletes a body, whether or not it is there.
+    /// Deletes a body. It is not an error if the body does not exist.
     ///
     /// # Errors
-    /// When S3 does not answer.
+    /// If S3 does not answer.
     pub async fn delete(&self, key: &BlobKey) -> Result<(), BlobError> {
         let request = self.client.delete_object().bucket(&self.bucket).key(&key.0);
         request.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
-    /// How many bytes an object has; nothing where there is none.
+    /// The size of an object in bytes. `None` if it does not exist.
     ///
     /// # Errors
-    /// When S3 does not answer.
+    /// If S3 does not answer.
     pub async fn size(&self, key: &BlobKey) -> Result<Option<u64>, BlobError> {
         match self.client.head_object().bucket(&self.bucket).key(&key.0).send().await {
             Ok(head) => Ok(Some(head.content_length().and_then(|n| u64::try_from(n).ok()).unwrap_or(0))),
@@ -345,11 +346,11 @@ impl Blobs {
         }
     }
 
-    /// An address for the upload of `bytes` bytes of a type, with this SHA-256 where it is known. Length, type, key and
-    /// checksum are signed: S3 refuses what differs.
+    /// A presigned URL for the upload of `bytes` bytes of a content type, with a SHA-256 checksum if it is known.
+    /// Length, type, key and checksum are signed, so S3 refuses an upload that differs.
     ///
     /// # Errors
-    /// When the request can't be signed.
+    /// If the request cannot be signed.
     pub async fn presign_put(
         &self,
         key: &BlobKey,
@@ -375,17 +376,18 @@ impl Blobs {
         Ok(PresignedPut { url: request.uri().to_owned(), headers })
     }
 
-    /// Deletes what lies below a prefix for longer than `age` and is not to be kept, by the rest of its key.
+    /// Deletes the objects below a prefix that are older than `age`, except those that must be kept. Objects are
+    /// identified by the rest of their key.
     ///
     /// # Errors
-    /// When S3 does not answer; what was deleted until then is gone, and the call can be made again.
+    /// If S3 does not answer. Some objects may already be deleted; the call can be repeated.
     pub async fn sweep(
         &self,
         prefix: &BlobKey,
         age: Duration,
         is_kept: impl Fn(&str) -> bool,
     ) -> Result<(), BlobError> {
-        // The bucket's clock is the world's, also where ours is not.
+        // Object times come from the bucket's clock, so the system time is used here even if our clock is simulated.
         let now = jiff::Timestamp::now().as_second();
         let is_old = |at: Option<&aws_smithy_types::DateTime>| {
             at.is_some_and(|at| now - at.secs() > i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
@@ -413,10 +415,10 @@ impl Blobs {
         }
     }
 
-    /// What lies below a prefix, each by the rest of its key: up to a thousand, in the order of their keys, after one.
+    /// The objects below a prefix, each as the rest of its key: up to a thousand, sorted by key, after the key `after`.
     ///
     /// # Errors
-    /// When S3 does not answer.
+    /// If S3 does not answer.
     pub async fn list(&self, prefix: &BlobKey, after: Option<&str>) -> Result<Vec<String>, BlobError> {
         let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(&prefix.0);
         let after = after.map(|after| format!("{}{after}", prefix.0));
@@ -455,7 +457,7 @@ impl Blobs {
     /// Deletes everything below a prefix.
     ///
     /// # Errors
-    /// When S3 does not answer; what was deleted until then is gone, and the call can be made again.
+    /// If S3 does not answer. Some objects may already be deleted; the call can be repeated.
     pub async fn delete_prefix(&self, prefix: &BlobKey) -> Result<(), BlobError> {
         loop {
             let page = self

@@ -9,30 +9,30 @@ use domain::ids::{Owner, ProjectId};
 use crate::aws;
 use crate::store::DueItem;
 
-/// The `source` of every event of ours.
+/// The `source` of all our events.
 pub const SOURCE: &str = "lamplighter";
 
-/// AWS takes at most this many entries in one call.
+/// The AWS limit of entries per call.
 const ENTRIES: usize = 10;
 
-/// An event of ours. The detail type is what rules match on.
+/// An event. EventBridge rules match on its detail type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Something is to be looked at.
+    /// An item is due: somebody has to look at it.
     Due(DueItem),
-    /// A theme's map is that of its files.
+    /// A theme's map is up to date.
     IndexCompleted(IndexCompleted),
 }
 
-/// Which map is ready. It may be told twice.
+/// The map that is ready. The event may be sent twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexCompleted {
     pub owner: Owner,
     pub project_id: ProjectId,
-    /// Of the files; it grows with each change of one.
+    /// The revision of the files. It increases with each change of a file.
     pub revision: u64,
     pub files: u64,
-    /// How many places could not be made sense of.
+    /// How many places could not be parsed.
     pub degraded: u64,
     pub took_ms: u64,
 }
@@ -59,7 +59,7 @@ pub enum BusError {
     Refused { refused: usize, sent: usize, first: String },
 }
 
-/// The bus of this installation.
+/// The event bus of this installation.
 #[derive(Clone, Debug)]
 pub struct Bus {
     client: Client,
@@ -72,10 +72,10 @@ impl Bus {
         Self { client, name }
     }
 
-    /// Publishes the events, ten a call.
+    /// Publishes the events, ten per call.
     ///
     /// # Errors
-    /// When any was not taken; the others were.
+    /// If any event was not accepted. The others were published.
     pub async fn publish(&self, events: &[Event]) -> Result<(), BusError> {
         let (mut refused, mut first) = (0, None);
         for chunk in events.chunks(ENTRIES) {

@@ -1,4 +1,4 @@
-//! The clock, and the ids that are made from it. Simulations set it; everything else reads the system's.
+//! The clock, and the ids that are made from its time. Simulations set the clock; all other code uses the system time.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use uuid::{ContextV7, Uuid};
 
-/// Where "now" comes from.
+/// The source of the current time.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     #[default]
     System,
-    /// Runs `factor` times as fast as the system's from `start` on.
+    /// Starts at `start` and runs `factor` times as fast as the system clock.
     Scaled { start: Timestamp, since: Instant, factor: u32, sequence: Arc<Sequence> },
     /// Stands still until it is set.
     Manual(ManualClock),
@@ -40,8 +40,8 @@ impl ManualClock {
     }
 }
 
-/// One sequence for a clock, so that two ids of the same millisecond still sort in the order they were made. It never goes
-/// back, so a clock must not share that of another one.
+/// A sequence per clock, so two ids of the same millisecond still sort by creation order. A sequence never goes back,
+/// so two clocks must not share one.
 pub struct Sequence(AssertUnwindSafe<Mutex<AssertUnwindSafe<ContextV7>>>);
 
 impl Default for Sequence {
@@ -56,17 +56,17 @@ impl fmt::Debug for Sequence {
     }
 }
 
-/// The system's clock is one for the process, and so is its sequence.
+/// The process has one system clock, and so one sequence for it.
 static SYSTEM: LazyLock<Sequence> = LazyLock::new(Sequence::default);
 
 impl Clock {
-    /// A clock that starts at the system's time and runs `factor` times as fast.
+    /// A clock that starts at the system time and runs `factor` times as fast.
     #[must_use]
     pub fn scaled(factor: u32) -> Self {
         Self::Scaled { start: Timestamp::now(), since: Instant::now(), factor, sequence: Arc::default() }
     }
 
-    /// The instant, to the millisecond: what is stored and compared never has more digits than it shows.
+    /// The current time, cut to the millisecond, so stored and compared times have no hidden digits.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         let now = match self {
@@ -79,7 +79,7 @@ impl Clock {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// Waits for `time` of this clock; where it is set by hand, a moment only.
+    /// Waits for `time` of this clock. With a manual clock it only waits briefly.
     pub async fn sleep(&self, time: Duration) {
         let real = match self {
             Self::System => time,
@@ -89,7 +89,7 @@ impl Clock {
         tokio::time::sleep(real).await;
     }
 
-    /// A new UUIDv7 of this clock's time.
+    /// A new UUIDv7 with this clock's time.
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         let now = self.now();

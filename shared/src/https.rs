@@ -1,7 +1,7 @@
-//! Calls to the outside: ring, HTTP/1.1, and the root certificates in the binary.
+//! HTTPS connections to other servers: ring, HTTP/1.1, and root certificates that are compiled into the binary.
 //!
-//! The AWS SDK's own client reads the system's root certificates for each client that is built from it, and once more with
-//! the first call: most of what a cold start would take.
+//! The AWS SDK's own HTTP client reads the system's root certificates for each client, and again with the first call.
+//! That would take most of the time of a cold start.
 
 use std::error::Error;
 use std::io;
@@ -22,10 +22,10 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// How long a connection may take until it is open.
+/// The time limit for opening a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// What every HTTPS client of ours is built with.
+/// The TLS configuration of all our HTTPS clients.
 ///
 /// # Panics
 /// Never: ring has the default protocol versions.
@@ -34,7 +34,8 @@ pub fn tls() -> rustls::ClientConfig {
     trusting(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() })
 }
 
-/// The same for a server whose certificate is of an authority of one's own; the public ones count for nothing there.
+/// The TLS configuration for a server with a certificate from a private authority. It does not trust the public
+/// authorities.
 ///
 /// # Panics
 /// Never: ring has the default protocol versions.
@@ -47,7 +48,7 @@ pub fn trusting(roots: RootCertStore) -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// The certificates of a PEM file, to be trusted. `None` where it holds none, or one that can't be read.
+/// The certificates of a PEM file, to be trusted. `None` if the file holds no certificate, or one that cannot be read.
 #[must_use]
 pub fn authorities(pem: &[u8]) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
@@ -57,12 +58,12 @@ pub fn authorities(pem: &[u8]) -> Option<RootCertStore> {
     (!roots.is_empty()).then_some(roots)
 }
 
-/// What the AWS SDK makes its calls with: one pool of connections for all of its clients, with TLS but where an endpoint
-/// says `http://`.
+/// The HTTP client of the AWS SDK: one connection pool for all SDK clients. It uses TLS, except for endpoints with
+/// `http://`.
 #[must_use]
 pub fn sdk_client() -> SharedHttpClient {
     let mut tcp = legacy::connect::HttpConnector::new();
-    // The endpoint's scheme is decided by the layer above.
+    // The connector above this one checks the endpoint's scheme.
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT));
@@ -94,7 +95,7 @@ impl HttpConnector for Hyper {
     }
 }
 
-/// Tells the SDK whether trying again may help: it does but where the request itself can't be sent.
+/// Tells the SDK whether a retry may help. It may, unless the request itself cannot be sent.
 fn classified(error: legacy::Error) -> ConnectorError {
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = cause {

@@ -75,7 +75,7 @@ type Served = std::result::Result<(), lambda_runtime::Error>;
 
 fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) -> F) -> ExitCode {
     init_tracing();
-    say_where_it_panics();
+    log_panic_location();
     crate::metrics::collect();
     let config = match Config::from_env() {
         Ok(config) => config,
@@ -322,7 +322,7 @@ fn detail_of(body: &str, detail_type: &str) -> Result<Value> {
 }
 
 /// A panic is logged by its place. Its text is not: it may quote what somebody has written.
-fn say_where_it_panics() {
+fn log_panic_location() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
         tracing::error!(place, "panicked");

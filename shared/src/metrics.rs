@@ -1,6 +1,6 @@
-//! Metrics, as CloudWatch reads them out of a log: one line of JSON in its embedded metric format.
+//! Metrics in CloudWatch's embedded metric format: one line of JSON in the log.
 //!
-//! No owner is ever a dimension: metrics are about the installation.
+//! An owner is never a dimension: metrics describe the installation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,18 +10,18 @@ use serde_json::{Map, Value, json};
 /// The namespace of all our metrics.
 pub const NAMESPACE: &str = "Lamplighter";
 
-/// Whether somebody reads them: on Lambda standard output is a log, elsewhere it is a person's terminal.
+/// Whether metrics are written. On Lambda, standard output goes to the log; elsewhere it is a person's terminal.
 static COLLECTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on metrics are written to standard output.
+/// Enables writing metrics to standard output.
 pub(crate) fn collect() {
     COLLECTED.store(true, Ordering::Relaxed);
 }
 
-/// One figure: its name, its unit as CloudWatch names it, its value.
+/// One metric: its name, its unit in CloudWatch's terms, and its value.
 pub type Metric = (&'static str, &'static str, i64);
 
-/// Writes the figures of `function`, where somebody reads them.
+/// Writes the metrics of `function`, if they are enabled.
 pub fn emit(function: &'static str, at: Timestamp, metrics: &[Metric]) {
     if COLLECTED.load(Ordering::Relaxed) {
         println!("{}", line(function, at, metrics));

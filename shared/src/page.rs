@@ -1,4 +1,4 @@
-//! Lists: `limit` and `cursor` in, `data`, `next_cursor`, `has_more` out.
+//! Lists: `limit` and `cursor` as input; `data`, `next_cursor`, `has_more` as output.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -17,14 +17,14 @@ use crate::store::{StoreError, Versioned};
 pub const DEFAULT_LIMIT: usize = 50;
 pub const MAX_LIMIT: usize = 200;
 
-/// What every list takes.
+/// The query parameters of every list.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// How many, 1 to 200. Default 50.
+    /// The number of entries, 1 to 200. Default 50.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct PageQuery {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Page<T> {
     pub data: Vec<T>,
-    /// Give it as `cursor` to read on; absent on the last page.
+    /// Send it as `cursor` to get the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     pub has_more: bool,
@@ -51,7 +51,7 @@ impl<T> Page<T> {
 
 impl PageQuery {
     /// # Errors
-    /// When `limit` is out of its range.
+    /// If `limit` is out of range.
     pub fn limit(&self) -> Result<usize> {
         match self.limit {
             None => Ok(DEFAULT_LIMIT),
@@ -62,10 +62,10 @@ impl PageQuery {
         }
     }
 
-    /// The sort key after which to read on.
+    /// The sort key after which to continue.
     ///
     /// # Errors
-    /// When the cursor is of another list or another owner, or was changed.
+    /// If the cursor belongs to another list or another owner, or was changed.
     pub fn after(&self, owner: &Owner, list: &str) -> Result<Option<String>> {
         let Some(cursor) = &self.cursor else { return Ok(None) };
         let refused = || Error::Invalid(FieldErrors::one("cursor", "is not a cursor of this list"));
@@ -76,8 +76,8 @@ impl PageQuery {
     }
 }
 
-/// A cursor is the last sort key behind a tag of owner and list. The tag is no signature and need not be: a cursor
-/// only ever moves within the caller's own partition; the tag turns a mix-up into a clear refusal.
+/// A cursor is the last sort key with a tag of owner and list. The tag is not a signature and need not be one, because
+/// a cursor only moves within the caller's own partition. The tag turns a mix-up into a clear error.
 #[must_use]
 pub fn cursor(owner: &Owner, list: &str, last_sort_key: &str) -> String {
     let mut bytes = cursor_tag(owner, list, last_sort_key).to_vec();
@@ -98,8 +98,8 @@ fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
     tag
 }
 
-/// One page of the records for which `keep` holds, read by `query` (after a sort key, at most so many). A page may be
-/// short while there is more: a filter never makes a request read without a limit.
+/// One page of the records that satisfy `keep`. `query` reads them (after a sort key, at most a number of records). A
+/// page may be short although more records follow, because a filter must not make a request read without a limit.
 ///
 /// # Errors
 /// 400 if `limit` or `cursor` is invalid, and whatever `query` fails with.
@@ -117,10 +117,10 @@ pub async fn filtered<'a, T: Send + 'a>(
     sifted(owner, list, page, query, sift).await
 }
 
-/// A record under its sort key.
+/// A record with its sort key.
 pub type Record<T> = (String, Versioned<T>);
 
-/// As [`filtered`], where it takes more than a look at each record to tell which are kept.
+/// Like [`filtered`], for filters that need more than the record itself: `sift` gets all records of a query at once.
 ///
 /// # Errors
 /// 400 if `limit` or `cursor` is invalid, and whatever `query` and `sift` fail with.
@@ -131,7 +131,7 @@ pub async fn sifted<'a, T: Send + 'a>(
     query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
     sift: impl Fn(Vec<Record<T>>) -> BoxFuture<'a, Result<Vec<Record<T>>>>,
 ) -> Result<Page<Versioned<T>>> {
-    /// How many queries one page may take.
+    /// The largest number of queries for one page.
     const QUERIES: usize = 10;
     let limit = page.limit()?;
     let mut after = page.after(owner, list)?;
@@ -154,7 +154,7 @@ pub async fn sifted<'a, T: Send + 'a>(
             break;
         }
     }
-    // A full page may end exactly at the end: one more look keeps `has_more` true to its word.
+    // A full page may end exactly at the last record. One more query makes `has_more` exact.
     let more = match &after {
         None => false,
         Some(sort_key) => !query(Some(sort_key.clone()), 1).await?.items.is_empty(),

@@ -1,4 +1,4 @@
-//! What handlers answer with.
+//! Responses of handlers.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -8,13 +8,13 @@ use utoipa::IntoResponses;
 
 use crate::problem::Problem;
 
-/// 200 with the version as `ETag`, for `If-Match`.
+/// 200 with the version as `ETag`, for later use in `If-Match`.
 pub struct Tagged<T> {
     pub version: u64,
     pub body: T,
 }
 
-/// 201 with the place and the version of what was made.
+/// 201 with the location and version of the new resource.
 pub struct Created<T> {
     pub location: String,
     pub version: u64,
@@ -46,23 +46,23 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// The refusals that every route can answer with.
+/// The errors that every route can return.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "the variants stand in the OpenAPI document only")]
 pub enum Problems {
-    /// The input breaks a rule; `errors` names each field.
+    /// The input is invalid. `errors` names each field.
     #[response(status = 400, content_type = "application/problem+json")]
     Invalid(Problem),
     /// No valid credentials.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthenticated(Problem),
-    /// There is no such thing, or it is somebody else's.
+    /// The resource does not exist, or belongs to another owner.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
-    /// The state of things forbids it; `current` is that state.
+    /// The current state does not allow this. `current` is that state.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
-    /// A service this needs did not answer; try again after `Retry-After` seconds.
+    /// A required service did not answer. Try again after `Retry-After` seconds.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(Problem),
 }

@@ -1,4 +1,5 @@
-//! A function's routes: declared once, by the names of their handlers, for two readers.
+//! The routes of a function. They are declared once, by the names of their handlers, for the router and for the OpenAPI
+//! document.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -10,11 +11,11 @@ use crate::context::Cx;
 #[doc(hidden)]
 pub use pastey::paste;
 
-/// Makes `router()`, which serves the named handlers, and `describe()`, which describes them for the OpenAPI document; with
-/// `in`, the same of the named modules together.
+/// Generates `router()`, which serves the named handlers, and `describe()`, which describes them for the OpenAPI
+/// document. With `in`, it combines the named modules instead.
 ///
-/// Two functions and not one that gives both, as `utoipa_axum` has it: a Lambda that never calls `describe` does not contain
-/// the description, and does not build it at each start.
+/// `utoipa_axum` builds both with one function. Two functions are better here: a Lambda that never calls `describe`
+/// does not contain the description, and does not build it at each start.
 ///
 /// ```ignore
 /// shared::routes!(create, list, read);
@@ -50,7 +51,7 @@ macro_rules! routes {
     };
 }
 
-/// Adds a handler under the path and the method that its description has.
+/// Adds a handler under the path and method of its description.
 pub fn with<P: utoipa::Path, H: Handler<T, Cx>, T: 'static>(router: Router<Cx>, handler: H) -> Router<Cx> {
     let methods = P::methods();
     let filter = methods.iter().map(PathItemExt::to_method_filter).reduce(MethodFilter::or);

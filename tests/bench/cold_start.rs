@@ -6,8 +6,8 @@
 //! cargo run -p tests --example cold_start             # or another folder: … -- target/debug
 //! ```
 //!
-//! Prints a table: medians of several starts in turn, so that a busy machine slows all alike; the ratio to hello; the size
-//! of the binary; and the memory that it has while it waits for its first invocation.
+//! Prints a table: the median of several starts, taken in turn so that a busy machine slows all binaries equally; the
+//! ratio to hello world; the size of the binary; and its memory while it waits for the first invocation.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 /// Starts of each binary.
 const STARTS: usize = 21;
 
-/// A binary and what was measured of it.
+/// A binary and its measurements.
 struct Measured {
     name: &'static str,
     path: PathBuf,
     starts: Vec<Duration>,
-    /// Resident, in KiB, at the last start; `None` where the system does not say.
+    /// Resident memory in KiB at the last start. `None` if the system does not report it.
     resident: Option<u64>,
 }
 
@@ -85,14 +85,15 @@ fn start(measured: &mut Measured) -> Result<(), Box<dyn Error>> {
         .env_clear()
         .envs([
             ("AWS_ACCESS_KEY_ID", "id"),
-            // Over TLS, so that the certificates are read, and refused at once: a handshake is the network's time.
+            // The endpoint uses TLS, so the certificates are loaded. It refuses at once, because the time of a
+            // handshake depends on the network.
             ("AWS_ENDPOINT_URL_DYNAMODB", "https://127.0.0.1:1"),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512"),
             ("AWS_LAMBDA_FUNCTION_NAME", measured.name),
             ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
             ("AWS_REGION", "us-east-1"),
             ("AWS_SECRET_ACCESS_KEY", "secret"),
-            // With a model, as deployed: its client is part of what is started.
+            // With a model, as deployed: its client is part of the start.
             ("ANTHROPIC_API_KEY", "key"),
         ])
         .env("AWS_LAMBDA_RUNTIME_API", api.local_addr()?.to_string())
@@ -118,7 +119,7 @@ fn first_poll(api: &TcpListener) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What Linux says of a process.
+/// The resident memory of a process, as Linux reports it.
 fn resident(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

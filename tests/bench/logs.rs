@@ -1,11 +1,11 @@
-//! Long context logs, as figures: a file that is imported, and its end that is read.
+//! Figures for long context logs: the import of a file, and reads of its end.
 //!
 //! ```text
 //! cargo build --profile bench -p tests --bin server --example logs
 //! target/release/examples/logs                        # or fewer lines: … logs 50000
 //! ```
 //!
-//! Ends with 1 where a line is missing. `races` is the program for writers that meet.
+//! Exits with 1 if a line is missing. `races` measures concurrent writers.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -20,13 +20,13 @@ use tests::program::{self, Server};
 /// Lines of the long log.
 const LINES: usize = 500_000;
 
-/// Lines of the one it is compared with.
+/// Lines of the short log for comparison.
 const SHORT: usize = 1_000;
 
-/// How often each log's end is read.
+/// How often the end of each log is read.
 const READS: usize = 300;
 
-/// Entries of one such read.
+/// Entries per read.
 const TAIL: usize = 100;
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
@@ -42,7 +42,7 @@ fn long_file(lines: usize) -> String {
     text
 }
 
-/// Imports a log by upload, and tells how large its archive was and how long it took from the first request to the end.
+/// Imports a log by upload. Returns the size of its archive and the time from the first request to the end.
 async fn import(client: &Client, url: &str, path: &str, lines: usize) -> Result<(usize, Duration)> {
     let zip = archive::write([(path, long_file(lines))])?;
     let size = zip.len();
@@ -55,7 +55,8 @@ async fn import(client: &Client, url: &str, path: &str, lines: usize) -> Result<
     Ok((size, began.elapsed()))
 }
 
-/// Reads the ends of several logs by turns, so that a busy machine slows all alike. Gives how long each took, sorted.
+/// Reads the ends of several logs in turn, so that a busy machine slows all of them equally. Returns the sorted times
+/// of each log.
 async fn tails(client: &Client, url: &str, agents: &[&str]) -> Result<Vec<Vec<Duration>>> {
     let mut took = vec![Vec::with_capacity(READS); agents.len()];
     for _ in 0..READS {
@@ -94,7 +95,7 @@ async fn main() -> Result<()> {
     }
 
     let agents = ["arch-large", "arch-small", "arch-hot"];
-    // Warm: the first reads make connections and pages that stay.
+    // Warm up: the first reads open connections and load pages that stay.
     tails(&client, url, &agents[1..]).await?;
     let before = server.resident()?;
     let took = tails(&client, url, &agents).await?;

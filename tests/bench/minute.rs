@@ -4,9 +4,9 @@
 //! cargo run --profile bench -p tests --example minute            # or another number: … -- 1000
 //! ```
 //!
-//! Two sweeps overlap, eight executors work, every tenth message comes twice, and executors are killed. Prints how long it
-//! took until all were dispatched, how late they were dispatched and begun, and what became of them. Ends with 1 where
-//! one was lost or ran twice.
+//! Two sweeps overlap, eight executors work, every tenth message is delivered twice, and executors are killed. Prints
+//! how long the dispatch of all actions took, the delay of dispatches and starts, and the results. Exits with 1 if an
+//! action was lost or ran twice.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -34,13 +34,13 @@ const EXECUTORS: usize = 8;
 const DUPLICATES: f64 = 0.1;
 const KILLED: f64 = 0.05;
 
-/// How many actions an owner has.
+/// The number of actions per owner.
 const EACH: usize = 100;
 
-/// How many actions are made at once.
+/// How many actions are created concurrently.
 const AT_ONCE: usize = 32;
 
-/// A clock that stands still until it is let go; then it runs as the system's, and can be set forward.
+/// A clock that stands still until it is started. Then it runs like the system clock, and can be set forward.
 struct Minute {
     clock: ManualClock,
     due: Timestamp,
@@ -48,11 +48,11 @@ struct Minute {
 }
 
 impl Minute {
-    /// Lets the minute begin. The clock runs until the runtime ends.
+    /// Starts the minute. The clock runs until the runtime ends.
     fn begin(&self) -> Instant {
         let began = Instant::now();
         let (clock, due, ahead) = (self.clock.clone(), self.due, self.ahead.clone());
-        // Now and not with the first tick: who looks before it would find nothing due.
+        // The clock is set now, not with the first tick: a sweep before the first tick would find nothing due.
         clock.set(due);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(Duration::from_millis(1));
@@ -122,12 +122,13 @@ async fn main() -> ExitCode {
     let dispatched = sweeps.await.expect("a sweep does not panic");
     worked.add(executors.work().await);
     let worked_in = began.elapsed();
-    // More than once is well: what an executor leaves that is killed before its claim is due again at once.
+    // More dispatches than actions are fine: if an executor is killed before its claim, its action is due again at
+    // once.
     let mut wrong = usize::from(dispatched < count);
     let sent = worked.sent.iter().map(|sent| sent.duration_since(real_due).as_secs_f64());
     println!("  from due to sent   {}", percentiles(sent.collect()));
 
-    // What killed executors have left is taken up when its lease is over; of a killed executor's message nothing is left.
+    // Work of killed executors is taken over when its lease ends. The message of a killed executor is lost.
     let first_wave = minute.clock.now();
     for _ in 0..10 {
         minute.forward(LEASE);
@@ -151,7 +152,7 @@ async fn main() -> ExitCode {
     );
     let is = |state| ends.iter().filter(|occurrence| occurrence.state == state).count();
     let (succeeded, failed) = (is(OccurrenceState::Succeeded), is(OccurrenceState::Failed));
-    // Each claim counts the fence up, and so does the end of one that is out of tries.
+    // Each claim increments the fence, and so does the end of an occurrence without tries left.
     let claims: u64 = ends.iter().map(|occurrence| occurrence.fence).sum::<u64>() - failed as u64;
     let again = claims as usize - count.min(claims as usize);
     println!("{succeeded} succeeded, {failed} out of tries; {again} claimed again after a kill");
@@ -165,7 +166,7 @@ async fn main() -> ExitCode {
     if wrong + broken.len() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Actions of many owners, all due at this instant.
+/// Creates actions of many owners that are all due at `due`.
 async fn approve(cx: &Cx, count: usize, due: Timestamp) -> Vec<(Owner, ActionId)> {
     let mut agents_of = Vec::new();
     for n in 0..count.div_ceil(EACH) {
@@ -199,7 +200,8 @@ async fn ends(cx: &Cx, due: &[(Owner, ActionId)]) -> Vec<Occurrence> {
     futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await
 }
 
-/// What should not be: an action without its one occurrence, one that has not ended, an output that is not its own.
+/// Everything that is wrong: an action without exactly one occurrence, an occurrence that has not ended, or an output
+/// of another run.
 async fn broken(cx: &Cx, due: &[(Owner, ActionId)], ends: &[Occurrence]) -> Vec<String> {
     let mut broken = Vec::new();
     let noon = ends.first().map(|occurrence| occurrence.due_at).unwrap_or_default();

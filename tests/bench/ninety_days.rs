@@ -1,25 +1,26 @@
-//! Ninety days three times over, on the real store: both clock changes, crashes, duplicates, an outage of three days.
+//! Three seasons of ninety days on the real store: clock changes in both directions, crashes, duplicates, an outage of
+//! three days.
 //!
 //! ```text
 //! cargo run --profile bench -p tests --example ninety_days           # or a few days around the outage: … -- 10
 //! ```
 //!
-//! Prints what became of the due times of each season, and everything that should not be; then it ends with 1.
+//! Prints the results of the due times of each season, and everything that is wrong. Exits with 1 if anything is wrong.
 
 use std::process::ExitCode;
 
 use tests::seasons::seasons;
 
-/// The share of the messages that come twice, and of the executors and sweeps that are killed.
+/// The share of messages that are delivered twice, and of executors and sweeps that are killed.
 const DUPLICATES: f64 = 0.1;
 const KILLED: f64 = 0.05;
 
-// On one thread: its parts wait for each other, and a change of threads takes longer than most of what they do.
+// On one thread: the parts wait for each other, and switching threads takes longer than most of their work.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let days: Option<i64> = std::env::args().nth(1).map(|text| text.parse().expect("a number of days"));
     let mut wrong = 0;
-    // One after the other: what one takes is a figure of its own.
+    // One after the other, because the time of each season is reported.
     for season in seasons(DUPLICATES, KILLED) {
         let season = match days {
             Some(days) => season.shortened(days),

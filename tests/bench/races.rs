@@ -1,12 +1,12 @@
-//! Writers that meet, and a server that is killed under them, as counts: what was sent, what is found, what is lost, what is
-//! there twice.
+//! Concurrent writers, and a server that is killed while they write. Prints how many records were sent, found, lost and
+//! duplicated.
 //!
 //! ```text
 //! cargo build --profile bench -p tests --bin server --example races
 //! target/release/examples/races
 //! ```
 //!
-//! Ends with 1 where anything was lost or doubled.
+//! Exits with 1 if anything was lost or duplicated.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,17 +27,17 @@ const WRITERS: usize = 8;
 const EACH: usize = 500;
 const KILLS: usize = 5;
 
-/// Logs of the archive that is imported, and lines of each.
+/// The number of logs in the imported archive, and of lines per log.
 const LOGS: usize = 200;
 const LINES: usize = 500;
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
-/// What became of a race.
+/// The result of one race.
 struct Row {
     what: String,
     wanted: usize,
-    /// Requests, those that were sent again among them.
+    /// The number of requests, including retries.
     sent: usize,
     counts: BTreeMap<String, usize>,
     took: Duration,
@@ -81,7 +81,7 @@ async fn call(client: &Client, url: &str, tool: &str, arguments: Value) -> Resul
     }
 }
 
-/// Updates of one document over MCP, from two clients at once.
+/// Updates one document over MCP, from two clients at once.
 async fn updates(url: &str, count: usize) -> Result<Row> {
     let clients = [tests::client(), tests::client()];
     let url = format!("{url}/mcp?workflow=race-{count}");
@@ -104,7 +104,7 @@ async fn updates(url: &str, count: usize) -> Result<Row> {
     Ok(Row { what, wanted: count, sent: count, counts, took })
 }
 
-/// Four agents, twenty hooks of each at once.
+/// Sends twenty concurrent hooks for each of four agents.
 async fn at_once(client: &Client, url: &str) -> Result<Row> {
     let began = Instant::now();
     let hooks = (0..80).map(|n| async move {
@@ -122,7 +122,7 @@ async fn at_once(client: &Client, url: &str) -> Result<Row> {
     Ok(Row { what: "20 hooks of each of 4 agents".to_owned(), wanted: 80, sent, counts, took })
 }
 
-/// Eight writers at one log, and a server that is killed under them.
+/// Eight writers append to one log while the server is killed.
 async fn appends(program: &Path, data: &Path) -> Result<Row> {
     let mut server = Server::start(&mut program::command(program, data));
     let (url, port) = (server.url.clone(), server.port().to_owned());
@@ -159,7 +159,7 @@ async fn appends(program: &Path, data: &Path) -> Result<Row> {
     Ok(Row { what, wanted: WRITERS * EACH, sent, counts: counted(log)?, took })
 }
 
-/// An archive that is imported by a server that is killed at it.
+/// Imports an archive while the server is killed.
 async fn import(program: &Path, data: &Path) -> Result<Row> {
     let mut server = Server::start(&mut program::command(program, data));
     let (url, port, client) = (server.url.clone(), server.port().to_owned(), tests::client());

@@ -1,11 +1,11 @@
-//! What a turn costs beside its model: the demo model answers at once, over HTTP, with the data in a folder.
+//! What a turn costs besides its model. The demo model answers at once, over HTTP, with the data in a folder.
 //!
 //! ```text
 //! cargo run --profile bench -p tests --example turns
 //! ```
 //!
-//! Prints how long it takes to the first event, to the first words and to the end; then 32 chats at once. Ends with 1 where
-//! a turn fails.
+//! Prints the time to the first event, to the first words and to the end; then the same for 32 concurrent chats. Exits
+//! with 1 if a turn fails.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ use serde_json::{Value, json};
 use shared::config::BudgetConfig;
 use tests::Harness;
 
-/// Turns before the first that counts: connections are made, pages are read.
+/// Turns before the measurement, to open connections and load pages.
 const WARM_UP: usize = 20;
 
-/// Turns one after the other, each the first of its chat; and further turns of one chat.
+/// Sequential turns, each the first of its chat; then further turns of one chat.
 const ALONE: usize = 200;
 
 const CHATS: usize = 32;
 const TURNS_EACH: usize = 10;
 
-/// How long a turn took.
+/// The times of one turn.
 struct Took {
     first_event: Duration,
     first_words: Duration,
@@ -101,7 +101,7 @@ async fn main() -> ExitCode {
     if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One turn, followed to its end; and the chat it was in.
+/// One turn, followed to its end. Returns its times and its chat.
 async fn turn(h: &Harness, agent: &str, chat: Option<&String>) -> Result<(Took, String), String> {
     let body = json!({"message": "Hello, what can you do?", "chat_id": chat});
     let request = h.request(Method::POST, &format!("/agents/{agent}/chat"));
@@ -149,7 +149,7 @@ fn table(what: &str, took: &[Took]) {
     row("whole turn", |took| took.whole);
 }
 
-/// What Linux says of this process: resident now, and at most so far.
+/// The memory of this process as Linux reports it: resident now, and the peak.
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| {

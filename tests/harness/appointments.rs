@@ -1,4 +1,4 @@
-//! When appointments are due, found in another way than the platform does: by looking at a clock on the wall every minute.
+//! Computes due times independently of the platform: it checks a simulated wall clock every minute.
 
 use domain::schedule::{CatchUp, Overlap};
 use jiff::civil::DateTime;
@@ -6,17 +6,17 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use serde_json::{Value, json};
 
-/// A schedule, and what it means in a form that a clock on the wall is enough for.
+/// A schedule, in a form that a wall clock can evaluate.
 #[derive(Clone)]
 pub struct Appointment {
     pub timing: Timing,
     pub zone: &'static str,
     pub overlap: Overlap,
     pub catch_up: CatchUp,
-    /// How late it may be caught up; `None`: what the platform takes where nothing is said.
+    /// The largest delay for catching up. `None`: the platform's default.
     pub max_age: Option<SignedDuration>,
     pub jitter: Option<SignedDuration>,
-    /// The only time in which it is due, where that is not always.
+    /// If set, it is due only within this period.
     pub between: Option<(Timestamp, Timestamp)>,
 }
 
@@ -24,11 +24,11 @@ pub struct Appointment {
 pub enum Timing {
     /// Once, at this wall time.
     At(&'static str),
-    /// Every so many hours from the approval on.
+    /// Every `n` hours, counted from the approval.
     Every(i64),
-    /// Whenever the wall time comes that the five fields name.
+    /// Whenever the wall clock reaches a time that the five cron fields match.
     Wall(&'static str, fn(DateTime) -> bool),
-    /// The same for fields that name every hour: whenever the clock shows such a time, be it for the second time.
+    /// For fields that match every hour: whenever the clock shows a matching time, even if it shows that time twice.
     Shown(&'static str, fn(DateTime) -> bool),
 }
 
@@ -53,7 +53,7 @@ impl Appointment {
         Self { between: Some((from, to)), ..self }
     }
 
-    /// As an API client writes it. It is due until `end` and no longer.
+    /// The schedule as an API client writes it. It ends at `end`.
     #[must_use]
     pub fn schedule(&self, end: Timestamp) -> Value {
         let mut schedule = json!({
@@ -79,10 +79,10 @@ impl Appointment {
         schedule
     }
 
-    /// All due times after `start`, the instant of the approval, and up to `end`. Both are whole minutes.
+    /// All due times after `start`, the time of the approval, up to and including `end`. Both are whole minutes.
     ///
     /// # Panics
-    /// For a zone or a wall time that is none.
+    /// If the zone or the wall time is invalid.
     #[must_use]
     pub fn due(&self, start: Timestamp, end: Timestamp) -> Vec<Timestamp> {
         let zone = TimeZone::get(self.zone).expect("the zone is known");
@@ -92,14 +92,15 @@ impl Appointment {
         };
         let minute = SignedDuration::from_mins(1);
         let mut due = Vec::new();
-        // The furthest that the clock on the wall has shown: set back, it shows nothing new until it is past this again.
+        // The latest time that the wall clock has shown. If the clock is set back, it shows nothing new until it passes
+        // this time.
         let mut furthest = zone.to_datetime(start);
         let mut now = start;
         while now < end {
             now += minute;
             let shows = zone.to_datetime(now);
             let came = |wanted: &dyn Fn(DateTime) -> bool| {
-                // More than one where the clock was set forward.
+                // More than one minute if the clock was set forward.
                 let mut wall = furthest;
                 while wall < shows {
                     wall = wall.checked_add(1.minute()).expect("far from the end of the calendar");
@@ -123,7 +124,7 @@ impl Appointment {
         due
     }
 
-    /// How late a due time may be caught up.
+    /// The largest delay for catching up a due time.
     #[must_use]
     pub fn oldest(&self) -> SignedDuration {
         let days = if self.catch_up == CatchUp::All { 7 } else { 1 };

@@ -1,5 +1,5 @@
-//! Executors that a test sends out by hand: they take what lies in the queue, twice where it comes twice, and some of them
-//! are killed at their work.
+//! Executors that a test drives: they receive the messages of the queue, including duplicates, and some executors are
+//! killed while they work.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
@@ -19,20 +19,20 @@ use shared::store::DueItem;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// As long as a Lambda may run.
+/// The longest run of a Lambda.
 const TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
-/// So long after a claim its lease is over, and another executor may take what a killed one has left.
+/// How long a claim's lease lasts. After this, another executor may take over the work of a killed one.
 pub const LEASE: SignedDuration = SignedDuration::from_mins(17);
 
-/// How long an executor without work waits while others are at theirs: longer than any of them works.
+/// How long an idle executor waits while others work. It is longer than any executor works.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// The executors of a platform that does nothing by itself (`automatic: false`).
+/// The executors of a platform without automatic work (`automatic: false`).
 pub struct Executors {
     cx: Cx,
     queue: Queue,
-    /// How many work at once.
+    /// How many executors work concurrently.
     count: usize,
     /// Which share of them is killed, and when.
     kills: Mutex<Kills>,
@@ -40,13 +40,14 @@ pub struct Executors {
 
 struct Kills {
     share: f64,
-    /// How long the last ones worked that were left alone.
+    /// How long the last surviving executors worked.
     worked: VecDeque<Duration>,
     rng: StdRng,
 }
 
 impl Kills {
-    /// When the next executor is killed, if it is: at any moment of what one takes, so that no step is spared.
+    /// When to kill the next executor, if at all. The time is random within a typical execution, so kills hit every
+    /// step.
     fn next(&mut self) -> Option<Duration> {
         let longest = self.worked.iter().max().copied().unwrap_or(Duration::from_millis(10));
         self.rng.random_bool(self.share).then(|| longest.mul_f64(self.rng.random()))
@@ -64,10 +65,10 @@ impl Kills {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worked {
     pub deliveries: usize,
-    /// Deliveries of messages that had been delivered before.
+    /// How many deliveries were duplicates.
     pub duplicates: usize,
     pub killed: usize,
-    /// When each message was sent, by the system's clock.
+    /// When each message was sent, by the system clock.
     pub sent: Vec<Timestamp>,
 }
 
@@ -90,34 +91,35 @@ impl Executors {
         Self { cx: platform.cx.clone(), queue, count, kills: Mutex::new(kills) }
     }
 
-    /// From now on this share of the messages comes twice and in any order, and this share of the executors is killed at
-    /// its work.
+    /// From now on, `duplicates` is the share of messages that are delivered twice and in any order, and `killed` is
+    /// the share of executors that are killed while they work.
     ///
     /// # Panics
+    /// If a test panicked while it used these executors.
     /// When a test panicked while it used these executors.
     pub fn trouble(&self, duplicates: f64, killed: f64) {
         self.queue.set_faults(QueueFaults { duplicates, reorder: duplicates > 0.0, seed: 1 });
         self.kills.lock().expect("nothing panics while it is held").share = killed;
     }
 
-    /// Works until the queue is empty and nobody is at work.
+    /// Works until the queue is empty and no executor is busy.
     ///
     /// # Panics
-    /// When an executor fails: none may, whatever it meets.
+    /// If an executor fails. None may fail, whatever happens.
     pub async fn work(&self) -> Worked {
         let worked = Mutex::new((Worked::default(), HashSet::new()));
         let (busy, ended) = (AtomicUsize::new(0), Notify::new());
         let worker = async || {
             loop {
-                // Before the look: an end that comes after it is not missed.
-                let mut news = pin!(ended.notified());
-                news.as_mut().enable();
-                // Who is at work may send something more, and so may a test meanwhile.
+                // This is created before the check, so an end after the check is not missed.
+                let mut next_end = pin!(ended.notified());
+                next_end.as_mut().enable();
+                // Busy executors may send more messages, and so may the test.
                 let wait = if busy.load(Ordering::SeqCst) == 0 { Duration::ZERO } else { PATIENCE };
                 let mut received = tokio::select! {
                     biased;
                     received = self.queue.receive(1, wait) => received,
-                    () = news => continue,
+                    () = next_end => continue,
                 };
                 let Some(message) = received.pop() else { return };
                 busy.fetch_add(1, Ordering::SeqCst);
@@ -141,7 +143,7 @@ impl Executors {
         worked.into_inner().expect("nothing panicked while it was held").0
     }
 
-    /// Gives one message to an executor. `true`: it was killed.
+    /// Gives one message to an executor. Returns `true` if the executor was killed.
     async fn deliver(&self, message: Message) -> bool {
         let event: Value = serde_json::from_str(&message.body).expect("an event is JSON");
         let item: DueItem =
@@ -167,7 +169,8 @@ impl Executors {
                 let _ = executor.await;
             }
         }
-        // A killed executor's message would come again; that it is lost is worse, and must be survived.
+        // The message of a killed executor would be delivered again. Deleting it is worse, and the platform must
+        // survive that.
         let _ = self.queue.delete(message.receipt);
         killed
     }

@@ -1,4 +1,4 @@
-//! A platform of its own for each test, and a client that says what it got.
+//! A separate platform for each test, and a client with clear failure messages.
 
 pub mod appointments;
 pub mod executors;
@@ -15,13 +15,13 @@ use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 
-/// A platform in memory and a client of it.
+/// A platform in memory and its client.
 pub struct Harness {
     pub platform: Platform,
     client: reqwest::Client,
 }
 
-/// What a call was answered with.
+/// The response to a call.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -30,14 +30,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer's body, where it has the status that is expected; a panic that shows it where not.
+    /// The body of the response if it has the expected status. Otherwise it panics and shows the body.
     #[track_caller]
     pub fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:#}", self.body);
         self.body
     }
 
-    /// Checks that it is a problem of this status and code, and gives it.
+    /// Checks that the response is a problem with this status and code, and returns it.
     #[track_caller]
     pub fn refused(self, status: u16, code: &str) -> Value {
         assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{:#}", self.body);
@@ -49,13 +49,13 @@ impl Answer {
 
 impl Harness {
     /// # Panics
-    /// When the platform does not start.
+    /// If the platform does not start.
     pub async fn start() -> Self {
         Self::with(PlatformConfig::in_memory()).await
     }
 
     /// # Panics
-    /// When the platform does not start.
+    /// If the platform does not start.
     pub async fn with(config: PlatformConfig) -> Self {
         let platform = Platform::start(config).await.expect("the platform starts");
         Self { platform, client: client() }
@@ -93,12 +93,12 @@ impl Harness {
         send(self.json(Method::DELETE, path)).await
     }
 
-    /// A POST under an `Idempotency-Key`.
+    /// A POST with an `Idempotency-Key`.
     pub async fn post_once(&self, path: &str, key: &str, body: Value) -> Answer {
         send(self.json(Method::POST, path).header("idempotency-key", key).json(&body)).await
     }
 
-    /// Makes an agent and gives its id.
+    /// Creates an agent and returns its id.
     pub async fn agent(&self) -> String {
         let agent = self
             .post("/agents", serde_json::json!({"name": "Watch", "goal": "A research agent that watches"}))
@@ -109,7 +109,7 @@ impl Harness {
 }
 
 /// # Panics
-/// When the server does not answer.
+/// If the server does not answer.
 pub async fn send(request: RequestBuilder) -> Answer {
     answer(request.send().await.expect("the server answers")).await
 }
@@ -121,10 +121,10 @@ async fn answer(response: Response) -> Answer {
     Answer { status, headers, body }
 }
 
-/// Uploads an archive to where an import says, with the headers that it says; the client counts the length itself.
+/// Uploads an archive to the URL of an import, with the required headers. The client computes the length itself.
 ///
 /// # Panics
-/// When it is no import's answer, or nobody answers.
+/// If `import` is not the response to an import, or if the storage does not answer.
 pub async fn put_archive(client: &reqwest::Client, import: &Value, archive: Vec<u8>) -> Response {
     let upload = &import["upload"];
     let mut request = client.put(upload["url"].as_str().expect("an upload has an address"));
@@ -137,10 +137,10 @@ pub async fn put_archive(client: &reqwest::Client, import: &Value, archive: Vec<
 }
 
 /// # Panics
-/// When the client can't be built.
+/// If the client cannot be built.
 #[must_use]
 pub fn client() -> reqwest::Client {
-    // Loopback needs no certificates: the client of the system's trust store would cost each test 10 ms.
+    // Loopback needs no certificates. A client that loads the system's trust store would cost each test 10 ms.
     reqwest::Client::builder()
         .tls_backend_preconfigured(shared::https::tls())
         .build()

@@ -1,4 +1,4 @@
-//! Context logs from the outside: hooks that are sent until they are taken, imports, exports, and what is found in them.
+//! Context logs through the API: sends hooks until they are accepted, imports, exports, and counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -10,13 +10,13 @@ use shared::archive::{self, Limits};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// How often an import is looked at.
+/// The polling interval for imports.
 const POLL: Duration = Duration::from_millis(50);
 
 const ARCHIVE: Limits =
     Limits { entries: 1_000, entry_bytes: 1 << 30, total_bytes: 1 << 32, path_bytes: 1_000 };
 
-/// The question of an agent, under a call's id of its own.
+/// The question to an agent, with a given tool call id.
 #[must_use]
 pub fn hook(agent: &str, call: &str) -> Value {
     json!({
@@ -29,7 +29,7 @@ pub fn hook(agent: &str, call: &str) -> Value {
     })
 }
 
-/// Sends a hook until it is acknowledged; how often it had to be sent.
+/// Sends a hook until it is acknowledged. Returns how often it was sent.
 pub async fn report(client: &Client, url: &str, payload: &Value) -> usize {
     for sent in 1.. {
         let answer = client.post(format!("{url}/context/hooks")).json(payload).send().await;
@@ -41,10 +41,10 @@ pub async fn report(client: &Client, url: &str, payload: &Value) -> usize {
     0
 }
 
-/// All logs, by their paths.
+/// All logs, by path.
 ///
 /// # Errors
-/// When the server does not give them.
+/// If the server does not return them.
 pub async fn export(client: &Client, url: &str) -> Result<HashMap<String, String>> {
     let zip = client.get(format!("{url}/context/export")).send().await?.error_for_status()?.bytes().await?;
     let files = archive::read(&zip, &ARCHIVE)?;
@@ -54,7 +54,7 @@ pub async fn export(client: &Client, url: &str) -> Result<HashMap<String, String
 /// How often each description is in a log.
 ///
 /// # Errors
-/// When a line is no JSON.
+/// If a line is not JSON.
 pub fn counted(log: &str) -> Result<BTreeMap<String, usize>> {
     let mut counts = BTreeMap::new();
     for line in log.lines() {
@@ -64,10 +64,10 @@ pub fn counted(log: &str) -> Result<BTreeMap<String, usize>> {
     Ok(counts)
 }
 
-/// Begins the import of an archive and uploads it. Gives the path of its record.
+/// Starts the import of an archive and uploads it. Returns the path of the import's record.
 ///
 /// # Errors
-/// When the server or its bucket does not take it.
+/// If the server or its bucket does not accept it.
 pub async fn upload(client: &Client, url: &str, zip: Vec<u8>) -> Result<String> {
     let new = json!({"bytes": zip.len()});
     let answer = client.post(format!("{url}/context/import")).json(&new).send().await?.error_for_status()?;
@@ -76,10 +76,10 @@ pub async fn upload(client: &Client, url: &str, zip: Vec<u8>) -> Result<String> 
     Ok(format!("/context/imports/{}", import["import_id"].as_str().unwrap_or_default()))
 }
 
-/// Waits for the end of an import, also where the server is away for a while.
+/// Waits for the end of an import, even if the server is unavailable for a while.
 ///
 /// # Errors
-/// When it failed.
+/// If the import failed.
 pub async fn imported(client: &Client, url: &str, path: &str) -> Result<Value> {
     loop {
         if let Ok(answer) = client.get(format!("{url}{path}")).send().await {

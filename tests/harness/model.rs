@@ -1,4 +1,4 @@
-//! A model whose answers a test writes: an OpenAI-compatible server on a free port.
+//! A model with answers that a test defines: an OpenAI-compatible server on a free port.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,17 +16,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-/// What the model says next.
+/// The model's next answer.
 #[derive(Clone, Debug)]
 pub enum Says {
     Text(String),
     Call(&'static str, Value),
 }
 
-/// Answers a request's messages.
+/// Computes the answer from the messages of a request.
 pub type Script = fn(&[Value]) -> Says;
 
-/// A model that is listening until it is dropped.
+/// A model server that runs until it is dropped.
 pub struct ScriptedModel {
     address: std::net::SocketAddr,
     shared: Arc<Shared>,
@@ -36,13 +36,13 @@ pub struct ScriptedModel {
 
 struct Shared {
     script: Script,
-    /// Each request for work takes a permit.
+    /// Each request for work takes one permit.
     permits: Semaphore,
     asked: watch::Sender<usize>,
     output_tokens: AtomicUsize,
-    /// The seconds after which it asks to be asked again, for each request for work that it refuses.
+    /// The `retry-after` seconds of each refusal. One request for work is refused per entry.
     refusals: Mutex<VecDeque<u64>>,
-    /// The bodies of requests for work.
+    /// The bodies of the requests for work.
     sent: Mutex<Vec<Value>>,
 }
 
@@ -54,10 +54,10 @@ impl ScriptedModel {
         model
     }
 
-    /// A model that answers requests for work only as often as it is allowed to.
+    /// A model that answers requests for work only as often as [`Self::allow`] permits.
     ///
     /// # Panics
-    /// When no port is free.
+    /// If no port is free.
     pub async fn held(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
@@ -79,12 +79,13 @@ impl ScriptedModel {
         self.shared.permits.add_permits(answers);
     }
 
-    /// How long it says each of its answers was.
+    /// Sets the number of output tokens that it reports per answer.
     pub fn costs(&self, output_tokens: usize) {
         self.shared.output_tokens.store(output_tokens, Ordering::Relaxed);
     }
 
-    /// Refuses the next requests for work, one for each: too many, ask again after so many seconds; 0 says no time.
+    /// Refuses the next requests for work with a rate limit, one request per entry. An entry is the `retry-after` in
+    /// seconds; 0 sends none.
     pub fn refuses(&self, retry_after: impl IntoIterator<Item = u64>) {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).extend(retry_after);
     }
@@ -95,21 +96,21 @@ impl ScriptedModel {
         self.shared.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often it was asked for work.
+    /// How many requests for work it has received.
     #[must_use]
     pub fn asked(&self) -> usize {
         *self.asked.borrow()
     }
 
-    /// Waits until it has been asked for work so often.
+    /// Waits until it has received `times` requests for work.
     ///
     /// # Panics
-    /// When the model is gone.
+    /// If the model has stopped.
     pub async fn asked_times(&self, times: usize) {
         self.asked.clone().wait_for(|asked| *asked >= times).await.expect("the model is there");
     }
 
-    /// The configuration that leads here, under the name of this model.
+    /// The configuration that uses this server as the model `model`.
     #[must_use]
     pub fn config(&self, model: &str) -> ModelsConfig {
         ModelsConfig {

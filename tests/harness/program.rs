@@ -1,14 +1,14 @@
-//! The server as a program of its own, for what measures it or kills it.
+//! The server as a separate process, for programs that measure or kill it.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The server beside the running example, of the same profile.
+/// The server binary next to the running example, built with the same profile.
 ///
 /// # Errors
-/// When it has not been built.
+/// If it has not been built.
 pub fn beside() -> Result<PathBuf, Box<dyn Error>> {
     let here = std::env::current_exe()?;
     let program = here.parent().and_then(Path::parent).ok_or("no folder")?.join("server");
@@ -18,7 +18,8 @@ pub fn beside() -> Result<PathBuf, Box<dyn Error>> {
     Ok(program)
 }
 
-/// This server on this folder; the caller's environment must not choose a model or a port.
+/// A command for this server with this data folder. The environment is cleared, so the caller's variables do not choose
+/// a model or a port.
 #[must_use]
 pub fn command(program: &Path, data: &Path) -> Command {
     let mut command = Command::new(program);
@@ -26,17 +27,17 @@ pub fn command(program: &Path, data: &Path) -> Command {
     command
 }
 
-/// A server that answers; killed when it is dropped.
+/// A running server. It is killed when dropped.
 pub struct Server {
     child: Child,
     pub url: String,
-    /// It writes to this until it ends.
+    /// The server writes to this until it ends.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program can be run");
@@ -62,10 +63,10 @@ impl Server {
         self.url.rsplit(':').next().expect("a text has a last part")
     }
 
-    /// What Linux says of its memory, in KiB.
+    /// Its resident memory as Linux reports it, in KiB.
     ///
     /// # Errors
-    /// When Linux does not say it.
+    /// If Linux does not report it.
     pub fn resident(&self) -> Result<i64, Box<dyn Error>> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
@@ -75,7 +76,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SIGKILL: it gets no chance to put anything in order.
+        // SIGKILL: the server cannot clean up.
         self.child.kill().expect("it runs until it is killed");
         self.child.wait().expect("it ends when it is killed");
     }

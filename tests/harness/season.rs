@@ -1,8 +1,9 @@
-//! Months of appointments on the real store in a minute: sweeps and executors that crash, duplicates, an outage.
+//! Simulates months of appointments on the real store in a minute: crashing sweeps and executors, duplicates, an
+//! outage.
 //!
-//! The clock jumps from one instant at which something is to be done to the next. What became of each due time is then
-//! compared with [`Appointment`]'s own account of when it was due, and with what its schedule says about a due time that
-//! was found when this one was.
+//! The clock jumps from one instant with work to the next. Then the result of each due time is compared with
+//! [`Appointment`], which computes the due times independently, and with what its schedule says about a due time that
+//! was found at that moment.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -29,40 +30,40 @@ use crate::appointments::Appointment;
 use crate::executors::{Executors, LEASE};
 use crate::model::{Says, ScriptedModel};
 
-/// After so long the sweep looks again at what nobody has seen to.
+/// After this time the sweep looks again at work that nobody has handled.
 const AGAIN: SignedDuration = SignedDuration::from_mins(3);
 
-/// How late anything may be found outside an outage: a few executors in a row may be killed before they have decided.
+/// The largest delay outside an outage: a few executors in a row may be killed before they decide.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(2);
 
 /// How often an occurrence is tried.
 const ATTEMPTS: u32 = 3;
 
-/// What is played.
+/// The parameters of a simulation.
 pub struct Season {
     pub start: Timestamp,
     pub days: i64,
-    /// Nothing runs from the first of these instants to the second.
+    /// Nothing runs between these two instants.
     pub outage: (Timestamp, Timestamp),
     pub appointments: Vec<Appointment>,
-    /// Which share of the messages comes twice.
+    /// The share of messages that are delivered twice.
     pub duplicates: f64,
-    /// Which share of the executors and of the sweeps is killed.
+    /// The share of executors and sweeps that are killed.
     pub killed: f64,
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Due times by state and reason.
+    /// The number of due times, by state and reason.
     pub ends: BTreeMap<String, usize>,
-    /// Due times that came.
+    /// The number of due times that passed.
     pub due: usize,
     pub executors_killed: usize,
     pub sweeps_killed: usize,
     pub duplicates: usize,
-    /// What should not be. Empty, or the platform is broken.
+    /// Everything that is wrong. If it is not empty, the platform is broken.
     pub wrong: Vec<String>,
     pub took: Duration,
 }
@@ -72,10 +73,10 @@ impl Season {
         self.start + SignedDuration::from_hours(24 * self.days)
     }
 
-    /// The same with fewer days before and after the outage, without what is not due in them.
+    /// The same season with fewer days before and after the outage, without appointments that are not due in them.
     ///
     /// # Panics
-    /// When the outage does not fit into so many days with some time around it.
+    /// If the outage and some time around it do not fit into `days`.
     #[must_use]
     pub fn shortened(mut self, days: i64) -> Self {
         let (from, back) = self.outage;
@@ -88,10 +89,10 @@ impl Season {
         self
     }
 
-    /// Plays it on a platform of its own.
+    /// Runs the simulation on a separate platform.
     ///
     /// # Panics
-    /// When the platform does not start, or answers with an error: nothing that happens here may be one.
+    /// If the platform does not start or returns an error. No error may occur here.
     pub async fn play(&self) -> Outcome {
         let began = Instant::now();
         let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
@@ -166,7 +167,7 @@ impl Stage<'_> {
         found.items.into_iter().map(|(_, action)| (action.value.id, action.value)).collect()
     }
 
-    /// Lets the time pass, until nothing will happen any more.
+    /// Advances the time until no more work can occur.
     async fn live(&mut self) {
         let Season { duplicates, killed, outage, .. } = *self.season;
         self.executors.trouble(duplicates, killed);
@@ -196,7 +197,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Notes which due times have been found: the action has moved on past them.
+    /// Records which due times have been found: the action has advanced past them.
     fn note(&mut self, before: &Action, after: &Action, now: Timestamp) {
         let (Some(schedule), Some(anchor)) = (&before.schedule, before.anchor) else { return };
         let mut due = before.next_due;
@@ -229,7 +230,7 @@ impl Stage<'_> {
             return;
         }
         let action = actions::load(&self.h.platform.cx, &self.owner, id).await.expect("it is there").value;
-        // Table and client are at work at once.
+        // Concurrent requests keep both the table and the client busy.
         let saved = stream::iter(&occurrences).map(|occurrence| self.saved(occurrence)).buffered(8);
         let saved: Vec<_> = saved.collect().await;
         for (occurrence, saved) in occurrences.iter().zip(saved) {
@@ -242,7 +243,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Whether an occurrence has ended as its schedule says.
+    /// Whether an occurrence has ended as its schedule demands.
     fn check_end(
         &self,
         action: &Action,
@@ -298,7 +299,7 @@ impl Stage<'_> {
         if ok { Ok(()) } else { Err(format!("found at {at}, late: {late}, newest: {newest}")) }
     }
 
-    /// Whether what has succeeded has its one output, and the run's record its end.
+    /// Whether a successful occurrence has exactly one output, and whether the run's record has ended.
     async fn saved(&self, occurrence: &Occurrence) -> Result<(), String> {
         let succeeded = occurrence.state == OccurrenceState::Succeeded;
         let store = self.store();
@@ -317,11 +318,11 @@ impl Stage<'_> {
     }
 }
 
-/// The next instant at which there is something to do. `None`: never again.
+/// The next instant with work. `None`: there is no more work.
 fn next_instant(actions: &BTreeMap<ActionId, Action>, now: Timestamp) -> Option<Timestamp> {
     let next = |action: &Action| match action.wake_at(None) {
         Some(wake) if wake <= now => Some(now + AGAIN),
-        // It is due again before its live run is given up, or not.
+        // It may be due again before its live run is given up.
         wake => wake.into_iter().chain(action.live_run.map(|_| now + LEASE)).min(),
     };
     actions.values().filter_map(next).min()

@@ -1,4 +1,4 @@
-//! Three times ninety days in which clocks change: everywhere, twice, at midnight, by half an hour.
+//! Three seasons of ninety days with clock changes: in most zones, twice in one, at midnight, and by half an hour.
 
 use domain::schedule::CatchUp::{All, Latest, None as Never};
 use domain::schedule::Overlap::{Queue, Replace, Skip};
@@ -13,7 +13,7 @@ fn clock(wall: DateTime, hours: &[i8], minutes: &[i8]) -> bool {
     hours.contains(&wall.hour()) && minutes.contains(&wall.minute())
 }
 
-/// An hour before midnight: it is the hour that Nuuk leaves out, and that Cairo, Beirut and Santiago have twice.
+/// An hour before midnight. Nuuk skips this hour; Cairo, Beirut and Santiago have it twice.
 const LATE: Timing = Wall("0 23 * * *", |wall| clock(wall, &[23], &[0]));
 const AT_NIGHT: Timing = Wall("30 2 * * *", |wall| clock(wall, &[2], &[30]));
 const TWICE: Timing = Wall("30 2,14 * * *", |wall| clock(wall, &[2, 14], &[30]));
@@ -32,7 +32,7 @@ fn utc(text: &str) -> Timestamp {
     text.parse().expect("an instant")
 }
 
-/// The seasons, with the given trouble.
+/// The seasons, with the given shares of duplicates and kills.
 #[must_use]
 pub fn seasons(duplicates: f64, killed: f64) -> [Season; 3] {
     let season = |start, outage, zone, once: &[Appointment]| {
@@ -43,7 +43,7 @@ pub fn seasons(duplicates: f64, killed: f64) -> [Season; 3] {
     };
     let once = |wall, zone, catch_up| Appointment::new(At(wall), zone, Skip, catch_up);
     [
-        // Casablanca's clocks change twice. The outage spans the change of most of Europe.
+        // Casablanca's clock changes twice. The outage includes the clock change of most of Europe.
         season(
             "2026-02-01T12:00:00Z",
             "2026-03-27T12:00:00Z",
@@ -55,7 +55,7 @@ pub fn seasons(duplicates: f64, killed: f64) -> [Season; 3] {
                 once("2026-03-28T10:00", "Europe/Berlin", Latest),
             ],
         ),
-        // The outage spans the change of North America.
+        // The outage includes the clock change of North America.
         season(
             "2026-09-20T12:00:00Z",
             "2026-10-31T06:30:00Z",
@@ -77,7 +77,7 @@ pub fn seasons(duplicates: f64, killed: f64) -> [Season; 3] {
     ]
 }
 
-/// What is due in every season; some of it only around the outage, in a zone whose clocks change in it.
+/// The appointments of every season. Some are due only around the outage, in a zone whose clock changes during it.
 fn appointments(zone: &'static str, outage: (Timestamp, Timestamp)) -> Vec<Appointment> {
     let day = SignedDuration::from_hours(24);
     let around = |days: i32| (outage.0 - day * days, outage.1 + day * days);
@@ -100,7 +100,7 @@ fn appointments(zone: &'static str, outage: (Timestamp, Timestamp)) -> Vec<Appoi
         Appointment::new(Every(12), "UTC", Skip, Never),
         Appointment::new(Every(24), "UTC", Queue, All).max_age_hours(36),
         Appointment::new(Every(48), "UTC", Replace, Latest).jitter_minutes(10),
-        // A run whose executor was killed is live for longer than from one of these to the next.
+        // The run of a killed executor stays live for longer than the interval between these due times.
         Appointment::new(QUARTERS, "UTC", Skip, Latest).between(wide.0, near.1),
         Appointment::new(QUARTERS, "UTC", Queue, All).between(wide.0, near.1),
         Appointment::new(QUARTERS, "UTC", Replace, Latest).between(wide.0, near.1),

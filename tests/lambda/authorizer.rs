@@ -1,4 +1,4 @@
-//! Whose token it is: the authorizer's binary and the local server, with an issuer that answers over TLS.
+//! Authentication by the authorizer's binary and the local server, with an issuer that answers over TLS.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::lambda::Lambda;
 use crate::payload::payload;
 use crate::reply::Reply;
 
-/// What the authorizer says of a token: the owner, or the word it fails with.
+/// The authorizer's answer for a token: the owner, or the error message.
 async fn asked(authorizer: &mut Lambda, token: &str) -> Result<String, String> {
     let mut event = payload("authorizer.request");
     event["headers"]["Authorization"] = format!("Bearer {token}").into();
@@ -37,7 +37,7 @@ fn file(text: &str) -> NamedTempFile {
     file
 }
 
-/// An authorizer that trusts this issuer, whose server is vouched for by `authorities`.
+/// An authorizer that trusts this issuer. `authorities` are the trusted certificates for the issuer's server.
 async fn authorizer(bed: &Bed, issuer: &Issuer, authorities: Option<&NamedTempFile>) -> Lambda {
     let url = issuer.url();
     let mut variables = vec![
@@ -52,9 +52,9 @@ async fn authorizer(bed: &Bed, issuer: &Issuer, authorities: Option<&NamedTempFi
     bed.lambda_with("authorizer", &variables).await
 }
 
-/// API Gateway makes a 401 of exactly this word.
+/// API Gateway turns exactly this message into a 401.
 const REFUSED: Result<&str, &str> = Err("Unauthorized");
-/// And a 500 of any other.
+/// API Gateway turns any other message into a 500.
 const AWAY: Result<&str, &str> = Err("authorizer failed: temporarily_unavailable");
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_token_of_the_issuer_opens_the_door_and_no_other_does() {
         (token("ec-1", &good), Ok("anna")),
         (with(json!({"sub": "auth0|65f0"})), Ok("auth0|65f0")),
         (with(json!({"aud": ["else", AUDIENCE]})), Ok("anna")),
-        // A minute's difference of clocks is forgiven, and no more.
+        // A clock difference of up to a minute is accepted.
         (with(json!({"exp": now - 30})), Ok("anna")),
         (with(json!({"nbf": now + 30})), Ok("anna")),
         (with(json!({"exp": now - 61})), REFUSED),
@@ -84,7 +84,7 @@ async fn a_token_of_the_issuer_opens_the_door_and_no_other_does() {
         (with(json!({"aud": "else"})), REFUSED),
         (with(json!({"aud": "(absent)"})), REFUSED),
         (with(json!({"sub": ""})), REFUSED),
-        // Nobody signed these, or not with what the issuer signs with.
+        // These tokens are unsigned, or not signed with the issuer's key.
         (forged("none", "rsa-1", &good), REFUSED),
         (forged("None", "rsa-1", &good), REFUSED),
         (forged("HS256", "rsa-1", &good), REFUSED),
@@ -100,13 +100,14 @@ async fn a_token_of_the_issuer_opens_the_door_and_no_other_does() {
         let said = asked(&mut authorizer, &token).await;
         assert_eq!(said.as_deref().map_err(String::as_str), expected, "{token}");
     }
-    // Asked for once: whoever invents names of keys makes nobody ask the issuer again and again.
+    // The keys were fetched once: inventing key ids does not cause more fetches.
     assert_eq!(issuer.asked(), 1);
     let log = authorizer.log();
     assert!(!log.contains(signature) && !log.contains("anna"), "{log}");
 }
 
-/// What can't be checked is nobody's fault: it is a 500 and no 401, and the next call is served.
+/// A token that cannot be checked is not the caller's fault: the answer is 500 and not 401, and the next call is
+/// served.
 #[tokio::test]
 async fn without_keys_nobody_is_refused() {
     let bed = Bed::new().await;
@@ -123,10 +124,10 @@ async fn without_keys_nobody_is_refused() {
             let said = asked(&mut authorizer, &signed).await;
             assert_eq!(said.as_deref().map_err(String::as_str), AWAY, "{answer:?}");
         }
-        // What an API key opens does not depend on the issuer.
+        // API keys work without the issuer.
         let said = asked(&mut authorizer, "llk_x").await;
         assert_eq!(said.as_deref().map_err(String::as_str), REFUSED, "{answer:?}");
-        // The second call comes too soon after the first to ask again.
+        // The second call comes too soon after the first one to fetch again.
         assert!(issuer.asked() <= 1, "{answer:?}");
         issuer.asked()
     };
@@ -137,13 +138,13 @@ async fn without_keys_nobody_is_refused() {
         check(large, Some(&trusted)),
         check(broken, Some(&trusted)),
         check(moved, Some(&trusted)),
-        // A server that no public authority vouches for is not even asked.
+        // A server without a certificate from a public authority does not even get the request.
         check(Answer::Keys(&["rsa-1"]), None),
     ]);
     assert_eq!(asked.await, [1, 1, 1, 1, 1, 0]);
 }
 
-/// The keys change, and the issuer goes away and comes back, under a clock that the test sets.
+/// The keys change, and the issuer becomes unavailable and comes back, with a clock that the test sets.
 #[tokio::test]
 async fn keys_change_while_it_runs() {
     let issuer = Issuer::start(Answer::Keys(&["rsa-1"])).await;
@@ -172,20 +173,20 @@ async fn keys_change_while_it_runs() {
         );
     };
     check(0, "rsa-1", 200, 1).await;
-    // The issuer turns its keys over. A name that is not known is looked for once, and not more than once a minute.
+    // The issuer replaces its keys. An unknown key id causes a fetch, but at most one per minute.
     issuer.answers(Answer::Keys(&["rsa-2", "ec-1"]));
     check(59, "rsa-2", 401, 1).await;
     check(60, "rsa-2", 200, 2).await;
     check(61, "ec-1", 200, 2).await;
     check(62, "rsa-1", 401, 2).await;
     check(121, "rsa-1", 401, 3).await;
-    // It goes away: what is known goes on, for as long as it takes, and what is not is refused.
+    // The issuer is unavailable. Known keys keep working for as long as it takes; tokens with unknown keys are refused.
     issuer.answers(Answer::body("not now"));
     check(3_720, "rsa-2", 200, 3).await;
     check(3_722, "rsa-2", 200, 4).await;
     check(3_723, "rsa-1", 401, 4).await;
     check(90_000, "ec-1", 200, 5).await;
-    // It comes back.
+    // The issuer is back.
     issuer.answers(Answer::Keys(&["rsa-1"]));
     check(90_004, "ec-1", 200, 5).await;
     check(90_060, "ec-1", 401, 6).await;

@@ -1,4 +1,4 @@
-//! The platform's engines and a model, and functions on top of them.
+//! The platform's engines and a model, and functions that use them.
 
 use lamplighter_local::platform::PlatformConfig;
 use shared::clock::Clock;
@@ -7,7 +7,7 @@ use tests::Harness;
 use crate::lambda::Lambda;
 use crate::model::FakeModel;
 
-/// What the functions of a test share. The local server beside them shows what they did, for the owner `local`.
+/// What the functions of a test share. The local server shows their results, for the owner `local`.
 pub struct Bed {
     pub server: Harness,
     pub model: FakeModel,
@@ -18,9 +18,9 @@ impl Bed {
         Self::with_clock(Clock::System).await
     }
 
-    /// The local server goes by this clock; functions always go by the system's.
+    /// The local server uses this clock. Functions always use the system clock.
     pub async fn with_clock(clock: Clock) -> Self {
-        // Timers and queues rest: what wakes a function is the test's to decide.
+        // Timers and queues are off: the test decides when a function is invoked.
         let config = PlatformConfig { automatic: false, clock, ..PlatformConfig::in_memory() };
         Self { server: Harness::with(config).await, model: FakeModel::start().await }
     }

@@ -1,4 +1,4 @@
-//! Requests as API Gateway sends them: stages, encodings, and whose they are.
+//! Requests as API Gateway sends them: stages, encodings and owners.
 
 use std::collections::HashMap;
 
@@ -126,7 +126,7 @@ async fn a_body_may_be_in_base64() {
     assert_eq!(actions.http(&encoded).await.expect(200), actions.http(&plain).await.expect(200));
 }
 
-/// Buffered and streaming functions refuse alike, and with a body.
+/// Buffered and streaming functions return the same errors, with a body.
 #[tokio::test]
 async fn what_is_wrong_is_a_problem() {
     let bed = Bed::new().await;
@@ -191,7 +191,7 @@ async fn the_authorizer_says_whose_request_it_is() {
     defined.refused(404, "not_found");
     assert_eq!(agents.http(&request("GET", "/agents", "bert")).await.expect(200)["data"], json!([]));
 
-    // What a client writes into its own headers names nobody.
+    // The client's own headers do not identify an owner.
     let mut posing = request("GET", &path, "bert");
     for headers in ["headers", "multiValueHeaders"] {
         posing[headers]["owner"] = if headers == "headers" { json!("anna") } else { json!(["anna"]) };

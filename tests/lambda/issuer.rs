@@ -1,4 +1,4 @@
-//! An issuer of tokens: it signs them, and answers over TLS with the keys that check them, or with something worse.
+//! A token issuer: it signs tokens, and answers over TLS with its public keys, or with a faulty response.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 pub const ISSUER: &str = "https://issuer.example";
 pub const AUDIENCE: &str = "lamplighter";
 
-/// An authority, a server's certificate and signing keys, made for these tests and for nothing else.
+/// An authority, a server certificate and signing keys that were made only for these tests.
 static DATA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("test_data/issuer.json")).unwrap());
 
@@ -24,12 +24,12 @@ fn bytes(value: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap()
 }
 
-/// The certificate of the authority that vouches for the issuer, in PEM.
+/// The certificate of the authority that signed the issuer's certificate, in PEM.
 pub fn authority() -> &'static str {
     DATA["authority"].as_str().unwrap()
 }
 
-/// What the issuer answers when it is asked for its keys.
+/// The issuer's response to a request for its keys.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Keys(&'static [&'static str]),
@@ -38,7 +38,7 @@ pub enum Answer {
         header: String,
         body: String,
     },
-    /// Nothing, for ever.
+    /// Never answers.
     Silence,
 }
 
@@ -100,7 +100,7 @@ impl Issuer {
         *self.answer.lock().unwrap() = answer;
     }
 
-    /// How often its keys were asked for.
+    /// How often its keys were requested.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
@@ -118,7 +118,7 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config.unwrap()))
 }
 
-/// Serves one request. Who does not trust the certificate never gets to ask.
+/// Serves one request. A client that does not trust the certificate never sends one.
 async fn serve(acceptor: TlsAcceptor, socket: TcpStream, answer: Option<String>, asked: Arc<AtomicUsize>) {
     let Ok(mut stream) = acceptor.accept(socket).await else { return };
     let mut request = Vec::new();
@@ -131,7 +131,7 @@ async fn serve(acceptor: TlsAcceptor, socket: TcpStream, answer: Option<String>,
     asked.fetch_add(1, Ordering::SeqCst);
     match answer {
         Some(answer) => {
-            // Who has heard enough hangs up.
+            // The client may close the connection early.
             let _ = stream.write_all(answer.as_bytes()).await;
             let _ = stream.shutdown().await;
         }
@@ -139,7 +139,7 @@ async fn serve(acceptor: TlsAcceptor, socket: TcpStream, answer: Option<String>,
     }
 }
 
-/// The claims of a token that holds for an hour from `now`, in seconds; `(absent)` takes one away.
+/// The claims of a token that is valid for an hour from `now`, in seconds. The value `(absent)` removes a claim.
 pub fn claims(now: i64, change: &Value) -> Value {
     let mut claims = json!({"iss": ISSUER, "aud": AUDIENCE, "sub": "anna", "iat": now, "exp": now + 3_600});
     for (name, value) in change.as_object().unwrap() {
@@ -151,7 +151,7 @@ pub fn claims(now: i64, change: &Value) -> Value {
     claims
 }
 
-/// A token that the issuer has signed with this key.
+/// A token that the issuer signed with this key.
 pub fn token(key: &str, claims: &Value) -> String {
     let der = bytes(&DATA["keys"][key]["private"]);
     let (algorithm, signing) = match DATA["keys"][key]["jwk"]["kty"].as_str() {
@@ -161,14 +161,14 @@ pub fn token(key: &str, claims: &Value) -> String {
     encode(&Header { kid: Some(key.to_owned()), ..Header::new(algorithm) }, claims, &signing).unwrap()
 }
 
-/// The same under another name.
+/// The same token with another key id.
 pub fn token_called(name: &str, key: &str, claims: &Value) -> String {
     let token = token(key, claims);
     let rest = token.split_once('.').unwrap().1;
     format!("{}.{rest}", part(&json!({"alg": "RS256", "kid": name})))
 }
 
-/// A token that nobody has signed, or with what is public: the key's own parameter as a shared secret.
+/// An unsigned token, or one signed with public data: the key's public parameter as a shared secret.
 pub fn forged(algorithm: &str, key: &str, claims: &Value) -> String {
     let header = json!({"alg": algorithm, "kid": key, "typ": "JWT"});
     if algorithm.eq_ignore_ascii_case("none") {

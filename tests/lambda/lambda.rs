@@ -1,4 +1,4 @@
-//! A function's process, with the environment that Lambda gives it.
+//! The process of a function, with the environment that Lambda sets.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::binaries::binary;
 use crate::reply::{Http, MOST, Reply};
 use crate::runtime_api::RuntimeApi;
 
-/// The longest that Lambda lets a function run.
+/// The longest run of a function on Lambda.
 pub const LONGEST: Duration = Duration::from_secs(900);
 
-/// Nothing here takes nearly as long: a function that does not answer is told from one that is slow.
+/// Far longer than anything here takes. It separates a function that does not answer from a slow one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running function.
@@ -51,7 +51,7 @@ pub fn environment(function: &str, api: &str) -> Vec<(String, String)> {
     fixed.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
-/// The binary of a function, in this environment and no other.
+/// A function's binary with exactly this environment.
 pub fn command(function: &str, environment: Vec<(String, String)>) -> Command {
     let mut command = Command::new(binary(function));
     command.env_clear().envs(environment).stdin(Stdio::null()).kill_on_drop(true);
@@ -59,7 +59,7 @@ pub fn command(function: &str, environment: Vec<(String, String)>) -> Command {
 }
 
 impl Lambda {
-    /// Starts a function with `more` in its environment, which wins over what Lambda sets.
+    /// Starts a function. The variables in `more` override those that Lambda sets.
     pub async fn start(function: &str, more: Vec<(String, String)>) -> Self {
         let api = RuntimeApi::start().await;
         let mut variables = environment(function, &api.address.to_string());
@@ -74,12 +74,12 @@ impl Lambda {
         Self { api, child, log }
     }
 
-    /// What the function has written, a line each.
+    /// The lines that the function has written.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// Invokes the function. A payload need not be JSON.
+    /// Invokes the function. The payload need not be JSON.
     pub async fn invoke_within(&mut self, payload: impl Into<Bytes>, remaining: Duration) -> Reply {
         let payload = payload.into();
         assert!(payload.len() <= MOST, "Lambda takes {MOST} bytes and was sent {}", payload.len());
@@ -95,12 +95,12 @@ impl Lambda {
         self.invoke_within(payload.to_string(), LONGEST).await
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn http(&mut self, payload: &Value) -> Http {
         self.invoke(payload).await.http().await
     }
 
-    /// Asks the process to end, as Lambda does before it takes the environment away.
+    /// Sends SIGTERM, as Lambda does before it removes the execution environment.
     pub async fn terminate(mut self) -> ExitStatus {
         let id = self.child.id().expect("it runs").to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());

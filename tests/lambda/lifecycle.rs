@@ -1,4 +1,4 @@
-//! How a function's process starts, survives what it can't read, and ends.
+//! How a function's process starts, survives unreadable payloads, and ends.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -8,7 +8,7 @@ use crate::bed::Bed;
 use crate::lambda::{LONGEST, command, environment};
 use crate::payload::payload;
 
-/// Runs a function that can't start, with this variable set or taken away, and gives the one line it writes.
+/// Runs a function that cannot start, with this variable set or removed. Returns the one line that it writes.
 async fn refusal(function: &str, variable: &str, value: Option<&str>) -> Value {
     let mut variables = environment(function, "127.0.0.1:9");
     variables.retain(|(name, _)| name != variable);
@@ -60,7 +60,7 @@ async fn a_payload_that_cannot_be_read_ends_nothing() {
             assert!(!failure.error_message.is_empty(), "{function}: {garbage:?}");
         }
         if function != "schedule-sweep" {
-            // A timer's function does not look at the event.
+            // A timer's function ignores the event.
             for other in ["{}", "[]", "1", "null", "{\"Records\": 1}"] {
                 lambda.invoke_within(other, LONGEST).await.failure();
             }
@@ -80,7 +80,7 @@ async fn a_payload_that_cannot_be_read_ends_nothing() {
     }
 }
 
-/// Lambda sends SIGTERM between invocations. Nothing is held back in memory, so ending at once loses nothing.
+/// Lambda sends SIGTERM between invocations. Nothing is buffered in memory, so ending at once loses nothing.
 #[tokio::test]
 async fn sigterm_ends_it() {
     const SIGTERM: i32 = 15;

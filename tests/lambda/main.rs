@@ -1,5 +1,5 @@
-//! Every function as Lambda runs it: its own binary, polling a Runtime API, fed with `events/*.json`, on the embedded
-//! engines. What a gateway, a queue and a clock send, and what they are answered, is compared here.
+//! Every function as Lambda runs it: its own binary polls a Runtime API, receives `events/*.json`, and uses the
+//! embedded engines. These tests check the events of a gateway, a queue and a timer, and the responses to them.
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 

@@ -1,5 +1,5 @@
-//! A model that speaks the Chat Completions format: it answers a chat in two pieces, does a task with one output, and
-//! finds every output good.
+//! A model with the Chat Completions format. It answers a chat in two pieces, does a task with one output, and accepts
+//! every output.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// The output that a task ends with.
+/// The output of a task.
 pub const OUTPUT: &str = "# Lamp oil\n\nThe price has not moved.\n";
 
 /// The running model.
@@ -45,12 +45,12 @@ impl FakeModel {
         format!("http://{}/v1", self.address)
     }
 
-    /// Holds every reply after its first piece, until [`FakeModel::release`].
+    /// Stops every reply after its first piece, until [`FakeModel::release`].
     pub fn hold(&self) {
         self.gate.forget_permits(Semaphore::MAX_PERMITS);
     }
 
-    /// Lets go what is held, and all that comes after it.
+    /// Continues the stopped replies and all later ones.
     pub fn release(&self) {
         self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
     }

@@ -1,4 +1,4 @@
-//! A function of each kind whose handlers panic when they are told to, run as every function is.
+//! A function of each kind whose handlers panic on demand. The real runner runs it.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use shared::Cx;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-/// What a panic must not tell anybody.
+/// Panic messages contain this text; no response or log may contain it.
 const SECRET: &str = "a secret word";
 
 fn main() -> ExitCode {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Ok("timer") => Trigger::Timer {
             every: std::time::Duration::from_secs(60),
             handler: |_, invocation| {
-                // A timer's event says nothing; its deadline tells the calls apart.
+                // A timer's event is empty, so the deadline selects the behaviour.
                 let long = invocation.deadline > jiff::Timestamp::now() + jiff::SignedDuration::from_secs(60);
                 async move {
                     told(if long { "panic" } else { "well" }).await;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 }
 
 async fn told(what: &str) {
-    // As a cut through the middle of a character does it, which quotes the text.
+    // Like a slice inside a character, which panics with a message that quotes the text.
     assert!(what != "panic", "{SECRET}");
 }
 

@@ -1,4 +1,4 @@
-//! A handler that panics answers an error, quotes nothing, and the process serves what comes next.
+//! If a handler panics, the response is an error that quotes nothing, and the process serves the next invocation.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::bed::Bed;
 use crate::lambda::{LONGEST, Lambda};
 use crate::payload::{messages, payload, request};
 
-/// What the panics say, and nobody may hear.
+/// Text of the panics that no response or log may contain.
 const SECRET: &str = "a secret word";
 
 async fn panicking(bed: &Bed, kind: &str) -> Lambda {
     bed.lambda_with("panicking", &[("PANICKING_AS", kind)]).await
 }
 
-/// The log says where it was, once for each panic, and nothing of what was said.
+/// The log names the place of each panic once, and contains nothing of the panic's message.
 fn check_log(lambda: &Lambda, panics: usize) {
     let log = lambda.log();
     let lines =
@@ -44,8 +44,8 @@ async fn a_panic_in_a_request_is_a_problem() {
     }
 }
 
-/// The status has been sent by then, and the runtime has no way to take it back: the answer is short. Who follows a run
-/// sees that its last event is missing, and comes back.
+/// The status has already been sent and the runtime cannot change it, so the response is cut short. A client that
+/// follows a run notices the missing last event and reconnects.
 #[tokio::test]
 async fn a_panic_in_the_middle_of_a_stream_ends_that_stream_alone() {
     let bed = Bed::new().await;
@@ -71,14 +71,14 @@ async fn a_panic_in_a_timer_or_an_authorizer_is_a_failure() {
     }
     check_log(&timer, 2);
 
-    // No word that API Gateway would make a 401 of: the caller has done nothing wrong.
+    // The message must not be one that API Gateway turns into a 401: the caller did nothing wrong.
     let mut authorizer = panicking(&bed, "authorizer").await;
     assert_eq!(authorizer.invoke(&json!({"do": "panic"})).await.failure().error_message, failed);
     assert_eq!(authorizer.invoke(&json!({"do": "well"})).await.json().await, json!({"do": "well"}));
     check_log(&authorizer, 1);
 }
 
-/// Of a batch only the message that panics comes again: its neighbours are done.
+/// Only the message that panics is delivered again. The other messages of the batch are done.
 #[tokio::test]
 async fn a_panic_in_a_batch_is_one_messages() {
     let bed = Bed::new().await;

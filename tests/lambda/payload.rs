@@ -15,7 +15,7 @@ pub fn payload(name: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of all payloads, `{function}.{what}`, in their order.
+/// The names of all payloads, `{function}.{what}`, sorted.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
@@ -27,7 +27,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// A request that the authorizer has let through for this owner, on the stage `live` of the API's own domain.
+/// A request that the authorizer has accepted for this owner, on the stage `live` of the API's default domain.
 pub fn request(method: &str, path: &str, owner: &str) -> Value {
     let mut request = payload("agents.create");
     request["httpMethod"] = method.into();
@@ -49,7 +49,7 @@ pub fn post(path: &str, owner: &str, body: &Value) -> Value {
     request
 }
 
-/// An SQS event of these bodies, with the message ids `m0`, `m1`, ….
+/// An SQS event with these bodies and the message ids `m0`, `m1`, ….
 pub fn messages(bodies: &[&str]) -> Value {
     let sample = &payload("scheduled-executor.due")["Records"][0];
     let records = bodies.iter().enumerate().map(|(number, body)| {

@@ -1,4 +1,4 @@
-//! Every payload in `events/`, in the order in which a person would send them.
+//! Sends every payload in `events/`, in the order in which a person would.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::lambda::Lambda;
 use crate::payload::{names, payload};
 use crate::reply::Reply;
 
-/// Ids that the payloads name.
+/// Ids in the payloads.
 const AGENT: &str = "agt_019aa6d2f1c07a3f9d5e4b6c7d8e9f01";
 const ACTION: &str = "act_019aa6d3000070009abc0123456789ab";
 const RUN: &str = "run_019aa6d4e2b87c44a1b2c3d4e5f60718";
@@ -17,7 +17,7 @@ const RUN: &str = "run_019aa6d4e2b87c44a1b2c3d4e5f60718";
 struct Walk {
     bed: Bed,
     lambdas: HashMap<String, Lambda>,
-    /// What the ids in the payloads are here.
+    /// Maps the ids in the payloads to the ids in this test.
     ids: Vec<(&'static str, String)>,
     sent: BTreeSet<String>,
 }
@@ -57,7 +57,7 @@ async fn every_payload_is_answered() {
     let agent = walk.json("agents.create", 201).await;
     walk.know(AGENT, &agent["agent_id"]);
     assert_eq!(walk.json("agents.list", 200).await["data"], json!([agent]));
-    // The same under a base path of a domain of one's own.
+    // The same request with the base path of a custom domain.
     assert_eq!(walk.json("agents.custom-domain", 200).await["data"], json!([agent]));
 
     let turn = walk.send("agent-chat.turn").await.http().await;
@@ -83,7 +83,7 @@ async fn every_payload_is_answered() {
     assert_eq!(walk.json("context.replace", 201).await["task"], "Implement user authentication");
     let markdown = walk.send("context.read").await.http().await;
     assert!(markdown.text().contains("- Use JWT for session management"), "{}", markdown.text());
-    // An agent that was waited for stops before its answer is reported: that says nothing new.
+    // If the caller waits for an agent, the agent's stop hook arrives before its answer. The stop hook adds nothing.
     for hook in ["context.hook-asked", "context.hook-stopped", "context.hook-answered"] {
         let taken = walk.send(hook).await.http().await;
         assert_eq!((taken.status, taken.text()), (200, ""), "{hook}");

@@ -1,4 +1,4 @@
-//! What a function posts for an invocation, and what API Gateway would make of it.
+//! What a function posts for an invocation, and how API Gateway interprets it.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub enum Reply {
     Error(Failure),
 }
 
-/// How a function says that it failed.
+/// How a function reports a failure.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
@@ -29,15 +29,15 @@ pub struct Failure {
     pub error_message: String,
 }
 
-/// The response as it is being posted.
+/// A response that is still being posted.
 pub struct Posted {
     headers: HeaderMap,
     body: Body,
-    /// Dropped when the body was read: then the function may go on.
+    /// Dropped when the body has been read. Then the function continues.
     _read: oneshot::Sender<()>,
 }
 
-/// The answer to an HTTP request.
+/// The response to an HTTP request.
 #[derive(Debug)]
 pub struct Http {
     pub status: u16,
@@ -45,7 +45,7 @@ pub struct Http {
     pub body: Bytes,
 }
 
-/// The answer of the streaming runner while it comes.
+/// The response of the streaming runner while it arrives.
 pub struct Streamed {
     pub status: u16,
     pub headers: HeaderMap,
@@ -70,14 +70,14 @@ impl Reply {
         }
     }
 
-    /// The JSON that an event's function answers with.
+    /// The JSON that a function returns for an event.
     pub async fn json(self) -> Value {
         let posted = self.posted();
         assert!(!posted.is_streaming());
         serde_json::from_slice(&posted.buffered().await).unwrap()
     }
 
-    /// The answer to a request, by either runner.
+    /// The response to a request, from either runner.
     pub async fn http(self) -> Http {
         let posted = self.posted();
         if posted.is_streaming() {
@@ -87,7 +87,7 @@ impl Reply {
         }
     }
 
-    /// The answer to a request, by the streaming runner, as soon as its status and headers are there.
+    /// The response of the streaming runner, as soon as its status and headers have arrived.
     pub async fn streamed(self) -> Streamed {
         let posted = self.posted();
         assert!(posted.is_streaming());
@@ -133,7 +133,7 @@ impl Posted {
     }
 }
 
-/// What a buffered function hands to API Gateway.
+/// The JSON that a buffered function returns to API Gateway.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Buffered {
@@ -166,7 +166,7 @@ impl Buffered {
     }
 }
 
-/// What comes before a stream's body.
+/// The data before a stream's body.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Prelude {
@@ -204,7 +204,7 @@ impl Streamed {
         Self { status: prelude.status_code, headers: header_map(prelude.headers), begun, posted }
     }
 
-    /// Reads on until the body holds this text.
+    /// Reads until the body contains this text.
     pub async fn until(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.begun).contains(text) {
             let chunk = self.posted.chunk().await;
@@ -232,7 +232,7 @@ impl Http {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// The JSON of an answer that has this status.
+    /// The JSON of a response with this status.
     #[track_caller]
     pub fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
@@ -240,7 +240,7 @@ impl Http {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The problem of an answer that has this status and code.
+    /// The problem of a response with this status and code.
     #[track_caller]
     pub fn refused(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
@@ -251,7 +251,7 @@ impl Http {
         problem
     }
 
-    /// The names of the events of a stream that went well.
+    /// The names of the events of a successful stream.
     #[track_caller]
     pub fn events(&self) -> Vec<&str> {
         assert_eq!(self.status, 200, "{}", self.text());

@@ -1,4 +1,4 @@
-//! The part of Lambda's Runtime API that a function talks to: it asks for the next invocation and posts what became of it.
+//! The part of Lambda's Runtime API that a function uses: it requests the next invocation and posts the result.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,16 +15,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::reply::{Failure, Posted, Reply};
 
-/// One invocation on its way to the function.
+/// An invocation on its way to the function.
 struct Invocation {
     request_id: String,
     payload: Bytes,
     remaining: Duration,
 }
 
-/// What the server and its owner share.
+/// The state that the server and its owner share.
 struct Exchange {
-    /// Locked while a poll waits: a runtime has one.
+    /// Locked while a poll waits: a runtime polls once at a time.
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Invocation>>,
     waiting: Mutex<HashMap<String, oneshot::Sender<Reply>>>,
 }
@@ -32,7 +32,7 @@ struct Exchange {
 impl Exchange {
     fn answer(&self, request_id: &str, reply: Reply) -> StatusCode {
         match self.waiting.lock().unwrap().remove(request_id) {
-            // Nobody waits any more where the test has ended.
+            // After the end of the test nobody waits.
             Some(waiting) => {
                 let _ = waiting.send(reply);
                 StatusCode::ACCEPTED
@@ -71,7 +71,7 @@ impl RuntimeApi {
         Self { address, invocations, exchange, server }
     }
 
-    /// Queues an invocation that must end within `remaining`, and waits for what becomes of it.
+    /// Queues an invocation that must end within `remaining`, and waits for its result.
     pub async fn invoke(&self, payload: Bytes, remaining: Duration) -> Reply {
         let request_id = uuid::Uuid::now_v7().to_string();
         let (reply, replied) = oneshot::channel();
@@ -107,7 +107,7 @@ async fn response(
     headers: HeaderMap,
     body: Body,
 ) -> StatusCode {
-    // The test reads the body as it comes; the function hears of its arrival once all was read.
+    // The test reads the body while it arrives. The function gets its response after everything was read.
     let (read, all_read) = oneshot::channel();
     let status = exchange.answer(&request_id, Reply::Response(Posted::new(headers, body, read)));
     let _ = all_read.await;
@@ -119,7 +119,7 @@ async fn error(
     Path(request_id): Path<String>,
     body: Bytes,
 ) -> StatusCode {
-    // The runtime names no content type.
+    // The runtime sends no content type.
     let failure: Failure = serde_json::from_slice(&body).expect("a failure is JSON");
     exchange.answer(&request_id, Reply::Error(failure))
 }

@@ -29,7 +29,7 @@ async fn a_turn_arrives_while_it_is_spoken() {
     let events = ended.events();
     assert_eq!((events.first(), events.last()), (Some(&"run.started"), Some(&"run.completed")), "{events:?}");
 
-    // What was streamed is kept, and the same from any instance.
+    // The streamed text is stored, and every instance returns the same text.
     let run = bed.server.get(&location).await.expect(200);
     assert_eq!((&run["state"], &run["message"]), (&json!("completed"), &json!("The lamp is lit.")));
     let mut other = bed.lambda("agent-chat").await;
@@ -41,7 +41,7 @@ async fn a_turn_arrives_while_it_is_spoken() {
     assert_eq!(Some(replayed.text()), after_third);
 }
 
-/// So does what is said about an action; the person's answer to a run goes to the executors at once.
+/// Conversations about an action stream too. A person's answer to a run is queued for the executors at once.
 #[tokio::test]
 async fn talk_about_an_action_streams_and_answers() {
     let bed = Bed::new().await;
@@ -61,7 +61,7 @@ async fn talk_about_an_action_streams_and_answers() {
     bed.model.release();
     let ended = stream.rest().await;
     assert_eq!(ended.events().last(), Some(&"run.completed"));
-    // The same key again is the same run.
+    // The same key again returns the same run.
     let replayed = chat.http(&ask).await;
     assert_eq!(
         (replayed.text(), &replayed.headers["idempotent-replayed"]),
@@ -99,7 +99,7 @@ async fn a_turn_is_one_result_where_json_is_asked_for() {
     assert_eq!((&run["state"], &run["message"]), (&json!("completed"), &json!("The lamp is lit.")));
 }
 
-/// A stream whose model fails has begun already: it says so in its last event.
+/// If the model fails after the stream has begun, the last event reports it.
 #[tokio::test]
 async fn a_failure_after_the_first_byte_is_an_event() {
     let bed = Bed::new().await;
@@ -119,8 +119,8 @@ async fn a_failure_after_the_first_byte_is_an_event() {
     assert!(!answer.body.is_empty());
 }
 
-/// Without a table nothing works; the problem says whether to try again, names nothing of it, and the next request is
-/// served alike. The log says what is missing.
+/// Nothing works without a table. The problem says whether to retry and reveals nothing about the table; the next
+/// request gets the same answer. The log says what is missing.
 #[tokio::test]
 async fn a_failure_before_the_first_byte_is_a_problem() {
     let bed = Bed::new().await;

@@ -1,4 +1,4 @@
-//! What a clock and a queue wake, and what the gateway asks.
+//! Invocations by a timer, a queue and the gateway.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn due_action(bed: &Bed, due: Timestamp) -> Value {
     server.post(&path, json!({"approval_hash": defined["approval_hash"]})).await.expect(200)
 }
 
-/// From the clock over the bus and the queue to the output, each step as AWS takes it.
+/// From the timer over the bus and the queue to the output, each step in AWS's format.
 #[tokio::test]
 async fn what_is_due_goes_from_the_sweep_to_its_output() {
     let now = Timestamp::now();
@@ -35,14 +35,14 @@ async fn what_is_due_goes_from_the_sweep_to_its_output() {
 
     let mut sweep = bed.lambda("schedule-sweep").await;
     let timer = payload("schedule-sweep.timer").to_string();
-    // It hears from Lambda how long it has: too little to begin.
+    // Lambda tells the sweep its remaining time: it is too short to begin.
     let swept = sweep.invoke_within(timer.clone(), Duration::from_secs(5)).await.json().await;
     assert_eq!(swept["published"], 0, "{swept:#}");
     let swept = sweep.invoke_within(timer.clone(), LONGEST).await.json().await;
     assert_eq!((&swept["leased"], &swept["published"], &swept["failed"]), (&json!(1), &json!(1), &json!(0)));
     assert!(swept["oldest_lag_ms"].as_i64().is_some_and(|lag| lag >= 60_000), "{swept:#}");
     assert!(sweep.log().contains("FireLagMs"), "{}", sweep.log());
-    // What is dispatched is left alone for a while.
+    // A dispatched action is not dispatched again for a while.
     assert_eq!(sweep.invoke_within(timer, LONGEST).await.json().await["leased"], 0);
 
     let queue = bed.server.platform.engines().queue("scheduled-executor").unwrap();
@@ -93,7 +93,8 @@ async fn of_a_batch_only_what_failed_comes_again() {
     }
 }
 
-/// A queue's function answers for each message; a timer's fails as a whole, so that it is counted and alarmed.
+/// A queue's function reports each message separately. A timer's function fails as a whole, so that Lambda counts the
+/// error and the alarm fires.
 #[tokio::test]
 async fn a_failed_call_is_told_by_its_kind() {
     let bed = Bed::new().await;
@@ -109,7 +110,7 @@ async fn a_failed_call_is_told_by_its_kind() {
     assert_eq!(failures["batchItemFailures"][0]["itemIdentifier"], event["Records"][0]["messageId"]);
 }
 
-/// A key is made, opens the door, is the owner's word behind it, and opens nothing once it is revoked.
+/// An API key is created, authenticates its owner, and does not work after it is revoked.
 #[tokio::test]
 async fn an_api_key_opens_the_door_to_its_owner() {
     let bed = Bed::new().await;
@@ -143,7 +144,7 @@ async fn an_api_key_opens_the_door_to_its_owner() {
     for wrong in
         ["", "Bearer", "Bearer x", "Basic YTpi", &format!("{bearer}A"), &bearer.replace("Bearer", "Token")]
     {
-        // Exactly this word makes a 401 of it; the token is in no log.
+        // API Gateway turns exactly this message into a 401. No log contains the token.
         assert_eq!(
             authorizer.invoke(&ask(wrong.into())).await.failure().error_message,
             "Unauthorized",

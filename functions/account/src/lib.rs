@@ -1,6 +1,6 @@
 //! API keys and usage.
 //!
-//! A key is shown once, in the answer to its making; from then on only its hash is known here.
+//! A key is shown once, in the response that creates it. After that the platform only knows its hash.
 
 mod routes;
 

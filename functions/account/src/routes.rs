@@ -70,7 +70,7 @@ async fn revoke(State(cx): State<Cx>, caller: Caller, Id(id): Id<ApiKeyId>) -> R
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a day has cost, in micro-dollars.
+/// The cost of a day, in micro-dollars.
 #[derive(Serialize, ToSchema)]
 struct UsageView {
     /// The day, in UTC.
@@ -78,7 +78,7 @@ struct UsageView {
     date: Date,
     #[serde(flatten)]
     spend: Spend,
-    /// What a day may cost.
+    /// The daily ceiling, in micro-dollars.
     ceiling_micros: i64,
 }
 

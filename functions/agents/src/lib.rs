@@ -1,7 +1,7 @@
-//! Agents: set up by talking, list, read, change, delete.
+//! Agents: set up by a conversation, list, read, change, delete.
 //!
-//! `POST /setup/chat` asks its questions until the model signals that it has all it needs; the draft it arrives at is
-//! what `POST /agents` takes. An agent's numbers (assets, actions, cost) come with it. Deleting an agent deletes all
+//! `POST /setup/chat` asks questions until the model signals that it knows enough. The resulting draft is the input of
+//! `POST /agents`. An agent is returned with its numbers (assets, actions, cost). Deleting an agent deletes everything
 //! that belongs to it.
 
 mod routes;

@@ -1,4 +1,4 @@
-//! A content on its way to a browser: as the text it is, never as a page that could run.
+//! Sends an asset's content to a browser as plain text, never as a page that could run scripts.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use axum::response::{IntoResponse, Response};
 use domain::assets::AssetType;
 use shared::flows::assets::Content;
 
-/// Longest file name, in characters, without its ending.
+/// Longest file name, in characters, without its extension.
 const MAX_NAME: usize = 80;
 
-/// 200 with the content alone.
+/// A 200 response with only the content.
 pub struct Download(pub Content);
 
 impl IntoResponse for Download {
@@ -42,7 +42,7 @@ fn content_type(asset_type: AssetType) -> &'static str {
     }
 }
 
-/// `attachment` with the title as the file's name: in plain ASCII for every client, and as it is for those that know
+/// `attachment` with the title as the file name: in plain ASCII for all clients, and unchanged for clients that support
 /// RFC 8187.
 fn disposition(title: &str, asset_type: AssetType) -> String {
     let ending = if asset_type == AssetType::Document { "md" } else { "txt" };

@@ -1,6 +1,6 @@
 //! Assets: save, list, read, versions, delete.
 //!
-//! What an agent has delivered is kept with every content it has had. A proposal is saved once: the save takes it.
+//! An asset keeps every version of its content. A proposal can be saved once; saving it consumes it.
 
 mod download;
 mod routes;
@@ -9,7 +9,7 @@ pub use routes::describe;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-// Streamed, because a content may be larger in the JSON of a buffered answer than Lambda takes.
+// Streaming, because a large content could exceed Lambda's limit for the JSON of a buffered response.
 pub const FUNCTION: Function = Function {
     name: "asset-save",
     trigger: Trigger::Http { routes: routes::router, streaming: true },

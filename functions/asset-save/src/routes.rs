@@ -132,7 +132,7 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Re
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Which {
-    /// A `content_version`; the newest where nothing is said.
+    /// A `content_version`. Default: the newest.
     version: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What API Gateway asks, and how it wants to be answered.
+//! Authorizer events of API Gateway, and the policies that answer them.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::{Cx, Error, Result};
 
-/// The event of a REST API's authorizer, of the kind TOKEN or REQUEST.
+/// The event of a REST API authorizer of type TOKEN or REQUEST.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
@@ -20,7 +20,7 @@ struct Event {
     multi_value_headers: Option<HashMap<String, Vec<String>>>,
 }
 
-/// Answers an authorizer's event with a policy and the owner.
+/// Answers an authorizer event with a policy and the owner.
 pub async fn authorize(cx: Cx, event: Value) -> Result<Value> {
     let event: Event = serde_json::from_value(event)
         .map_err(|error| Error::internal(format!("the event is not an authorizer's: {error}")))?;
@@ -53,8 +53,8 @@ impl Event {
     }
 }
 
-/// All methods and paths of the stage that a method's ARN names. API Gateway keeps the answer for the caller's next
-/// calls, whatever they call.
+/// The ARN of all methods and paths of the stage in `method_arn`. API Gateway caches the answer and uses it for the
+/// caller's next calls to any route.
 fn whole_stage(method_arn: &str) -> Option<String> {
     let mut parts = method_arn.split('/');
     let (api, stage, _method) = (parts.next()?, parts.next()?, parts.next()?);

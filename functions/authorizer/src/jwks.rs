@@ -1,5 +1,5 @@
-//! The issuer's public keys: fetched over HTTPS, kept for an hour, looked at again for a key that is not known, and at
-//! most once a minute whatever comes in.
+//! The issuer's public keys. They are fetched over HTTPS and cached for an hour. A token with an unknown key triggers
+//! another fetch, but at most one per minute.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use serde_json::Value;
 use shared::https;
 use tokio::sync::Mutex;
 
-/// How long keys are trusted without another look.
+/// How long cached keys are used without another fetch.
 const FRESH: SignedDuration = SignedDuration::from_hours(1);
 
-/// How long after a fetch the next may begin.
+/// The shortest time between two fetches.
 const AFTER_SUCCESS: SignedDuration = SignedDuration::from_mins(1);
 const AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(5);
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Largest set of keys, in bytes.
+/// Largest key set, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// Shortest RSA modulus, in bytes.
 const MIN_RSA_BYTES: usize = 256;
 
-/// A key that checks signatures of one algorithm. The algorithm is the key's: a token's header has no say in it.
+/// A key that verifies signatures of one algorithm. The key determines the algorithm; the header of the token does not.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub id: Option<String>,
@@ -35,7 +35,7 @@ pub struct Key {
     pub decoding: DecodingKey,
 }
 
-/// Why the keys can't be had. Phrased to follow "failed to fetch the issuer's keys: ….".
+/// Why the keys are not available. The message follows "failed to fetch the issuer's keys: ….".
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("the issuer did not answer")]
@@ -48,7 +48,7 @@ pub enum FetchError {
     TooSoon,
 }
 
-/// The keys of one address.
+/// The cached keys of one URL.
 #[derive(Debug, Default)]
 pub struct KeyCache(Mutex<Cached>);
 
@@ -61,11 +61,12 @@ struct Cached {
 }
 
 impl KeyCache {
-    /// The key of this name; without a name the only one there is. `fetch` is called where the keys are not known, not
-    /// fresh, or lack this one; one caller at a time, and not more often than the limits above say.
+    /// The key with this id, or, if the token names no id, the only key. Calls `fetch` if no keys are cached, if they
+    /// are too old, or if this key is missing. Only one caller fetches at a time, and not more often than the limits
+    /// above allow.
     ///
     /// # Errors
-    /// When there are no keys to look in.
+    /// If no keys are available.
     pub async fn find<F>(
         &self,
         url: &str,
@@ -98,11 +99,11 @@ impl KeyCache {
                 Ok(found)
             }
             Err(error) => {
-                // From its end: an issuer that does not answer must not be waited for by everybody.
+                // Counted from the end of the fetch: if the issuer does not answer, callers must not all wait for it.
                 let took = i64::try_from(began.elapsed().as_secs()).unwrap_or(0);
                 cached.next_fetch = now + SignedDuration::from_secs(took) + AFTER_FAILURE;
                 tracing::warn!(%error, "the issuer's keys can't be fetched");
-                // Keys that are not fresh are better than nobody getting in while the issuer is away.
+                // While the issuer is unavailable, old keys are better than rejecting everybody.
                 if cached.keys.is_some() { Ok(known) } else { Err(error) }
             }
         }
@@ -119,7 +120,7 @@ fn pick(keys: &[Key], id: Option<&str>) -> Option<Key> {
     }
 }
 
-/// Fetches a set of keys, from a server that the public authorities vouch for, or these.
+/// Fetches a key set. The server's certificate must come from a public authority, or from one of `authorities`.
 pub async fn fetch(url: &str, authorities: Option<RootCertStore>) -> Result<Vec<Key>, FetchError> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(authorities.map_or_else(https::tls, https::trusting))
@@ -159,11 +160,11 @@ enum Parameters {
     Okp { crv: String, x: String },
 }
 
-/// Reads a JSON Web Key Set. A key of another kind or for another use is left out, and so is one that can't be read: it
-/// must not take the others with it.
+/// Reads a JSON Web Key Set. Keys of another kind or for another use are left out. So are unreadable keys: one bad key
+/// must not disable the others.
 ///
 /// # Errors
-/// When it is no set at all.
+/// If the body is not a key set.
 pub fn parse(body: &[u8]) -> Result<Vec<Key>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Set {
@@ -234,12 +235,12 @@ mod tests {
         check(4, Some("a"), Has(&["a"]), Err(()), 1).await;
         check(5, Some("a"), Has(&["a"]), Ok(true), 2).await;
         check(6, Some("a"), IsAway, Ok(true), 2).await;
-        // Nobody makes us ask the issuer by inventing names.
+        // Inventing key ids does not cause more fetches.
         check(64, Some("b"), Has(&["a", "b"]), Ok(false), 2).await;
         check(65, Some("b"), Has(&["a", "b"]), Ok(true), 3).await;
         check(66, Some("c"), Has(&["c"]), Ok(false), 3).await;
         check(66, None, IsAway, Ok(false), 3).await;
-        // After an hour they are looked at again; while the issuer is away the old ones hold.
+        // After an hour the keys are fetched again. While the issuer is unavailable, the old keys stay valid.
         check(3_664, Some("a"), IsAway, Ok(true), 3).await;
         check(3_665, Some("a"), IsAway, Ok(true), 4).await;
         check(3_669, Some("a"), Has(&["b"]), Ok(true), 4).await;

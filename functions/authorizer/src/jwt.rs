@@ -1,4 +1,4 @@
-//! JSON Web Tokens of the configured issuer. The signature is the library's to check; the claims are checked here, by
+//! JSON Web Tokens of the configured issuer. The library verifies the signature. The claims are checked here, with
 //! strict types and this platform's clock.
 
 use std::sync::LazyLock;
@@ -12,10 +12,10 @@ use shared::{Error, Result};
 
 use crate::jwks::{self, Key, KeyCache};
 
-/// By how much clocks may differ, in seconds.
+/// The allowed difference between clocks, in seconds.
 const LEEWAY: f64 = 60.0;
 
-/// One for the process: a warm environment asks the issuer once.
+/// One cache per process: a warm execution environment fetches the keys once.
 static KEYS: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct Claims {
     iss: String,
     aud: Audience,
     sub: String,
-    /// Seconds since the epoch, as `nbf`; RFC 7519 allows fractions.
+    /// Seconds since the epoch, like `nbf`. RFC 7519 allows fractions.
     exp: f64,
     nbf: Option<f64>,
 }
@@ -44,10 +44,10 @@ impl Audience {
     }
 }
 
-/// The owner that a token names.
+/// The owner that a token identifies.
 ///
 /// # Errors
-/// 401 for a token that does not hold; 503 where the issuer's keys can't be had.
+/// 401 if the token is not valid; 503 if the issuer's keys are not available.
 pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Owner> {
     let key = match &config.keys {
         JwtKeys::Hs256 { secret } => {
@@ -70,13 +70,13 @@ pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Ow
 
 const MALFORMED: Error = Error::Unauthenticated("the token is neither an API key nor a JWT");
 
-/// The claims of a token that this key has signed.
+/// The claims of a token that was signed with this key.
 fn verified(token: &str, key: &Key) -> Result<Claims> {
     let header = decode_header(token).map_err(|_| MALFORMED)?;
     if header.alg != key.algorithm {
         return Err(Error::Unauthenticated("the token's algorithm is not its key's"));
     }
-    // We know no extension, and what is critical must be known.
+    // No extensions are supported, and critical extensions must be rejected.
     if header.crit.is_some() {
         return Err(Error::Unauthenticated("the token has critical extensions"));
     }

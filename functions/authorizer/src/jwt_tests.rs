@@ -1,4 +1,4 @@
-//! Tables of tokens: those that hold, and each way in which one doesn't.
+//! Tables of tokens: valid ones, and one for each way to be invalid.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The test data's tokens expire at 10:00.
+/// The tokens in the test data expire at 10:00.
 const NOW: &str = "2026-11-21T09:00:00Z";
 const SECRET: &[u8] = b"a secret that only tests know";
 
@@ -61,7 +61,7 @@ async fn claims_are_held_against_issuer_audience_and_clock() {
     let (expired, early) = (Err("the token has expired"), Err("the token is not valid yet"));
     let (issuer, audience) =
         (Err("the token is of another issuer"), Err("the token is for another audience"));
-    // A subject that can't stand in a key is named by its hash.
+    // A subject that is not allowed in a key is replaced by its hash.
     let hashed = Owner::from_subject("ä#b").to_string();
     for (change, expected) in [
         (json!({}), Ok("user|1")),
@@ -145,7 +145,7 @@ fn the_issuers_keys_check_their_own_algorithms_only() {
         let token = token.as_str().unwrap();
         assert_eq!(subject(token).as_deref(), Some("user|1"), "{algorithm}");
         let mut other = token.to_owned();
-        // The last but one: the last digit has bits that don't count.
+        // The second-to-last digit, because some bits of the last digit are ignored.
         let digit = other.len() - 2;
         other.replace_range(digit..=digit, if other.as_bytes()[digit] == b'A' { "B" } else { "A" });
         assert_eq!(subject(&other), None, "{algorithm}, one digit off");
@@ -153,7 +153,7 @@ fn the_issuers_keys_check_their_own_algorithms_only() {
     for (what, token) in data["refused"].as_object().unwrap() {
         assert_eq!(subject(token.as_str().unwrap()), None, "{what}");
     }
-    // A public key is no secret: a token that was signed with it as one proves nothing.
+    // A public key is not secret, so a token that was signed with it as an HMAC secret proves nothing.
     for raw_key in data["jwks"]["keys"].as_array().unwrap().iter().take(3) {
         let id = raw_key["kid"].as_str().unwrap();
         let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::HS256) };

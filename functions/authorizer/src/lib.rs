@@ -1,7 +1,7 @@
-//! JWT or API key to owner.
+//! Converts a JWT or an API key to an owner.
 //!
-//! [`authenticate`] says whose call it is; API Gateway asks through [`FUNCTION`], the local server calls it itself. A
-//! refusal names its kind to the caller and nothing of the token, and no token is ever logged.
+//! [`authenticate`] identifies the owner of a call. API Gateway calls it through [`FUNCTION`]; the local server calls
+//! it directly. An error tells the caller its kind and nothing about the token, and no token is ever logged.
 
 mod event;
 mod jwks;
@@ -25,10 +25,10 @@ pub const FUNCTION: Function = Function {
 /// Longest credentials, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
-/// The owner whose credentials a request carries.
+/// The owner that a request's credentials identify.
 ///
 /// # Errors
-/// 401 without credentials or with wrong ones; 503 where they can't be checked now.
+/// 401 if credentials are missing or invalid; 503 if they cannot be checked now.
 pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Owner> {
     let token = bearer(headers)?;
     if token.starts_with(KEY_PREFIX) {

@@ -1,5 +1,5 @@
-//! All the functions, in one list: what the local server runs, what the OpenAPI document describes, and what the
-//! template and the folders are compared with. As a Lambda of its own it answers `/health` and `/openapi.json`.
+//! The list of all functions. The local server runs them, the OpenAPI document describes them, and checks compare them
+//! with the template and the folders. As a Lambda, the catalog answers `/health` and `/openapi.json`.
 
 mod routes;
 
@@ -11,7 +11,7 @@ use shared::models::Models;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-/// Every function, in the order of their names.
+/// All functions, sorted by name.
 pub const ALL: &[&Function] = &[
     &account::FUNCTION,
     &action_define::FUNCTION,
@@ -28,7 +28,8 @@ pub const ALL: &[&Function] = &[
     &theme_lookup::FUNCTION,
 ];
 
-/// Their names; apart from [`ALL`], so that the Lambda that tells them does not contain them.
+/// The names of all functions. They are separate from [`ALL`], so that the Lambda that returns them does not contain
+/// all functions.
 pub const NAMES: &[&str] = &[
     "account",
     "action-define",
@@ -53,7 +54,7 @@ pub const FUNCTION: Function = Function {
 
 type Describe = fn() -> OpenApi;
 
-/// What describes the routes of each function that has some.
+/// For each function with routes, what describes them.
 const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("account", account::describe),
     ("action-define", action_define::describe),
@@ -66,7 +67,7 @@ const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("theme-lookup", theme_lookup::describe),
 ];
 
-/// The document as it is deployed: generated from [`openapi`], and compared with it by a test.
+/// The deployed OpenAPI document. It is generated from [`openapi`], and a test compares the two.
 pub const OPENAPI_JSON: &str = include_str!("../../../infra/openapi.json");
 
 /// The routes of all functions.
@@ -80,14 +81,14 @@ pub fn router() -> Router<Cx> {
     })
 }
 
-/// The description of all routes.
+/// The OpenAPI description of all routes.
 pub fn openapi() -> OpenApi {
     use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
     let mut document = OpenApiRouter::<Cx>::default().into_openapi();
     for (_, describe) in DESCRIPTIONS {
         document.merge(describe());
     }
-    // `{*path}` is axum's way to say that a parameter takes the rest of the path, slashes and all.
+    // In axum, `{*path}` is a parameter that matches the rest of the path, including slashes.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     "Lamplighter".clone_into(&mut document.info.title);

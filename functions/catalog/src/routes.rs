@@ -1,4 +1,4 @@
-//! What the catalog answers itself.
+//! The routes of the catalog itself.
 
 use axum::http::header;
 use axum::response::IntoResponse;

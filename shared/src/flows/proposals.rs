@@ -117,7 +117,7 @@ pub async fn of_asset(cx: &Cx, owner: &Owner, origin: Origin, asset: NewAsset) -
     let content = if asset.content.len() > MAX_INLINE_BYTES {
         // Where the proposal is not taken nobody comes to delete it, nor where this process ends before the record is there.
         let key = BlobKey::proposal(owner, proposal_id);
-        cx.blobs.put_for_a_month(&key, asset.content, "text/plain; charset=utf-8").await?;
+        cx.blobs.put_expiring(&key, asset.content, "text/plain; charset=utf-8").await?;
         None
     } else {
         Some(asset.content)

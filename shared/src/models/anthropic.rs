@@ -1,4 +1,4 @@
-//! The Anthropic Messages format, there and back. Pure but for [`Anthropic`] itself.
+//! The Anthropic Messages format, in both directions. Everything except [`Anthropic`] itself is pure.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
-/// The largest number of cache marks that the API takes.
+/// The largest number of cache marks that the API accepts.
 const MAX_MARKS: usize = 4;
 
-/// A server that speaks the Messages format.
+/// A server that uses the Messages format.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     endpoint: Endpoint,
 }
 
 impl Anthropic {
-    /// `endpoint` is the base without `/v1`.
+    /// `endpoint` is the base URL without `/v1`.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
@@ -39,10 +39,10 @@ impl Model for Anthropic {
     }
 }
 
-/// The body of `POST /v1/messages`, streamed.
+/// The body of a streaming `POST /v1/messages`.
 ///
 /// # Errors
-/// [`ModelError::Unsendable`] when the API would refuse the conversation's shape.
+/// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
 pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
     let turns = call::turns(request, Provider::Anthropic)?;
     let mut messages: Vec<Value> = turns
@@ -50,7 +50,7 @@ pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
         .map(|(role, blocks)| json!({"role": role, "content": blocks.iter().map(|b| block(b)).collect::<Vec<_>>()}))
         .collect();
     let mut system: Vec<Value> = Vec::new();
-    // Marks in the order of the wire (tools, system, messages), as (mark's place, time to live).
+    // The cache marks in the order of the request (tools, system, messages), as pairs of position and time to live.
     let mut system_marks: Vec<(usize, CacheTtl)> = Vec::new();
     for block in request.system.iter().filter(|block| !block.text.trim().is_empty()) {
         if let Some(ttl) = block.cache {
@@ -101,8 +101,8 @@ pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
     Ok(body)
 }
 
-/// Writes the marks that the API takes: the last four, for a later mark covers an earlier one's blocks; and none that
-/// lives longer than one before it.
+/// Writes the cache marks that the API accepts. It keeps the last four, because a later mark covers the blocks of an
+/// earlier one. No mark lives longer than one before it.
 fn mark(marks: Vec<(&mut Value, CacheTtl)>) {
     let skipped = marks.len().saturating_sub(MAX_MARKS);
     let mut longest = CacheTtl::OneHour;
@@ -114,7 +114,7 @@ fn mark(marks: Vec<(&mut Value, CacheTtl)>) {
     }
 }
 
-/// The last block of a message that may carry a mark. Thinking may not.
+/// The last block of a message that may carry a mark. Thinking blocks may not.
 fn last_markable(message: &mut Value) -> Option<&mut Value> {
     let blocks = message.get_mut("content")?.as_array_mut()?;
     blocks.iter_mut().rev().find(|block| {
@@ -135,7 +135,7 @@ fn block(block: &Block) -> Value {
     }
 }
 
-/// Makes events of the stream's data.
+/// Converts the stream's data to events.
 #[derive(Debug, Clone, Default)]
 pub struct Decoder {
     /// By index, in the order of the reply.
@@ -154,7 +154,7 @@ enum Partial {
         start: Value,
         json: String,
     },
-    /// A block of the provider's own, with the JSON of its input where it has one.
+    /// A provider-specific block, with the JSON of its input if it has one.
     Native {
         block: Value,
         json: String,
@@ -202,7 +202,7 @@ impl Decode for Decoder {
                 });
             }
             "error" => return Err(classify_event(Provider::Anthropic, &event)),
-            // Pings, and what will be invented.
+            // Pings, and future event types.
             _ => {}
         }
         Ok(events)
@@ -250,12 +250,12 @@ impl Decoder {
             (Some(Partial::Native { block, .. }), "signature_delta") => {
                 append(block, "signature", text("signature"));
             }
-            // Citations, and what will be invented.
+            // Citations, and future delta types.
             _ => {}
         }
     }
 
-    /// `whole`: the provider said that the block has ended.
+    /// `whole`: the provider reported the end of the block.
     fn close(&mut self, index: u64, partial: Partial, whole: bool, events: &mut Vec<ModelEvent>) {
         let block = match partial {
             Partial::Text(text) if text.is_empty() => return,
@@ -274,7 +274,7 @@ impl Decoder {
                     return;
                 }
             },
-            // Unsigned thinking would be refused when it is sent back.
+            // The API refuses thinking without a signature when it is sent back.
             Partial::Native { block, .. } if block["type"] == "thinking" && block["signature"] == "" => {
                 return;
             }
@@ -289,7 +289,7 @@ impl Decoder {
         self.done.push((index, block));
     }
 
-    /// Takes over the counts that are there. They are cumulative: each replaces the one before.
+    /// Updates the counts that are present. They are cumulative: each value replaces the previous one.
     fn count(&mut self, usage: &Value, events: &mut Vec<ModelEvent>) {
         let before = self.usage;
         let set = |field: &mut u64, value: &Value| {
@@ -305,7 +305,7 @@ impl Decoder {
         set(&mut counted.cache_write_5m_tokens, &usage["cache_creation"]["ephemeral_5m_input_tokens"]);
         set(&mut counted.cache_write_1h_tokens, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
         if let Some(written) = usage["cache_creation_input_tokens"].as_u64() {
-            // Without a breakdown by time to live, what the hour does not account for is the five minutes'.
+            // If there is no breakdown by time to live, all writes that are not one-hour writes are five-minute writes.
             counted.cache_write_5m_tokens = written.saturating_sub(counted.cache_write_1h_tokens);
         }
         if *counted != before {

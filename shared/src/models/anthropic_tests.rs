@@ -95,7 +95,7 @@ fn the_choice_of_a_tool_needs_tools() {
     check(ToolChoice::Tool("read_asset".into()), json!({"type": "tool", "name": "read_asset"}));
 }
 
-/// Where the marks stand, and for how long.
+/// The cache marks with their positions and times to live.
 fn marks(body: &Value) -> Vec<String> {
     let mut marks = Vec::new();
     let mut note = |place: &str, blocks: &Value| {
@@ -172,7 +172,7 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
-    /// Either we say that it can't be sent, or the strictest server takes it.
+    /// Either `encode` reports that the conversation cannot be sent, or the strict server accepts it.
     #[test]
     fn no_conversation_reaches_the_wire_malformed(
         messages in prop::collection::vec(message(), 0..7),
@@ -315,7 +315,7 @@ fn interleaved_calls_are_told_apart_and_may_have_no_arguments() {
         "tool_use",
         &[second, first],
         StopReason::ToolUse,
-        // In the order of the reply, not of the endings.
+        // In the order of the reply, not in the order of completion.
         &[first_block, second_block],
     );
 }
@@ -394,7 +394,7 @@ fn a_call_that_is_cut_off_is_no_call() {
         frames.extend(closed.then(|| close(0)));
         frames.extend(end("max_tokens"));
         let [usage, finish] = finished(StopReason::MaxTokens, blocks.to_vec());
-        // A block that was left open is closed with the message, after its usage.
+        // A block that was left open is closed at the end of the message, after the message's usage.
         let rest = if closed { [expected, usage, finish] } else { [usage, expected, finish] };
         assert_eq!(decode(&frames), Ok([&begun()[..], &rest].concat()), "{json} {closed}");
     };
@@ -442,14 +442,14 @@ fn counts_replace_each_other_wherever_they_come() {
         json!({"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": null}),
         counted,
     );
-    // Without a breakdown all that was written was written for five minutes.
+    // Without a breakdown, all writes count as five-minute writes.
     let written = Usage { cache_write_5m_tokens: 30, ..counted };
     check(
         json!({"input_tokens": 7, "cache_creation_input_tokens": 30}),
         json!({"output_tokens": 5}),
         written,
     );
-    // A repeated sum does not undo the breakdown.
+    // A repeated total does not remove the breakdown.
     let split = Usage { cache_write_5m_tokens: 10, cache_write_1h_tokens: 20, ..counted };
     check(
         json!({"input_tokens": 7, "cache_creation_input_tokens": 30,

@@ -1,4 +1,4 @@
-//! A server for tests: it refuses what the real ones refuse, answers what it was told to, and says what it was asked.
+//! A model server for tests. It refuses what the real servers refuse, gives prepared answers, and records its requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{Endpoint, Limits, Retry, strict};
 
-/// What the server does about one request.
+/// The server's response to one request.
 pub enum Answer {
     Refuse {
         status: u16,
@@ -24,7 +24,7 @@ pub enum Answer {
         body: String,
     },
     Stream(Vec<Piece>),
-    /// No headers, ever.
+    /// Never sends headers.
     Silence,
 }
 
@@ -32,7 +32,7 @@ pub enum Answer {
 #[derive(Clone)]
 pub enum Piece {
     Bytes(Vec<u8>),
-    /// Nothing more, and no end.
+    /// Sends nothing more, and does not end the stream.
     Hang,
     /// The connection breaks.
     Break,
@@ -41,7 +41,7 @@ pub enum Piece {
 pub struct Fake {
     pub address: String,
     state: Shared,
-    /// Gets a unit whenever an answer's body is dropped before its end.
+    /// Receives a message whenever an answer's body is dropped before its end.
     pub left: mpsc::UnboundedReceiver<()>,
 }
 
@@ -86,7 +86,7 @@ impl Fake {
     }
 }
 
-/// Long enough never to matter, except for the pauses, which are short.
+/// Limits that are too long to matter in tests, except for the pauses, which are short.
 pub fn limits() -> Limits {
     let retry =
         Retry { tries: 3, first_pause: Duration::from_millis(1), longest_pause: Duration::from_millis(4) };
@@ -141,15 +141,15 @@ async fn answer(
             response
         }
         Answer::Silence => {
-            let _gone = Gone(state.left);
+            let _notify = NotifyOnDrop(state.left);
             std::future::pending().await
         }
         Answer::Stream(pieces) => {
-            let gone = Gone(state.left);
+            let notify = NotifyOnDrop(state.left);
             let pieces = stream::iter(pieces).then(move |piece| {
-                let _held = &gone;
+                let _held = &notify;
                 async move {
-                    // The pieces should arrive one by one.
+                    // Yield, so that the pieces arrive one by one.
                     tokio::task::yield_now().await;
                     match piece {
                         Piece::Bytes(bytes) => Ok(bytes),
@@ -166,12 +166,12 @@ async fn answer(
     }
 }
 
-/// Says when it is dropped.
-struct Gone(mpsc::UnboundedSender<()>);
+/// Sends a message when it is dropped.
+struct NotifyOnDrop(mpsc::UnboundedSender<()>);
 
-impl Drop for Gone {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        // The test may be over.
+        // The test may already be over.
         let _ = self.0.send(());
     }
 }

@@ -1,10 +1,10 @@
 //! Calls of models over HTTP.
 //!
-//! A call goes through four layers, each in a file of its own: a codec, pure, that speaks a provider's format
-//! ([`anthropic`], [`openai`]); `call`, which sends a request, reads server-sent events under time limits, and is the only
-//! loop that tries again; `retry`, which says when; and [`routing`], which says which model a tier is.
+//! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
+//! [`openai`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
+//! `retry` decides when to retry. [`routing`] maps tiers to models.
 //!
-//! A stream that is dropped closes its connection, so a cancelled turn stops costing.
+//! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
 
 pub mod anthropic;
 mod call;
@@ -23,14 +23,14 @@ pub use call::{Endpoint, InvalidEndpoint, Limits};
 pub use retry::Retry;
 pub use routing::{Models, Route};
 
-/// A reply as it comes. It ends after `Finished`, or after the first error.
+/// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
 /// A provider's models, behind one endpoint.
 pub trait Model: Send + Sync {
     fn provider(&self) -> Provider;
 
-    /// Starts a call once the stream is polled. Failures before the first piece of the reply are retried where that makes
-    /// sense; nothing is retried once the caller has seen anything.
+    /// Returns a stream that starts the call when it is first polled. Failures before the first event are retried if
+    /// that may help. After the caller has received an event, nothing is retried.
     fn stream(&self, request: &ModelRequest) -> EventStream;
 }

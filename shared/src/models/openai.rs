@@ -1,5 +1,5 @@
-//! The OpenAI Chat Completions format, which Ollama, vLLM, OpenRouter and many more speak too, each a little differently.
-//! Pure but for [`OpenAi`] itself.
+//! The OpenAI Chat Completions format. Ollama, vLLM, OpenRouter and many others use it too, each with small
+//! differences. Everything except [`OpenAi`] itself is pure.
 
 use domain::chats::signals;
 use domain::models::error::classify_event;
@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
-/// The model id that stands for the first one that the server lists.
+/// The model id that selects the first model that the server lists.
 pub const FIRST_MODEL: &str = "auto";
 
-/// What a server of this family takes. Strict ones refuse a field that they do not know.
+/// What a server of this family supports. Strict servers refuse unknown fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// The newer `max_completion_tokens` in place of `max_tokens`.
+    /// Send the newer `max_completion_tokens` instead of `max_tokens`.
     pub max_completion_tokens: bool,
-    /// `stream_options`, without which no usage comes back.
+    /// Send `stream_options`. Without it the server reports no usage.
     pub stream_usage: bool,
-    /// `prompt_cache_key`: calls with the same prefix reach the same cache.
+    /// Send `prompt_cache_key`: calls with the same prefix reach the same cache.
     pub cache_key: bool,
-    /// Off for models that can't call tools: the tools are then explained in the system text, and calls come back as
-    /// text signals.
+    /// `false` for models without tool calls: the tools are then explained in the system text, and calls come back as
+    /// signals in the text.
     pub native_tools: bool,
 }
 
@@ -38,7 +38,7 @@ impl Dialect {
         Self { max_completion_tokens: false, stream_usage: true, cache_key: false, native_tools: true };
 }
 
-/// A server that speaks the Chat Completions format.
+/// A server that uses the Chat Completions format.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     endpoint: Endpoint,
@@ -46,7 +46,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// `endpoint` is the base with its `/v1`.
+    /// `endpoint` is the base URL including `/v1`.
     #[must_use]
     pub fn new(endpoint: Endpoint, dialect: Dialect) -> Self {
         Self { endpoint, dialect }
@@ -76,10 +76,10 @@ impl Model for OpenAi {
     }
 }
 
-/// The body of `POST /chat/completions`, streamed.
+/// The body of a streaming `POST /chat/completions`.
 ///
 /// # Errors
-/// [`ModelError::Unsendable`] when the API would refuse the conversation's shape.
+/// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
 pub fn encode(request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
     let mut messages: Vec<Value> = Vec::new();
     if let Some(system) = system(request, dialect) {
@@ -122,7 +122,8 @@ pub fn encode(request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelEr
     Ok(body)
 }
 
-/// The system blocks as one text, cached ones first as they stand: servers cache by prefix without being asked.
+/// The system blocks as one text, unchanged and with cached blocks first, because servers cache by prefix
+/// automatically.
 fn system(request: &ModelRequest, dialect: Dialect) -> Option<String> {
     let explained = (!dialect.native_tools && request.tool_choice != ToolChoice::None)
         .then(|| signals::explain(&request.tools))
@@ -176,7 +177,7 @@ fn text(blocks: &[&Block]) -> String {
     blocks.iter().filter_map(|block| block.as_text()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A message for a model that has no tools: calls and results as text.
+/// A message for a model without tool calls: calls and results as text.
 fn in_words(role: Role, blocks: &[&Block]) -> Option<Value> {
     let texts: Vec<String> = blocks
         .iter()
@@ -193,11 +194,11 @@ fn in_words(role: Role, blocks: &[&Block]) -> Option<Value> {
     (!texts.is_empty()).then(|| json!({"role": role, "content": texts.join("\n\n")}))
 }
 
-/// Makes events of the stream's data.
+/// Converts the stream's data to events.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     model: ModelId,
-    /// What the input is likely to be, for servers that count nothing.
+    /// The estimated input, for servers that report no usage.
     likely_input: u64,
     begun: bool,
     text: String,
@@ -256,7 +257,7 @@ impl Decode for Decoder {
         Ok(events)
     }
 
-    /// Some servers leave the last line out.
+    /// Some servers omit the last line.
     fn end(&mut self) -> Result<Vec<ModelEvent>, ModelError> {
         if self.stop.is_none() {
             return Err(ModelError::Truncated);
@@ -286,7 +287,7 @@ impl Decoder {
     fn grow(&mut self, delta: &Value) {
         let index = delta["index"].as_u64();
         let id = delta["id"].as_str().unwrap_or_default();
-        // Calls are told apart by their index, or by their id where a server leaves the index out.
+        // Calls are identified by their index, or by their id if a server omits the index.
         let same = |call: &PartialCall| match index {
             Some(_) => call.index == index,
             None => id.is_empty() || call.id == id,
@@ -307,18 +308,18 @@ impl Decoder {
         let arguments = match &delta["function"]["arguments"] {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
-            // Not as the format has it, but servers do it.
+            // The format does not allow this, but some servers do it.
             whole => whole.to_string(),
         };
         self.bytes += arguments.len();
         call.arguments.push_str(&arguments);
     }
 
-    /// The reply has ended; its usage may still come.
+    /// Handles the end of the reply. Its usage may still follow.
     fn close(&mut self, reason: &str, events: &mut Vec<ModelEvent>) {
         let called = !self.calls.is_empty();
         let stop = match reason {
-            // Some servers say `stop` after a tool call.
+            // Some servers report `stop` after a tool call.
             "stop" | "tool_calls" | "function_call" if called => StopReason::ToolUse,
             "stop" => StopReason::EndTurn,
             "length" => StopReason::MaxTokens,
@@ -365,7 +366,7 @@ impl Decoder {
     }
 }
 
-/// Their input includes what was cached; ours does not.
+/// OpenAI counts cached tokens as part of the input; [`Usage`] does not.
 fn usage(usage: &Value) -> Option<Usage> {
     let prompt = usage["prompt_tokens"].as_u64()?;
     let count = |group: &str, key: &str| usage[group][key].as_u64().unwrap_or(0);

@@ -64,7 +64,7 @@ fn a_request_is_said_as_the_api_wants_it() {
             "tools": tools, "messages": messages,
         })
     );
-    // Strict servers refuse what they do not know.
+    // Strict servers refuse unknown fields.
     assert_eq!(
         encode(&request(), Dialect { stream_usage: false, ..Dialect::COMPATIBLE }).unwrap(),
         json!({"model": "gpt-6.1-sol", "stream": true, "max_tokens": 1_000, "tools": tools, "messages": messages})
@@ -145,7 +145,7 @@ fn call(index: Value, id: &str, name: &str, arguments: Value) -> Value {
     chunk(json!({"tool_calls": [call]}), None)
 }
 
-/// The events between the start and the counts, the reason and the blocks.
+/// Checks the events between the start and the usage, the stop reason, and the blocks.
 #[track_caller]
 fn check(lines: &[Value], middle: &[ModelEvent], stop: StopReason, blocks: &[Block]) {
     let started = ModelEvent::Started { model: ModelId::new("m") };
@@ -153,7 +153,7 @@ fn check(lines: &[Value], middle: &[ModelEvent], stop: StopReason, blocks: &[Blo
     let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
     let with_done = [lines, &[counts(), json!("[DONE]")]].concat();
     assert_eq!(decode(&with_done), Ok(expected.clone()));
-    // Without the last line, as some servers have it.
+    // Without the last line, as some servers send it.
     assert_eq!(decode(&with_done[..with_done.len() - 1]), Ok(expected));
 }
 
@@ -215,14 +215,14 @@ fn calls_are_read_however_a_server_cuts_them() {
         ],
         "tool_calls",
     );
-    // The id and the name in every piece.
+    // The id and the name are repeated in every piece.
     one(
         &[call(json!(0), "1", name, json!("{\"city\":")), call(json!(0), "1", name, json!("\"Paris\"}"))],
         "tool_calls",
     );
-    // Whole, and the server says `stop`.
+    // In one piece, and the server reports `stop`.
     one(&[call(json!(0), "1", name, json!("{\"city\":\"Paris\"}"))], "stop");
-    // Without an index, and with an object in place of a text.
+    // Without an index, and with an object instead of a string.
     one(&[call(Value::Null, "1", name, json!({"city": "Paris"}))], "function_call");
     let both = [paris.clone(), empty.clone()];
     let blocks = [paris_block.clone(), empty_block.clone()];
@@ -238,7 +238,7 @@ fn calls_are_read_however_a_server_cuts_them() {
         StopReason::ToolUse,
         &blocks,
     );
-    // Told apart by their ids alone.
+    // Identified only by their ids.
     check(
         &[
             call(Value::Null, "1", name, json!("{\"city\":\"Paris\"}")),
@@ -274,15 +274,15 @@ fn counts_come_early_late_or_never() {
         Some(ModelEvent::Finished { usage, .. }) => usage,
         other => panic!("{other:?}"),
     };
-    // On the last chunk that has a choice.
+    // In the last chunk that has a choice.
     let mut end = chunk(json!({}), Some("stop"));
     end["usage"] = counts()["usage"].clone();
     assert_eq!(last(&[end]), COUNTED);
-    // Of a server that knows no details.
+    // From a server that reports no details.
     let plain = json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}});
     let usage = Usage { input_tokens: 9, output_tokens: 2, ..Usage::default() };
     assert_eq!(last(&[chunk(json!({}), Some("stop")), plain]), usage);
-    // Of a server that counts nothing: a budget still has to be kept.
+    // From a server that reports no usage: a budget must still be kept.
     let usage = last(&[chunk(json!({"content": "0123456789"}), Some("stop"))]);
     assert_eq!(usage.output_tokens, estimate::tokens(&request().model, 10));
     assert_eq!(usage.input_tokens, estimate::request_tokens(&request()));

@@ -1,16 +1,16 @@
-//! When a call is tried again, and when no more.
+//! When a call is retried.
 
 use std::time::Duration;
 
 use domain::models::ModelError;
 use domain::models::error::MAX_RETRY_AFTER;
 
-/// How often, and with what pauses.
+/// The number of tries and the pauses between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Retry {
-    /// Tries in all.
+    /// The total number of tries.
     pub tries: u32,
-    /// The pause after the first failure; it doubles with each.
+    /// The pause after the first failure. It doubles with each failure.
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }
@@ -22,8 +22,9 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long to wait after the `failures`-th failure (1 is the first); `None`: give up. A provider's own word wins over
-    /// the doubling pause, unless it asks for too long. `jitter`, from 0 to 1, spreads the callers over the last quarter.
+    /// The pause after failure number `failures` (1 is the first). `None` means give up. A provider's `retry-after`
+    /// replaces the doubling pause, unless it is too long. `jitter`, from 0 to 1, spreads the callers over the last
+    /// quarter of the pause.
     #[must_use]
     pub fn pause(&self, failures: u32, error: &ModelError, jitter: f64) -> Option<Duration> {
         if failures >= self.tries || !error.is_retryable() {
@@ -39,7 +40,7 @@ impl Retry {
         }
     }
 
-    /// Sleeps after the `failures`-th failure, or gives its error back.
+    /// Sleeps after failure number `failures`, or returns its error.
     pub(super) async fn rest(&self, failures: u32, error: ModelError) -> Result<(), ModelError> {
         let Some(pause) = self.pause(failures, &error, rand::random()) else { return Err(error) };
         tracing::warn!(failures, pause_ms = pause.as_millis() as u64, %error, "a call of the model is tried again");

@@ -1,4 +1,4 @@
-//! Which model a tier is.
+//! Maps tiers to models.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::config::ModelsConfig;
 const ANTHROPIC: &str = "https://api.anthropic.com";
 const OPENAI: &str = "https://api.openai.com/v1";
 
-/// A model, and where to call it.
+/// A model and its endpoint.
 #[derive(Clone)]
 pub struct Route {
     pub model: ModelId,
@@ -29,24 +29,24 @@ impl Route {
         self.client.provider()
     }
 
-    /// Calls the model; `request.model` is this route's.
+    /// Calls the model. `request.model` must be this route's model.
     pub fn stream(&self, request: &ModelRequest) -> EventStream {
         debug_assert_eq!(request.model, self.model);
         self.client.stream(request)
     }
 }
 
-/// The model of each tier. Cheap to clone; nothing is connected before the first call.
+/// The model of each tier. Cheap to clone; no connection is opened before the first call.
 #[derive(Clone)]
 pub struct Models {
-    /// Fast, standard, deep; `None` where no provider is configured.
+    /// Fast, standard, deep. `None` if no provider is configured.
     routes: Option<[Route; 3]>,
     description: Arc<str>,
 }
 
 impl Models {
     /// # Errors
-    /// [`InvalidEndpoint`] when an address or a key can't be one.
+    /// [`InvalidEndpoint`] if an address or a key is invalid.
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         if let Some(url) = &config.url {
             let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
@@ -75,7 +75,7 @@ impl Models {
     /// No models, whatever is configured.
     ///
     /// # Errors
-    /// Never; this is what a [`Function`](crate::function::Function) declares.
+    /// Never. The result type is the one that a [`Function`](crate::function::Function) declares.
     pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         Ok(Self { routes: None, description: "none".into() })
     }
@@ -85,7 +85,7 @@ impl Models {
         let description = match models {
             [fast, standard, deep] if fast == standard && standard == deep => match fast {
                 FIRST_MODEL => format!("{provider} (the first model that it lists)"),
-                // The demo's model says no more than its provider.
+                // The demo model's name says no more than its provider's.
                 "demo" => provider.to_owned(),
                 model => format!("{provider} ({model})"),
             },
@@ -109,7 +109,7 @@ impl Models {
         })
     }
 
-    /// What is configured, for people.
+    /// The configured provider and model, for people.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description

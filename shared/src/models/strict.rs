@@ -1,11 +1,11 @@
-//! What the Anthropic API refuses in a request, for the servers that stand in for it: the tests' fake and the demo model.
-//! A stand-in that takes everything would hide what fails in earnest.
+//! The rules by which the Anthropic API refuses requests. The servers that replace it use them: the tests' fake and the
+//! demo model. A fake that accepts everything would hide failures that the real API reports.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The body of `POST /v1/messages`.
+/// Checks the body of `POST /v1/messages`.
 ///
 /// # Errors
 /// The message of the `invalid_request_error`.
@@ -106,7 +106,7 @@ fn check_messages(messages: &Value) -> Result<(), String> {
     }
 }
 
-/// The marks in the order in which the prefix is made: tools, system, messages.
+/// Checks the cache marks in the order of the prefix: tools, system, messages.
 fn check_cache(body: &Value) -> Result<(), String> {
     let content = items(&body["messages"]).iter().flat_map(|message| items(&message["content"]));
     let blocks = items(&body["tools"]).iter().chain(items(&body["system"])).chain(content);

@@ -1,5 +1,5 @@
-//! Agents and their metrics. Metrics are an item of their own: they grow with every run, and must neither lose a
-//! count to an edit nor make a person's edit fail.
+//! Agents and their metrics. Metrics are a separate item because they change with every run: an edit of the agent must
+//! not lose a count, and a count must not make a person's edit fail.
 
 use domain::agents::{Agent, AgentMetrics};
 use domain::ids::{AgentId, Owner};
@@ -47,13 +47,14 @@ impl Store {
         Ok(self.get(&metrics_key(owner, id)).await?.map_or_else(AgentMetrics::default, |found| found.value))
     }
 
-    /// The write that counts: for a transaction with what is counted. It fails for an agent that is gone.
+    /// The write that updates the metrics, for the same transaction as the counted change. It fails if the agent does
+    /// not exist any more.
     #[must_use]
     pub fn count(owner: &Owner, agent: AgentId, numbers: Vec<(&'static str, i64)>) -> Write {
         Write::Add { key: metrics_key(owner, agent), numbers, upsert: false, expires: None }
     }
 
-    /// The sort keys (ids, and `METRICS`) of what belongs to an agent.
+    /// The sort keys (ids, and `METRICS`) of the items that belong to an agent.
     pub async fn agent_children(
         &self,
         owner: &Owner,
@@ -66,7 +67,7 @@ impl Store {
         self.query(&keys::agent_children(owner, agent, prefix), after, limit, order).await
     }
 
-    /// Takes the agent's own record away: from then on nothing can be added to it.
+    /// Deletes the agent's own record. Nothing can be added to the agent afterwards.
     pub async fn delete_agent(&self, owner: &Owner, id: AgentId) -> Result<(), StoreError> {
         self.transact(vec![
             Write::Delete { key: keys::agent(owner, id), must_exist: false },
@@ -77,7 +78,7 @@ impl Store {
     }
 }
 
-/// The mark that something belongs to an agent: an item without a record.
+/// A mark that something belongs to an agent: an item without a record.
 pub(super) fn child(
     owner: &Owner,
     agent: AgentId,

@@ -1,4 +1,4 @@
-//! API keys, by their hash.
+//! API keys, stored by hash.
 
 use domain::ids::{ApiKeyId, Owner};
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Write, Written, item};
 
-/// An API key as it is stored: never the key itself.
+/// A stored API key. It never contains the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
     pub key_id: ApiKeyId,

@@ -1,4 +1,4 @@
-//! Assets and their versions. Contents lie in S3 and are written before the record that names them.
+//! Assets and their versions. Contents are stored in S3, before the record that refers to them is written.
 
 use domain::assets::{Asset, AssetVersion};
 use domain::ids::{AgentId, AssetId, Owner};
@@ -8,7 +8,8 @@ use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
-    /// The writes that make an asset: refused where it is there already or the agent is gone.
+    /// The writes that create an asset. They are refused if the asset exists already or the agent does not exist any
+    /// more.
     pub fn asset_writes(owner: &Owner, asset: &Asset) -> Result<Vec<Write>, StoreError> {
         let plain = Extras::default();
         Ok(vec![
@@ -26,7 +27,7 @@ impl Store {
         self.get(&keys::asset(owner, id)).await
     }
 
-    /// Writes an edited asset; `new_content` says that its content version is new.
+    /// Writes an edited asset. `new_content` says whether its content version is new.
     pub async fn replace_asset(
         &self,
         owner: &Owner,
@@ -85,12 +86,12 @@ impl Store {
         Ok(found.map(|found| found.value))
     }
 
-    /// Deletes the record of an asset. A second time finds nothing and counts nothing.
+    /// Deletes the record of an asset. A repeated call finds nothing and changes no count.
     pub async fn delete_asset(&self, owner: &Owner, asset: &Asset) -> Result<Written, StoreError> {
         let delete = || Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true };
         let uncount = Self::count(owner, asset.agent_id, vec![("assets", -1)]);
         match self.transact(vec![delete(), uncount]).await? {
-            // The agent is being deleted: there is no count to keep any more.
+            // The agent is being deleted, so there is no count to update.
             Written::Refused { first: 1 } => self.transact(vec![delete()]).await,
             written => Ok(written),
         }

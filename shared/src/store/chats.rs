@@ -8,7 +8,7 @@ use super::agents::child;
 use super::keys::{self, Key, Range};
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// Something that a chat led to.
+/// An asset or action that a chat produced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Generated {
     id: String,
@@ -60,14 +60,14 @@ impl Store {
         self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
     }
 
-    /// The write that says what a chat led to. Saying it twice is saying it once.
+    /// The write that records what a chat produced. Repeating it changes nothing.
     pub fn generated_write(owner: &Owner, chat: ChatId, id: impl ToString) -> Result<Write, StoreError> {
         let id = id.to_string();
         let key = generated_key(owner, chat, &id);
         Ok(Write::Put { key, item: item(&Generated { id }, &Extras::default())? })
     }
 
-    /// The assets and actions that a chat led to, oldest first.
+    /// The assets and actions that a chat produced, oldest first.
     pub async fn generated(
         &self,
         owner: &Owner,
@@ -80,7 +80,7 @@ impl Store {
         Ok((assets, ids.iter().filter_map(|id| id.parse().ok()).collect()))
     }
 
-    /// Takes the chat's record away, then its messages.
+    /// Deletes the chat's record, then its messages.
     pub async fn delete_chat(&self, owner: &Owner, chat: &Chat) -> Result<(), StoreError> {
         let mut writes = vec![Write::Delete { key: keys::chat(owner, chat.chat_id), must_exist: false }];
         if let Some(agent) = chat.agent_id {
@@ -93,7 +93,7 @@ impl Store {
         self.delete_chat_children(owner, chat.chat_id).await
     }
 
-    /// Deletes the messages of a chat and the marks of what it led to.
+    /// Deletes the messages of a chat and the marks of what it produced.
     pub async fn delete_chat_children(&self, owner: &Owner, chat: ChatId) -> Result<(), StoreError> {
         self.delete_range(&chat_children(owner, chat, "")).await
     }

@@ -1,5 +1,5 @@
-//! Context documents. The newest lies in its project's partition; every version in a partition of its own, in two items: what
-//! a list shows, and the text. A document has at most 256 KiB, so an item holds it whole.
+//! Context documents. The current document is in its project's partition. Its versions are in a separate partition,
+//! with two items each: the data for lists, and the text. A document has at most 256 KiB, so it fits into one item.
 
 use domain::context::{Cause, Document, VERSION_DAYS, Workflow, markdown};
 use domain::ids::{Owner, ProjectId};
@@ -10,23 +10,23 @@ use utoipa::ToSchema;
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// A document as it is stored, with the workflow it belongs to.
+/// A stored document with its workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     pub workflow: Workflow,
     pub document: Document,
 }
 
-/// What is known of a version without its text.
+/// A version without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DocumentVersion {
     #[schema(example = 3)]
     pub version: u64,
     pub cause: Cause,
     pub written_at: Timestamp,
-    /// Size of its Markdown.
+    /// Size of its Markdown, in bytes.
     pub bytes: u64,
-    /// After this it may be gone.
+    /// It may be deleted after this time.
     pub expires_at: Timestamp,
 }
 
@@ -40,7 +40,7 @@ impl Store {
         self.get(&keys::document(owner, project, workflow)).await
     }
 
-    /// The documents of a project, by the names of their workflows.
+    /// The documents of a project, sorted by workflow name.
     pub async fn documents(
         &self,
         owner: &Owner,
@@ -51,8 +51,8 @@ impl Store {
         self.query(&keys::documents(owner, project), after, limit, Order::Oldest).await
     }
 
-    /// Writes a document over what was read at `version` (0: there was none), and keeps it as a version. Refused where
-    /// another was faster, or the project is gone.
+    /// Writes a document over the one that was read at `version` (0: it did not exist), and stores it as a version.
+    /// Refused if another writer was faster, or if the project does not exist any more.
     pub async fn write_document(
         &self,
         owner: &Owner,
@@ -106,7 +106,7 @@ impl Store {
         Ok(found.map(|found| found.value))
     }
 
-    /// Deletes the versions of all of a project's documents; the documents themselves lie in the project's partition.
+    /// Deletes the versions of all documents of a project. The documents themselves are in the project's partition.
     pub async fn delete_document_versions(
         &self,
         owner: &Owner,

@@ -1,4 +1,4 @@
-//! How far a model has described a theme's files. The notes themselves lie in S3.
+//! The progress of a theme's enrichment. The notes themselves are stored in S3.
 
 use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::Enrichment;
@@ -7,7 +7,7 @@ use super::keys;
 use super::table::{Extras, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
-    /// Where an enrichment stands; version 0 where nothing was ever stored.
+    /// The state of an enrichment. Version 0 if nothing was ever stored.
     pub async fn enrichment(
         &self,
         owner: &Owner,
@@ -17,7 +17,7 @@ impl Store {
         Ok(found.unwrap_or(Versioned { value: Enrichment::default(), version: 0 }))
     }
 
-    /// Writes where an enrichment stands, over what was read at `version`.
+    /// Writes the state of an enrichment over the one that was read at `version`.
     pub async fn replace_enrichment(
         &self,
         owner: &Owner,
@@ -31,7 +31,7 @@ impl Store {
         self.transact(writes).await
     }
 
-    /// The write that ends an enrichment: who is at it can save nothing any more.
+    /// The write that ends an enrichment. The current worker can save nothing afterwards.
     #[must_use]
     pub fn enrichment_dropped(owner: &Owner, project: ProjectId) -> Write {
         Write::Delete { key: keys::enrichment(owner, project), must_exist: false }

@@ -1,8 +1,8 @@
-//! What became of requests that carried an `Idempotency-Key`: in flight with an expiry, done, or done with the answer.
+//! Records of requests with an `Idempotency-Key`: in flight with an expiry, done, or done with the answer.
 //!
-//! A request does what it is for in one transaction ([`Store::commit`]), and the mark that it is done is part of it. So
-//! whatever is lost or killed after that, the key says what is true: either nothing was done, and the key can be claimed
-//! again, or all of it was, and it can't.
+//! A request does its work in one transaction ([`Store::commit`]), which also marks the key as done. So even if the
+//! process dies or the answer is lost, the key's record is correct: either nothing was done and the key can be claimed
+//! again, or everything was done and it cannot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,15 +17,15 @@ use super::table::{Extras, Store, StoreError, Versioned, Write, Written, item};
 /// How long an answer can be replayed.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a request is taken to be in flight. A process that dies is past it sooner than its client gives up.
+/// How long a request counts as in flight. A dead process reaches this limit before its client gives up.
 const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(60);
 
-/// One key's record.
+/// The record of one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
     /// SHA-256 of method, path and body.
     pub fingerprint: String,
-    /// While the request is in flight, when it is no more; afterwards when the answer is forgotten.
+    /// While the request is in flight: when the in-flight mark expires. Afterwards: when the answer is deleted.
     pub expires_at: Timestamp,
     pub outcome: Outcome,
 }
@@ -34,22 +34,22 @@ pub struct IdempotencyRecord {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Outcome {
     InFlight,
-    /// What was asked for is done; the answer is not there, or not yet.
+    /// The work is done. The answer is missing, or not stored yet.
     Done,
-    /// The answer, word for word.
+    /// The stored answer.
     Answered {
         status: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// The request began a run: the answer is the run's.
+    /// The request began a run. The run is the answer.
     Run {
         run_id: RunId,
     },
 }
 
 impl IdempotencyRecord {
-    /// Whether another request may claim the key: who had it is gone and has done nothing.
+    /// Whether another request may claim the key because its holder has disappeared without doing anything.
     fn is_free(&self, now: Timestamp) -> bool {
         match self.outcome {
             Outcome::Done => now >= self.expires_at + LIFETIME,
@@ -63,7 +63,8 @@ impl IdempotencyRecord {
 pub struct Claimed {
     key: Key,
     fingerprint: String,
-    /// Of the record. The mark moves it: who has read the record before can't take it over any more.
+    /// The version of the record. Marking it as done changes the version, so a request that read the record before
+    /// cannot claim it any more.
     version: u64,
     done: AtomicBool,
 }
@@ -73,17 +74,18 @@ tokio::task_local! {
 }
 
 impl Claimed {
-    /// Serves the request: the first [`Store::commit`] in `work` is what it is for.
+    /// Runs `work` for this request. The first [`Store::commit`] in `work` does the request's work and marks it as
+    /// done.
     pub async fn serve<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
         CLAIMED.scope(self.clone(), work).await
     }
 
-    /// The request that is served here and has done nothing yet.
+    /// The current request, if it has a claim and has not committed yet.
     pub(super) fn current() -> Option<Arc<Self>> {
         CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
     }
 
-    /// The write that says that it is done. Refused where another request has taken the key over.
+    /// The write that marks the request as done. Refused if another request has claimed the key.
     pub(super) fn mark(&self) -> Write {
         Write::Done { key: self.key.clone(), version: self.version }
     }
@@ -92,15 +94,15 @@ impl Claimed {
         self.done.store(true, Ordering::Relaxed);
     }
 
-    fn standing(&self) -> u64 {
+    fn current_version(&self) -> u64 {
         self.version + u64::from(self.done.load(Ordering::Relaxed))
     }
 }
 
-/// What a request finds under its key.
+/// The result of claiming a key.
 #[derive(Debug)]
 pub enum Claim {
-    /// It is the first, and may act.
+    /// The request is the first one with this key, and may act.
     First(Arc<Claimed>),
     Other(IdempotencyRecord),
 }
@@ -129,12 +131,12 @@ impl Store {
             if self.create(&key, claimed()?).await?.done() {
                 return Ok(first(1));
             }
-            let Some(Versioned { value: standing, version }) = self.get::<IdempotencyRecord>(&key).await?
+            let Some(Versioned { value: existing, version }) = self.get::<IdempotencyRecord>(&key).await?
             else {
                 continue;
             };
-            if !standing.is_free(now) {
-                return Ok(Claim::Other(standing));
+            if !existing.is_free(now) {
+                return Ok(Claim::Other(existing));
             }
             if self.replace(&key, version, claimed()?).await?.done() {
                 return Ok(first(version + 1));
@@ -142,7 +144,8 @@ impl Store {
         }
     }
 
-    /// Stores the answer of a claimed request. Where another has taken the key over meanwhile, theirs stands.
+    /// Stores the answer of a claimed request. If another request has claimed the key in the meantime, that request's
+    /// record is kept.
     pub async fn complete_idempotency(
         &self,
         claimed: &Claimed,
@@ -152,10 +155,10 @@ impl Store {
         let expires_at = now + LIFETIME;
         let record = IdempotencyRecord { fingerprint: claimed.fingerprint.clone(), expires_at, outcome };
         let item = item(&record, &Extras::expiring(expires_at))?;
-        self.replace(&claimed.key, claimed.standing(), item).await.map(|_| ())
+        self.replace(&claimed.key, claimed.current_version(), item).await.map(|_| ())
     }
 
-    /// Gives a claimed key free, unless what it was claimed for is done: the request may be made again.
+    /// Releases a claimed key so that the request may be repeated, unless its work is done.
     pub async fn release_idempotency(&self, claimed: &Claimed) -> Result<(), StoreError> {
         let (key, version) = (claimed.key.clone(), claimed.version);
         self.transact(vec![Write::Remove { key, version }]).await.map(|_: Written| ())

@@ -1,4 +1,4 @@
-//! Imports of log files. One that has no end yet is marked, so that what was cut off is found again.
+//! Imports of log files. Unfinished imports are marked, so that an interrupted import is found again.
 
 use domain::ids::{ImportId, Owner};
 use domain::log::import::LogImport;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::keys;
 use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// How long what became of an import can be read.
+/// How long the result of an import can be read.
 const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 #[derive(Serialize, Deserialize)]
@@ -17,7 +17,7 @@ struct Mark {
 }
 
 impl Store {
-    /// Refused where the project is gone.
+    /// Starts an import. Refused if the project does not exist any more.
     pub async fn begin_log_import(&self, owner: &Owner, import: &LogImport) -> Result<Written, StoreError> {
         let (id, plain) = (import.import_id, Extras::default());
         let mut writes = vec![
@@ -39,7 +39,7 @@ impl Store {
         self.get(&keys::log_import(owner, id)).await
     }
 
-    /// Writes how far an import is, or how it has ended, over what was read at `version`.
+    /// Writes the progress or the result of an import over the record that was read at `version`.
     pub async fn write_log_import(
         &self,
         owner: &Owner,
@@ -56,12 +56,12 @@ impl Store {
         self.transact(writes).await
     }
 
-    /// The imports that have no end yet, those that were begun first first.
+    /// The unfinished imports, oldest first.
     pub async fn open_log_imports(&self, owner: &Owner, limit: usize) -> Result<Vec<ImportId>, StoreError> {
         self.marked_log_imports(&keys::open_log_imports(owner), limit).await
     }
 
-    /// Notes that an import, which is about to be ended from outside, may have left segments that no log names.
+    /// Records that an import, which is about to be ended from outside, may have left segments without a log.
     pub async fn mark_left_log_import(&self, owner: &Owner, id: ImportId) -> Result<(), StoreError> {
         let mark = item(&Mark { import_id: id }, &Extras::default())?;
         self.put(&keys::left_log_import(owner, id), mark).await
@@ -71,7 +71,7 @@ impl Store {
         self.delete(&keys::left_log_import(owner, id)).await
     }
 
-    /// The imports so noted.
+    /// The imports that may have left such segments.
     pub async fn left_log_imports(&self, owner: &Owner, limit: usize) -> Result<Vec<ImportId>, StoreError> {
         self.marked_log_imports(&keys::left_log_imports(owner), limit).await
     }

@@ -1,9 +1,9 @@
 //! Context logs.
 //!
-//! A line is an item, numbered from 1 without a gap, and the number is given by the log's head: an append is one
-//! transaction that moves the head on from the state that was read and makes the next line. Of two writers that meet, one
-//! is told and tries again. So every line up to the head's number is there, totals need no counting, and the lines up to
-//! any number never change: they can be moved to S3 as a segment while others are appended.
+//! A line is an item. Lines are numbered from 1 without gaps, and the log's head gives the numbers: an append is one
+//! transaction that advances the head from the state that was read and creates the next line. If two writers append at
+//! the same time, one of them is refused and tries again. So every line up to the head's number exists, totals need no
+//! counting, and existing lines never change. Lines can be moved to S3 as a segment while others are appended.
 
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::{InstanceId, SessionId};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// How long a hook that is sent again is known.
+/// How long a hook is remembered, so that a repeated delivery is recognised.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// How long a refused payload can be read.
@@ -24,34 +24,34 @@ const REFUSED_KEPT: SignedDuration = SignedDuration::from_hours(24);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSession {
     pub session_id: SessionId,
-    /// That of its first hook.
+    /// The project of its first hook.
     pub project_id: ProjectId,
     pub started_at: Timestamp,
 }
 
-/// What is known of a log without its lines.
+/// A log without its lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogHead {
     pub session_id: SessionId,
     pub agent_id: InstanceId,
     pub project_id: ProjectId,
     pub agent_type: String,
-    /// The number of the newest line, and how many there are.
+    /// The number of the newest line, which is also the number of lines.
     pub entries: u64,
-    /// All lines as a file, each with its newline.
+    /// The size of all lines as a file, including newlines.
     pub bytes: u64,
-    /// The lines up to this number lie in segments.
+    /// The lines up to this number are in segments.
     pub sealed: u64,
-    /// When the oldest line that is in no segment arrived: the log is in the list of those that are to be sealed.
+    /// When the oldest line outside a segment arrived. While this is set, the log is in the list of logs to seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_since: Option<Timestamp>,
     pub last_at: Timestamp,
-    /// The description of what the agent was asked and has not answered yet.
+    /// The description of the request that the agent has not answered yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
 }
 
-/// A line as it is stored.
+/// A stored line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredLine {
     /// When it arrived.
@@ -60,16 +60,16 @@ pub struct StoredLine {
     pub body: LineBody,
 }
 
-/// Where a line's text is.
+/// Where a line's text is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineBody {
     Line(String),
-    /// In S3: it is too large for an item.
+    /// In S3, because it is too large for an item.
     Blob(Uuid),
 }
 
-/// Lines `first` to `last` as one object of S3.
+/// Lines `first` to `last`, stored as one S3 object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     pub first: u64,
@@ -79,13 +79,13 @@ pub struct Segment {
     pub place: SegmentPlace,
 }
 
-/// Where a segment lies.
+/// Where a segment is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentPlace {
-    /// With its log, under a name of its own.
+    /// With its log, under its own name.
     Blob(Uuid),
-    /// With the import that has brought it, under the log's name and its first line's number.
+    /// With the import that created it, under the log's name and the number of the first line.
     Import(ImportId),
 }
 
@@ -96,14 +96,14 @@ impl Segment {
     }
 }
 
-/// The session that an agent was last seen in.
+/// The session in which an agent was last seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatestLog {
     pub session_id: SessionId,
     pub at: Timestamp,
 }
 
-/// A log of the list of those that are to be sealed.
+/// An entry of the list of logs to seal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotLog {
     pub session_id: SessionId,
@@ -111,39 +111,40 @@ pub struct HotLog {
     pub hot_since: Timestamp,
 }
 
-/// A question that has been logged: the answer goes to the same log.
+/// A logged question. Its answer goes to the same log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedOnce {
     pub agent_id: InstanceId,
 }
 
-/// An agent that works in the background.
+/// An agent that runs in the background.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     pub agent_id: InstanceId,
     pub agent_type: String,
     pub description: String,
-    /// The call that launched it.
+    /// The tool call that launched it.
     pub call: Option<String>,
 }
 
-/// An agent that has stopped before anybody told of it. Until somebody does it is shown among what was refused.
+/// An agent that stopped before its launch was reported. Until the launch is reported, it is listed among the refused
+/// payloads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlyStop {
     pub answer: String,
     pub at: Timestamp,
-    /// The refusal that shows it, and when it was written.
+    /// The refusal that lists it, and when it was written.
     pub refusal: Uuid,
     pub refused_at: Timestamp,
 }
 
-/// The name that was given to a prompt without one.
+/// The name that was assigned to a prompt without a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenName {
     pub agent_id: InstanceId,
 }
 
-/// The names that were given for one hash.
+/// The names that were assigned for one hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenNames {
     pub first_seen: Timestamp,
@@ -151,16 +152,16 @@ pub struct GivenNames {
     pub number: u32,
 }
 
-/// A payload that was not taken.
+/// A payload that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedHook {
     pub refused_at: Timestamp,
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Of the whole payload.
+    /// The size of the whole payload, in bytes.
     pub bytes: u64,
-    /// Its beginning.
+    /// The beginning of the payload.
     pub excerpt: String,
 }
 
@@ -169,39 +170,39 @@ struct Count {
     count: u64,
 }
 
-/// What is appended, and the head as it will be.
+/// The line to append, and the new head.
 pub struct LogAppend<'a> {
     pub head: &'a LogHead,
-    /// The version of the head that was read; `None` where there was none.
+    /// The version of the head that was read. `None` if it did not exist.
     pub read_at: Option<u64>,
     pub line: &'a StoredLine,
-    /// The session, where it is new.
+    /// The session, if it is new.
     pub session: Option<&'a LogSession>,
-    /// Names the line among those of the session, so that it is logged once.
+    /// Identifies the line within the session, so that it is logged only once.
     pub once: Option<&'a str>,
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     Yes,
-    /// It had been logged before.
+    /// The line had been logged before.
     Before,
-    /// Another one was faster: read again.
+    /// Another writer was faster. Read again and retry.
     Raced,
 }
 
-/// What became of making a log at once.
+/// The result of creating a whole log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
     Yes,
-    /// There is such a log already.
+    /// The log exists already.
     Taken,
     /// The import has ended.
     NoImport,
-    /// The project is gone.
+    /// The project does not exist any more.
     NoProject,
-    /// The session was begun by another: read again.
+    /// Another writer created the session. Read again and retry.
     Raced,
 }
 
@@ -214,7 +215,7 @@ impl Store {
         Ok(self.get(&keys::log_session(owner, session)).await?.map(|found| found.value))
     }
 
-    /// Sessions, by when they began.
+    /// Sessions, sorted by their start.
     pub async fn log_sessions(
         &self,
         owner: &Owner,
@@ -234,7 +235,7 @@ impl Store {
         self.get(&keys::log_head(owner, session, agent)).await
     }
 
-    /// The logs of a session, by the agents' names.
+    /// The logs of a session, sorted by agent name.
     pub async fn log_heads(
         &self,
         owner: &Owner,
@@ -245,7 +246,7 @@ impl Store {
         self.query(&keys::log_heads(owner, session), after, limit, Order::Oldest).await
     }
 
-    /// The session in which an agent was last seen, of one project or of all.
+    /// The session in which an agent was last seen, of one project or of all projects.
     pub async fn latest_log(
         &self,
         owner: &Owner,
@@ -282,14 +283,14 @@ impl Store {
         })
     }
 
-    /// Puts a log into the list of those that are to be sealed.
+    /// Adds a log to the list of logs to seal.
     fn hot_write(owner: &Owner, head: &LogHead, hot_since: Timestamp) -> Result<Write, StoreError> {
         let (session_id, agent_id) = (head.session_id.clone(), head.agent_id.clone());
         let hot = HotLog { session_id, agent_id, hot_since };
         Ok(Write::Put { key: keys::hot_log(owner, &hot), item: item(&hot, &Extras::default())? })
     }
 
-    /// Makes the line that the head says is the newest.
+    /// Appends the newest line of the head.
     pub async fn append_log(&self, owner: &Owner, append: &LogAppend<'_>) -> Result<Appended, StoreError> {
         let LogAppend { head, read_at, line, session, once } = append;
         let mut writes = Vec::with_capacity(8);
@@ -315,8 +316,8 @@ impl Store {
         })
     }
 
-    /// Makes a log of an import that has no end yet, all its lines in segments, where neither the log nor a `session` that
-    /// is new is there.
+    /// Creates a log for an unfinished import, with all its lines in segments. Refused if the log, or a new `session`,
+    /// exists already.
     pub async fn create_sealed_log(
         &self,
         owner: &Owner,
@@ -356,7 +357,7 @@ impl Store {
         Ok(Write::Create { key, item: item(segment, &Extras::default())? })
     }
 
-    /// Says that the first lines lie in a segment now. `head` is as it will be, and was read at this version.
+    /// Records that the first lines are in a segment now. `head` is the new head; the old one was read at this version.
     pub async fn seal_log(
         &self,
         owner: &Owner,
@@ -372,7 +373,7 @@ impl Store {
         self.transact(writes).await
     }
 
-    /// The logs with lines that are in no segment, those with the oldest line first.
+    /// The logs with lines outside segments, those with the oldest lines first.
     pub async fn hot_logs(&self, owner: &Owner, limit: usize) -> Result<Vec<HotLog>, StoreError> {
         let found = self.query(&keys::hot_logs(owner), None, limit, Order::Oldest).await?;
         Ok(found.items.into_iter().map(|(_, hot): (_, Versioned<HotLog>)| hot.value).collect())
@@ -382,7 +383,7 @@ impl Store {
         self.delete(&keys::hot_log(owner, hot)).await
     }
 
-    /// Deletes a log: its head last, so that a call that was cut off finds it again.
+    /// Deletes a log. The head is deleted last, so that an interrupted call can be repeated.
     pub async fn delete_log(&self, owner: &Owner, head: &LogHead) -> Result<(), StoreError> {
         let (session, agent) = (&head.session_id, &head.agent_id);
         self.delete_range(&keys::log_lines(owner, session, agent)).await?;
@@ -402,13 +403,13 @@ impl Store {
         self.transact(gone.into_iter().map(delete).collect()).await.map(|_| ())
     }
 
-    /// Forgets a session without logs: the names that it gave, the hooks that it knew, and its place in the list.
+    /// Deletes a session without logs: its assigned names, its remembered hooks, and its entry in the list.
     pub async fn delete_log_session(&self, owner: &Owner, session: &LogSession) -> Result<(), StoreError> {
         self.delete_range(&keys::log_session_all(owner, &session.session_id)).await?;
         self.delete(&keys::log_session_listed(owner, session)).await
     }
 
-    /// Lines that are in the table, with their numbers: after line `after` and up, or before it and down.
+    /// Lines in the table, with their numbers: after line `after` in ascending order, or before it in descending order.
     pub async fn log_lines(
         &self,
         owner: &Owner,
@@ -452,7 +453,7 @@ impl Store {
         Ok(found.items.into_iter().map(|(_, segment): (_, Versioned<Segment>)| segment.value).collect())
     }
 
-    /// Deletes lines, at most 100: they lie in a segment.
+    /// Deletes lines that are stored in a segment, at most 100.
     pub async fn delete_log_lines(
         &self,
         owner: &Owner,
@@ -476,7 +477,7 @@ impl Store {
         Ok(self.get(&keys::logged_once(owner, session, name)).await?.map(|found| found.value))
     }
 
-    /// Remembers an agent that went into the background under this id.
+    /// Remembers an agent that was launched in the background under this id.
     pub async fn put_launch(
         &self,
         owner: &Owner,
@@ -498,7 +499,8 @@ impl Store {
         Ok(self.get(&keys::launch(owner, session, background)).await?.map(|found| found.value))
     }
 
-    /// Keeps the answer of an agent that nobody has told of, and shows it as refused. Refused itself where one is kept.
+    /// Stores the answer of an agent whose launch was not reported, and lists it as refused. This write is refused if
+    /// an answer is stored already.
     pub async fn keep_early_stop(
         &self,
         owner: &Owner,
@@ -522,7 +524,7 @@ impl Store {
         Ok(self.get(&keys::early_stop(owner, session, background)).await?.map(|found| found.value))
     }
 
-    /// Forgets such an answer, which is no longer among what was refused.
+    /// Deletes such an answer. It is no longer listed as refused.
     pub async fn forget_early_stop(
         &self,
         owner: &Owner,
@@ -535,11 +537,11 @@ impl Store {
             Write::Delete { key: keys::refused_hook(owner, stop.refusal), must_exist: false },
             Self::refusals(owner, stop.refused_at, -1),
         ];
-        // Refused where another has done it.
+        // Refused if another request has done it already.
         self.transact(writes).await.map(|_| ())
     }
 
-    /// The name that was given to a prompt, by the prompt's hash.
+    /// The name that was assigned to a prompt, by the prompt's hash.
     pub async fn given_name(
         &self,
         owner: &Owner,
@@ -558,8 +560,8 @@ impl Store {
         self.get(&keys::given_names(owner, session, hash)).await
     }
 
-    /// Gives a prompt its name. Refused where the prompt has one (`first` 0), another prompt with the hash was faster (1),
-    /// or an agent has chosen this name itself (2).
+    /// Assigns a name to a prompt. Refused if the prompt has a name (`first` 0), if another prompt with the hash was
+    /// faster (1), or if an agent has chosen this name itself (2).
     pub async fn give_name(
         &self,
         owner: &Owner,
@@ -583,7 +585,7 @@ impl Store {
         .await
     }
 
-    /// Keeps a refused payload for a day, and counts it.
+    /// Stores a refused payload for a day, and counts it.
     pub async fn refuse_hook(&self, owner: &Owner, id: Uuid, hook: &RefusedHook) -> Result<(), StoreError> {
         self.transact(Self::refusal_writes(owner, id, hook)?.into()).await.map(|_| ())
     }
@@ -597,7 +599,7 @@ impl Store {
         ])
     }
 
-    /// Counts so many more of the payloads that were refused at a time.
+    /// Adds `by` to the number of payloads that were refused on the day of `at`.
     fn refusals(owner: &Owner, at: Timestamp, by: i64) -> Write {
         Write::Add {
             key: keys::refused_hooks_of(owner, at),
@@ -607,7 +609,7 @@ impl Store {
         }
     }
 
-    /// Refused payloads, newest first; also some that are older than a day.
+    /// Refused payloads, newest first. The list may contain payloads that are older than a day.
     pub async fn refused_hooks(
         &self,
         owner: &Owner,
@@ -617,13 +619,13 @@ impl Store {
         self.query(&keys::refused_hooks(owner), after, limit, Order::Newest).await
     }
 
-    /// How many payloads were refused on the UTC day of an instant.
+    /// How many payloads were refused on the UTC day of `day`.
     pub async fn refused_hooks_on(&self, owner: &Owner, day: Timestamp) -> Result<u64, StoreError> {
         let found: Option<Versioned<Count>> = self.get(&keys::refused_hooks_of(owner, day)).await?;
         Ok(found.map_or(0, |found| found.value.count))
     }
 
-    /// Whether a refused payload is still to be shown: DynamoDB takes its time to delete.
+    /// Whether a refused payload should still be shown. DynamoDB deletes expired items late.
     #[must_use]
     pub fn is_kept(hook: &RefusedHook, now: Timestamp) -> bool {
         hook.refused_at + REFUSED_KEPT > now

@@ -1,4 +1,5 @@
-//! Messages of a conversation: of a chat, or about an action. A message is an item: an append never touches another's.
+//! Messages of a conversation: of a chat, or about an action. Each message is one item, so an append never changes
+//! another message.
 
 use domain::chats::ChatMessage;
 use domain::ids::{ActionId, ChatId, MessageId, Owner};
@@ -11,7 +12,7 @@ use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thread {
     Chat(ChatId),
-    /// What is said about an action, by people and by its runs.
+    /// The conversation about an action, by people and by its runs.
     Action(ActionId),
 }
 
@@ -32,7 +33,7 @@ impl From<ActionId> for Thread {
 pub struct StoredMessage {
     #[serde(flatten)]
     pub message: ChatMessage,
-    /// The content lies in S3, and the record's is empty.
+    /// The content is stored in S3, and the record's content is empty.
     #[serde(default)]
     pub overflow: bool,
 }
@@ -44,7 +45,7 @@ impl From<ChatMessage> for StoredMessage {
 }
 
 impl Store {
-    /// The write of one message, for a transaction that also sees that the conversation is there.
+    /// The write of one message, for a transaction that also checks that the conversation exists.
     pub fn message_write(
         owner: &Owner,
         thread: impl Into<Thread>,

@@ -1,7 +1,7 @@
-//! The one table: what is stored under which key, and the few ways to read and write it.
+//! The single table: which record is stored under which key, and the operations to read and write it.
 //!
-//! [`keys`] says every key. [`table`] has the operations that every area is made of; each area has a file. All edits
-//! are optimistic: what is written carries the version that was read, and the loser of a race is told.
+//! [`keys`] defines every key. [`table`] has the basic operations; each area has its own file. All edits use optimistic
+//! locking: a write names the version that was read, and the loser of a race is refused.
 
 pub mod keys;
 pub mod table;

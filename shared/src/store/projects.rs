@@ -1,4 +1,4 @@
-//! Projects. What belongs to one lies in its partition (`keys::project_children`) or in partitions of its own.
+//! Projects. The data of a project is in its partition (`keys::project_children`) or in separate partitions.
 
 use domain::ids::{Owner, ProjectId};
 use domain::projects::Project;
@@ -20,7 +20,7 @@ impl Store {
         self.get(&keys::project(owner, id)).await
     }
 
-    /// Writes an edited project, and what goes with the edit; version 0 is that of a project which was never stored.
+    /// Writes an edited project together with other writes. Version 0 means that the project was never stored.
     pub async fn replace_project(
         &self,
         owner: &Owner,
@@ -41,13 +41,14 @@ impl Store {
         self.query(&keys::projects(owner), after, limit, Order::Newest).await
     }
 
-    /// The write that refuses a transaction where the project is gone; none is needed for the one that always is.
+    /// The write that refuses a transaction if the project does not exist. `None` for the default project, which always
+    /// exists.
     #[must_use]
     pub fn project_exists(owner: &Owner, id: ProjectId) -> Option<Write> {
         (id != ProjectId::DEFAULT).then(|| Write::Exists { key: keys::project(owner, id) })
     }
 
-    /// The sort keys of what lies in a project's partition.
+    /// The sort keys of the items in a project's partition.
     pub async fn project_children(
         &self,
         owner: &Owner,
@@ -59,7 +60,7 @@ impl Store {
         self.query(&keys::project_children(owner, project, prefix), after, limit, Order::Oldest).await
     }
 
-    /// Deletes all that lies in a project's partition.
+    /// Deletes all items in a project's partition.
     pub async fn delete_project_children(&self, owner: &Owner, project: ProjectId) -> Result<(), StoreError> {
         self.delete_range(&keys::project_children(owner, project, "")).await
     }

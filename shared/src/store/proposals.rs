@@ -1,4 +1,4 @@
-//! Proposals: they wait for a person's yes, and go with it.
+//! Proposals. They wait for a person's approval and are deleted when they are accepted.
 
 use domain::chats::Proposal;
 use domain::ids::{AgentId, Owner, ProposalId};
@@ -17,7 +17,7 @@ impl Store {
         ])
     }
 
-    /// A proposal that has not expired. DynamoDB may take two days to delete one that has.
+    /// A proposal that has not expired. DynamoDB may take two days to delete an expired one.
     pub async fn proposal(
         &self,
         owner: &Owner,
@@ -41,7 +41,7 @@ impl Store {
         self.resolve(marks, |id: ProposalId| keys::proposal(owner, id)).await
     }
 
-    /// The writes that take a proposal: refused where another has taken it.
+    /// The writes that consume a proposal. Refused if another request has consumed it.
     #[must_use]
     pub fn take_proposal(owner: &Owner, proposal: &Proposal) -> Vec<Write> {
         vec![

@@ -1,5 +1,5 @@
-//! What an owner has spent today. A reservation is taken from the ceiling before a model is called and given back,
-//! less what was spent, after: concurrent calls can never pass the ceiling together.
+//! An owner's spending per day. Before a model call, a reservation is taken from the daily ceiling. After the call, the
+//! unused part is returned. So concurrent calls can never exceed the ceiling together.
 
 use domain::ids::Owner;
 use jiff::civil::Date;
@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 use super::keys;
 use super::table::{Store, StoreError, Write, Written};
 
-/// How long a day's figures are kept.
+/// How long a day's figures are stored.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 /// One day's figures, in micro-dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Spend {
-    /// Spent, and reserved by calls that are under way.
+    /// Spent, plus the reservations of running calls.
     pub committed_micros: i64,
-    /// Spent for certain.
+    /// Actually spent.
     pub spent_micros: i64,
 }
 
@@ -29,7 +29,7 @@ fn day_of(now: Timestamp) -> Date {
 }
 
 impl Store {
-    /// Takes `amount` from the day's ceiling.
+    /// Reserves `amount` of the day's ceiling.
     pub async fn reserve(
         &self,
         owner: &Owner,
@@ -47,7 +47,7 @@ impl Store {
         .await
     }
 
-    /// Gives a reservation of `reserved_at` back and writes down what was spent.
+    /// Returns the reservation that was made at `reserved_at` and records what was spent.
     pub async fn settle(
         &self,
         owner: &Owner,

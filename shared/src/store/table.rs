@@ -1,8 +1,8 @@
-//! The operations that every area of the store is made of.
+//! The basic operations of the store.
 //!
-//! Each item carries a version `_v`, which an edit must name, and `_w`, the id of the write that made it. When the
-//! answer to a write is lost and the SDK sends it again, the condition fails against our own first try; `_w` tells
-//! that apart from a lost race. Transactions have a client token for the same reason.
+//! Each item has a version `_v`, which an edit must name, and `_w`, the id of the write that made it. If the answer to
+//! a write is lost, the SDK sends the write again, and its condition fails because the first try succeeded. `_w`
+//! distinguishes this case from a lost race. Transactions have a client token for the same reason.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ type Attributes = HashMap<String, AttributeValue>;
 const VERSION: &str = "_v";
 const WRITE: &str = "_w";
 
-/// AWS takes at most this many writes in one batch.
+/// The AWS limit of writes in one batch.
 const BATCH: usize = 25;
 
-/// How many batches are on their way at once.
+/// How many batches are sent concurrently.
 const BATCHES_AT_ONCE: usize = 4;
 
-/// How often a transaction is tried again that met another one.
+/// How often a transaction is retried after a conflict with another transaction.
 const CONFLICT_TRIES: u32 = 12;
 
 /// Why the table could not be used.
@@ -59,7 +59,7 @@ pub enum StoreError {
     TakenOver,
 }
 
-/// A record with the version it was read at.
+/// A record with the version at which it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned<T> {
     pub value: T,
@@ -72,12 +72,12 @@ impl<T> Versioned<T> {
     }
 }
 
-/// What an item has beside its record.
+/// The attributes of an item besides its record.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
-    /// DynamoDB deletes the item some time after.
+    /// DynamoDB deletes the item some time after this.
     pub expires: Option<Timestamp>,
-    /// Its place in the `due` index.
+    /// Its entry in the `due` index.
     pub due: Option<(String, Timestamp)>,
 }
 
@@ -88,12 +88,12 @@ impl Extras {
     }
 }
 
-/// Whether a conditional write happened.
+/// Whether a conditional write succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
     Yes,
-    /// A condition did not hold, that of the `first` write of a transaction (0 for a single one).
+    /// A condition failed. `first` is the index of the first failed write in a transaction (0 for a single write).
     Refused {
         first: usize,
     },
@@ -108,27 +108,27 @@ impl Written {
 
 /// One write of a transaction.
 pub enum Write {
-    /// The item must not be there.
+    /// The item must not exist.
     Create {
         key: Key,
         item: Attributes,
     },
-    /// The item must be there at this version.
+    /// The item must exist at this version.
     Replace {
         key: Key,
         version: u64,
         item: Attributes,
     },
-    /// Whatever was there.
+    /// Replaces whatever exists.
     Put {
         key: Key,
         item: Attributes,
     },
-    /// The item must be there.
+    /// The item must exist.
     Exists {
         key: Key,
     },
-    /// The item must not be there.
+    /// The item must not exist.
     Absent {
         key: Key,
     },
@@ -136,20 +136,20 @@ pub enum Write {
         key: Key,
         must_exist: bool,
     },
-    /// Adds to numbers of an item that must be there (`upsert`: is made where it is not).
+    /// Adds to numbers of an item that must exist (with `upsert` it is created if it does not).
     Add {
         key: Key,
         numbers: Vec<(&'static str, i64)>,
         upsert: bool,
         expires: Option<Timestamp>,
     },
-    /// The item must be there at this version, and is not afterwards.
+    /// The item must exist at this version. It is deleted.
     Remove {
         key: Key,
         version: u64,
     },
-    /// Adds to numbers of an item whose text `attribute` is `value`. With `or_missing` an item without that attribute, or
-    /// none at all, will do.
+    /// Adds to numbers of an item whose text `attribute` is `value`. With `or_missing` the attribute, or the whole
+    /// item, may also be missing.
     AddWhile {
         key: Key,
         numbers: Vec<(&'static str, i64)>,
@@ -157,12 +157,12 @@ pub enum Write {
         value: String,
         or_missing: bool,
     },
-    /// Says in the record of an `Idempotency-Key`, which must be at this version, that it is done.
+    /// Marks the record of an `Idempotency-Key` as done. The record must be at this version.
     Done {
         key: Key,
         version: u64,
     },
-    /// Adds `amount` to `number` where the sum stays within `ceiling`.
+    /// Adds `amount` to `number` if the sum stays within `ceiling`.
     Reserve {
         key: Key,
         number: &'static str,
@@ -173,7 +173,7 @@ pub enum Write {
 }
 
 impl Write {
-    /// An item over what was read at `version`; 0 is that of an item which is not there.
+    /// Writes an item over the one that was read at `version`. 0 means that the item did not exist.
     #[must_use]
     pub fn over(key: Key, version: u64, item: Attributes) -> Self {
         match version {
@@ -190,11 +190,11 @@ pub enum Order {
     Newest,
 }
 
-/// What a query found: sort key and record each.
+/// The result of a query: pairs of sort key and record.
 #[derive(Debug)]
 pub struct Found<T> {
     pub items: Vec<(String, Versioned<T>)>,
-    /// Where to go on; `None` at the end.
+    /// Where to continue. `None` at the end.
     pub last: Option<String>,
 }
 
@@ -205,10 +205,10 @@ pub struct Store {
     pub(super) table: Arc<str>,
 }
 
-/// The record and all that goes with it, as an item without its key and marks.
+/// The record and its extras as an item, without its key, version and write id.
 ///
 /// # Errors
-/// When the record has no form as an item; a bug.
+/// If the record cannot be represented as an item. This is a bug.
 pub fn item<T: Serialize>(record: &T, extras: &Extras) -> Result<Attributes, StoreError> {
     let mut item: Attributes = serde_dynamo::to_item(record)
         .map_err(|error| StoreError::Corrupt { key: "(new)".to_owned(), cause: error.to_string() })?;
@@ -274,7 +274,7 @@ where
     StoreError::Unavailable { cause: aws::cause(error) }
 }
 
-/// Waits longer from try to try, and never the same time as a rival.
+/// Sleeps before a retry. The time grows with each attempt and is random, so that rivals do not wait equally long.
 pub(crate) async fn back_off(attempt: u32) {
     let ceiling = 10u64 << attempt.min(6);
     let millis = rand::rng().random_range(1..=ceiling);
@@ -287,7 +287,7 @@ impl Store {
         Self { client, table: table.into() }
     }
 
-    /// Asks for an item that is never there, once: what it leaves behind is a connection, its TLS handshake done.
+    /// Reads an item that never exists, once. This opens a connection and completes its TLS handshake.
     pub async fn warm(&self) {
         let nothing = Key { pk: "U##KEY".to_owned(), sk: "-".to_owned() };
         let once = aws_sdk_dynamodb::Config::builder()
@@ -298,10 +298,10 @@ impl Store {
         }
     }
 
-    /// Reads one record as it is now.
+    /// Reads the current version of one record (a consistent read).
     ///
     /// # Errors
-    /// When the table does not answer or the item is not such a record.
+    /// If the table does not answer, or if the item is not such a record.
     pub async fn get<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Versioned<T>>, StoreError> {
         let output = self
             .client
@@ -315,7 +315,7 @@ impl Store {
         output.item.map(|item| read(item).map(|(_, record)| record)).transpose()
     }
 
-    /// Reads many records, in the order of their keys; those that are not there are left out.
+    /// Reads many records, in the order of `keys`. Missing records are left out.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -356,18 +356,18 @@ impl Store {
         Ok(keys.iter().filter_map(|key| found.remove_entry(key)).collect())
     }
 
-    /// Makes an item that must not be there yet.
+    /// Creates an item that must not exist yet.
     ///
     /// # Errors
-    /// When the table does not answer.
+    /// If the table does not answer.
     pub async fn create(&self, key: &Key, item: Attributes) -> Result<Written, StoreError> {
         self.put_if(key, item, 1, "attribute_not_exists(pk)", None).await
     }
 
-    /// Writes an item over what was read at `version`.
+    /// Writes an item over the one that was read at `version`.
     ///
     /// # Errors
-    /// When the table does not answer.
+    /// If the table does not answer.
     pub async fn replace(&self, key: &Key, version: u64, item: Attributes) -> Result<Written, StoreError> {
         self.put_if(key, item, version + 1, "#v = :v", Some(version)).await
     }
@@ -400,8 +400,8 @@ impl Store {
             };
             match error.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
-                    let standing = failed.item().and_then(|item| item.get(WRITE)).and_then(|w| w.as_s().ok());
-                    let ours = standing == Some(&write);
+                    let stored = failed.item().and_then(|item| item.get(WRITE)).and_then(|w| w.as_s().ok());
+                    let ours = stored == Some(&write);
                     return Ok(if ours { Written::Yes } else { Written::Refused { first: 0 } });
                 }
                 Some(PutItemError::TransactionConflictException(_)) => back_off(attempt).await,
@@ -411,27 +411,28 @@ impl Store {
         Err(StoreError::Contended)
     }
 
-    /// Writes an item whatever was there.
+    /// Writes an item and replaces whatever exists.
     ///
     /// # Errors
-    /// When the table does not answer.
+    /// If the table does not answer.
     pub async fn put(&self, key: &Key, item: Attributes) -> Result<(), StoreError> {
         self.transact(vec![Write::Put { key: key.clone(), item }]).await.map(|_| ())
     }
 
-    /// Deletes an item, whether or not it is there.
+    /// Deletes an item. It is not an error if the item does not exist.
     ///
     /// # Errors
-    /// When the table does not answer.
+    /// If the table does not answer.
     pub async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         self.transact(vec![Write::Delete { key: key.clone(), must_exist: false }]).await.map(|_| ())
     }
 
-    /// What a request is for: all of the writes, or none, and with them the mark of its `Idempotency-Key`, if it has one,
-    /// that it is done. What was committed is never done again under that key. Writes before it must be safe to repeat.
+    /// Commits the work of a request: all of the writes or none. If the request has an `Idempotency-Key`, the same
+    /// transaction marks the key as done, so the work is never done again under that key. Writes before this call must
+    /// be safe to repeat.
     ///
     /// # Errors
-    /// As [`Store::transact`]; and where another request has taken the key over.
+    /// As [`Store::transact`], and if another request has claimed the key.
     pub async fn commit(&self, mut writes: Vec<Write>) -> Result<Written, StoreError> {
         let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
         let own = writes.len();
@@ -446,13 +447,13 @@ impl Store {
         }
     }
 
-    /// All of the writes, or none.
+    /// Executes all of the writes or none.
     ///
     /// # Errors
-    /// When the table does not answer, or the writes met others too often.
+    /// If the table does not answer, or if the transaction had too many conflicts.
     pub async fn transact(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
         let writes = match <[Write; 1]>::try_from(writes) {
-            // One item needs no transaction, which costs twice as much.
+            // A single item needs no transaction, which costs twice as much.
             Ok([Write::Create { key, item }]) => return self.create(&key, item).await,
             Ok([Write::Replace { key, version, item }]) => return self.replace(&key, version, item).await,
             Ok([other]) => vec![other],
@@ -576,7 +577,7 @@ impl Store {
             Write::Reserve { key, number: name, amount, ceiling, expires } => {
                 let room = ceiling.saturating_sub(amount);
                 let update = self.add(&key, &[(name, amount)], true, expires).map_err(incomplete)?;
-                // A new item has spent nothing: then the ceiling alone decides.
+                // A new item has spent nothing, so only the ceiling decides.
                 let condition =
                     if room >= 0 { "attribute_not_exists(#n0) OR #n0 <= :room" } else { "#n0 <= :room" };
                 let mut update = update;
@@ -599,7 +600,7 @@ impl Store {
         expires: Option<Timestamp>,
     ) -> Result<Update, aws_sdk_dynamodb::error::BuildError> {
         let mut update = Update::builder().table_name(&*self.table).set_key(Some(key_of(key)));
-        // The version moves too: an edit of the whole item that has not seen this number is refused.
+        // The version changes too, so an edit of the whole item that has not seen the new number is refused.
         let mut adds = vec!["#v :one".to_owned()];
         update =
             update.expression_attribute_names("#v", VERSION).expression_attribute_values(":one", number(1));
@@ -625,7 +626,7 @@ impl Store {
     /// Reads a part of a partition, after the sort key `after`.
     ///
     /// # Errors
-    /// When the table does not answer or an item is not such a record.
+    /// If the table does not answer, or if an item is not such a record.
     pub async fn query<T: DeserializeOwned>(
         &self,
         range: &Range,
@@ -658,7 +659,7 @@ impl Store {
         Ok(Found { items, last })
     }
 
-    /// The records that marks found by [`Store::agent_children`] stand for.
+    /// The records that the marks refer to. [`Store::agent_children`] finds the marks.
     pub(super) async fn resolve<T: DeserializeOwned, I: std::str::FromStr + Copy>(
         &self,
         marks: Found<serde::de::IgnoredAny>,
@@ -672,10 +673,10 @@ impl Store {
         Ok(Found { items, last: marks.last })
     }
 
-    /// Writes items whatever was there, many at once and each for itself.
+    /// Writes many items and replaces whatever exists. Each item is written independently.
     ///
     /// # Errors
-    /// When the table does not answer; what was written until then is, and the call can be made again.
+    /// If the table does not answer. Some items may already be written; the call can be repeated.
     pub async fn put_many(&self, items: Vec<(Key, Attributes)>) -> Result<(), StoreError> {
         let write = new_write_id();
         let mut requests = Vec::with_capacity(items.len());
@@ -690,10 +691,10 @@ impl Store {
             .await
     }
 
-    /// Deletes all of a range.
+    /// Deletes all items of a range.
     ///
     /// # Errors
-    /// When the table does not answer; what was deleted until then is gone, and the call can be made again.
+    /// If the table does not answer. Some items may already be deleted; the call can be repeated.
     pub async fn delete_range(&self, range: &Range) -> Result<(), StoreError> {
         loop {
             let found: Found<serde::de::IgnoredAny> = self.query(range, None, BATCH, Order::Oldest).await?;

@@ -1,4 +1,4 @@
-//! Themes: where each stands, its files, its imports. Contents lie in S3 under their hashes.
+//! Themes: their states, files and imports. Contents are stored in S3 under their hashes.
 
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// How long what became of an import can be read.
+/// How long the result of an import can be read.
 const IMPORT_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How many files are read in one query.
+/// How many files one query reads.
 const FILES_PAGE: usize = 1_000;
 
 impl Store {
-    /// Where a theme stands; version 0 where nothing was ever stored.
+    /// The state of a theme. Version 0 if nothing was ever stored.
     pub async fn theme(
         &self,
         owner: &Owner,
@@ -24,7 +24,7 @@ impl Store {
         Ok(found.unwrap_or(Versioned { value: ThemeState::default(), version: 0 }))
     }
 
-    /// Writes where a theme stands, over what was read at `version`.
+    /// Writes the state of a theme over the one that was read at `version`.
     pub async fn replace_theme(
         &self,
         owner: &Owner,
@@ -47,8 +47,8 @@ impl Store {
         Ok(Write::over(key, version, item))
     }
 
-    /// The write that moves a theme's revision and counts, for a transaction with the change of a file. It fails where the
-    /// theme was turned over to another generation.
+    /// The write that updates a theme's revision and counts, for a transaction with the change of a file. It fails if
+    /// the theme was switched to another generation.
     #[must_use]
     pub fn theme_change(
         owner: &Owner,
@@ -77,7 +77,7 @@ impl Store {
         self.get(&keys::theme_file(owner, project, generation, path)).await
     }
 
-    /// The write of a file over the record that was read at `record`, 0 for none.
+    /// The write of a file over the record that was read at version `record` (0: it did not exist).
     pub fn theme_file_write(
         owner: &Owner,
         project: ProjectId,
@@ -105,7 +105,7 @@ impl Store {
         self.put_many(files.iter().map(place).collect::<Result<_, StoreError>>()?).await
     }
 
-    /// Some files, by their paths.
+    /// Some files, by path.
     pub async fn theme_files(
         &self,
         owner: &Owner,
@@ -117,7 +117,7 @@ impl Store {
         self.query(&keys::theme_files(owner, project, generation), after, limit, Order::Oldest).await
     }
 
-    /// All files of a generation, by their paths; [`domain::theme::index::MAX_FILES`] bounds them.
+    /// All files of a generation, sorted by path. There are at most [`domain::theme::index::MAX_FILES`].
     pub async fn all_theme_files(
         &self,
         owner: &Owner,
@@ -144,7 +144,7 @@ impl Store {
         self.delete_range(&keys::theme_files(owner, project, generation)).await
     }
 
-    /// Writes what becomes of an import; refused where another wrote first, or the project is gone.
+    /// Writes the state of an import. Refused if another writer was faster, or if the project does not exist any more.
     pub async fn write_import(
         &self,
         owner: &Owner,

@@ -1,4 +1,5 @@
-//! The localisation benchmark: queries with the files that answered them, each on the tree of its time.
+//! The localisation benchmark: queries and the files that a commit changed for them, each on the tree before its
+//! commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -15,7 +16,7 @@ use crate::Result;
 use crate::figures::{Figures, milliseconds};
 use crate::gates;
 
-/// How many files an answer lists in a measurement.
+/// The number of files per answer in a measurement.
 pub const LIMIT: usize = 20;
 
 #[derive(Deserialize)]
@@ -32,7 +33,7 @@ pub struct Question {
     split: String,
 }
 
-/// A ranker's answer to one question, as the public evaluation reads it.
+/// A ranker's answer to one question, in the format of the public evaluation.
 #[derive(Serialize)]
 pub struct Answer {
     id: String,
@@ -76,7 +77,7 @@ pub fn questions(file: &Path, split: &str) -> Result<Vec<Question>> {
     Ok(questions)
 }
 
-/// The trees beside a question file. Blobs are shared between trees, so they are read once.
+/// The trees next to a question file. Trees share blobs, so each blob is read once.
 pub struct Trees {
     folder: PathBuf,
     blobs: HashMap<String, Arc<[u8]>>,
@@ -124,7 +125,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// `line_counts` gives the length of files, for the share of lines that is shown.
+    /// `line_counts` returns the length of a file, for the share of lines that is shown.
     pub fn add(&mut self, question: &Question, answer: &Answer, line_counts: impl Fn(&str) -> u32) {
         let gold: HashSet<&str> = question.gold.iter().map(String::as_str).collect();
         let places: Vec<usize> = answer
@@ -188,7 +189,7 @@ impl Metrics {
 pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
     let mut trees = Trees::beside(file);
     let questions = questions(file, split)?;
-    // First, while this process has held no other theme: its memory is a figure.
+    // This comes first, before the process has loaded another theme, because its memory is measured.
     let tree = trees.tree(&questions.first().ok_or("there is no question")?.parent)?;
     let figures = Figures::of(&tree)?;
     let mut lookup_ms = Vec::new();
@@ -228,7 +229,7 @@ pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// The best time of a few, in milliseconds: the first fills the caches that a warm process has full.
+/// The best time of a few runs, in milliseconds. The first run fills the caches, as in a warm process.
 fn timed<T>(mut run: impl FnMut() -> T) -> (T, f64) {
     let mut best = f64::INFINITY;
     let mut timed = || {
@@ -243,7 +244,7 @@ fn timed<T>(mut run: impl FnMut() -> T) -> (T, f64) {
     (timed(), best)
 }
 
-/// Halves that have nothing to do with what a question is about: by its commit.
+/// Splits the questions into halves by commit, independent of their topics.
 pub fn is_first_half(question: &Question) -> bool {
     question.commit.bytes().next().is_some_and(|b| b < b'8')
 }
@@ -256,7 +257,8 @@ pub fn quantile(values: &mut [f64], at: f64) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// What simpler programs answer: how many of a path's words the request has, and BM25 over path and body, unstemmed.
+/// The answers of two simpler programs: overlap of the request with the words of the path, and BM25 over path and body
+/// without stemming.
 fn baselines(request: &str, tree: &Tree) -> [Vec<String>; 2] {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_ascii_alphanumeric())

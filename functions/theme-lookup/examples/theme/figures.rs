@@ -1,4 +1,4 @@
-//! How long things take, and how large they are, on one theme.
+//! Times and sizes for one theme.
 
 use std::time::Instant;
 
@@ -9,18 +9,19 @@ use crate::bench::quantile;
 
 const ROUNDS: usize = 15;
 
-/// The size of the largest open theme that was tried.
+/// The size of the largest open-source theme that was tried.
 const LARGE_FILES: usize = 466;
 const LARGE_BYTES: usize = 8_000_000;
 
 /// Times in milliseconds, memory in megabytes.
 pub struct Figures {
     pub full: f64,
-    /// How much the process grew at most while it read the theme for the first time; nothing where the system doesn't tell.
+    /// How much memory the process gained at most while it read the theme for the first time. `None` if the system does
+    /// not report it.
     pub peak: Option<f64>,
-    /// A large theme: files as this one's, and minified scripts.
+    /// A large theme: the files of this theme, plus minified scripts.
     pub large: f64,
-    /// The median file and the slowest.
+    /// The median file and the slowest file.
     pub one_file: [f64; 2],
     pub slowest: String,
     pub load: f64,
@@ -106,14 +107,14 @@ fn best<T, E>(rounds: usize, run: impl FnMut() -> std::result::Result<T, E>) -> 
     Ok(quantile(&mut times(rounds, run)?, 0.0))
 }
 
-/// A line of what Linux tells of this process, in megabytes.
+/// One value of Linux's process status, in megabytes.
 fn memory(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? / 1e3)
 }
 
-/// The peak begins anew. Where that is refused, the figure is the peak since the process began.
+/// Resets the peak memory. If the system refuses this, the figure is the peak since the process began.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
@@ -151,7 +152,7 @@ pub fn run(files: &[(String, Vec<u8>)]) -> Result<()> {
     hostile()
 }
 
-/// One thing over and over, half a megabyte and a whole one: time must grow as size does.
+/// Repeats one piece, to half a megabyte and to a megabyte: the time must grow linearly with the size.
 fn hostile() -> Result<()> {
     let pieces = [
         "{% ",

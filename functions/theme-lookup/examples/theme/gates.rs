@@ -1,4 +1,4 @@
-//! What the index has to reach, next to what it reached.
+//! The goals of the index, next to the measured figures.
 
 use crate::bench::Metrics;
 use crate::figures::Figures;
@@ -10,7 +10,7 @@ enum Reach {
 
 use Reach::{AtLeast, AtMost};
 
-/// Of [`Metrics::shares`], in their order.
+/// The goals for [`Metrics::shares`], in the same order.
 const ACCURACY: [(&str, Reach); 8] = [
     ("hit@1", AtLeast(0.52)),
     ("hit@5", AtLeast(0.88)),
@@ -22,7 +22,7 @@ const ACCURACY: [(&str, Reach); 8] = [
     ("lines shown", AtMost(0.17)),
 ];
 
-/// Prints a row for each gate. `baselines` are path overlap and plain BM25, measured in the same run.
+/// Prints a row for each goal. `baselines` are path overlap and plain BM25, measured in the same run.
 pub fn print(metrics: &Metrics, baselines: [&Metrics; 2], figures: &Figures, lookups: [f64; 2]) {
     println!("\n{:<34} {:>8} {:>10}  {:<7}{:>12}{:>12}", "gate", "reach", "figure", "", "overlap", "bm25");
     let shares = metrics.shares();

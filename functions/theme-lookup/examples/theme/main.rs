@@ -1,7 +1,7 @@
-//! The theme index from a shell: on a folder, or against a benchmark.
+//! The theme index on the command line: for a folder, or against a benchmark.
 //!
-//! `cargo run -p theme-lookup --example theme -- …` is the program; `cargo run --profile bench -p domain --example theme_quick -- …`
-//! is the same one, built without the shell and the AWS SDKs.
+//! Run it with `cargo run -p theme-lookup --example theme -- …`. `cargo run --profile bench -p domain --example
+//! theme_quick -- …` is the same program, built without the shared crate and the AWS SDKs.
 //!
 //! ```text
 //! theme lookup DIR "request" [--active FILE]
@@ -82,7 +82,7 @@ fn read(folder: &str) -> Result<ThemeIndex> {
     Ok(ThemeIndex::build(files(folder)?)?)
 }
 
-/// The files of a theme's folders.
+/// The files in a theme's folders.
 fn files(folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];

@@ -1,4 +1,4 @@
-//! A picture of the dependency graph: a column for each kind of file, a line for each edge.
+//! A picture of the dependency graph: one column per kind of file, one line per edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use domain::theme::scan::{EdgeKind, EdgeNature};
 const COLUMN: usize = 330;
 const ROW: usize = 17;
 
-/// From what a visitor asks for to what it is made of.
+/// Columns run from the pages that a visitor requests to the parts they are made of.
 fn column(kind: FileKind) -> Option<usize> {
     Some(match kind {
         FileKind::Layout | FileKind::Template | FileKind::JsonTemplate => 0,

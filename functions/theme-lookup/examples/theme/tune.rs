@@ -1,4 +1,4 @@
-//! Finds ranking weights on one half of a question file, and shows what they do on the other.
+//! Fits ranking weights to one half of a question file, and shows their effect on the other half.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn run(file: &Path, rounds: usize) -> Result<()> {
     let mut halves: [Vec<Case>; 2] = [Vec::new(), Vec::new()];
     for question in questions(file, "all")? {
         let tree = trees.tree(&question.parent)?;
-        // Other languages' texts change nothing for questions in English, but fill the memory.
+        // Texts in other languages do not matter for questions in English, but they use much memory.
         let files =
             tree.iter().filter(|(path, _)| !path.starts_with("locales/") || path.contains(".default."));
         let index = ThemeIndex::build(files.map(|(path, bytes)| (path, bytes)))?;
@@ -46,7 +46,7 @@ pub fn run(file: &Path, rounds: usize) -> Result<()> {
         }
     }
     println!("{weights:#?}");
-    // What one knob does on either half.
+    // The effect of a single weight on each half.
     for knob in 0..knobs(&mut weights).len() {
         let with = |factor: f32| {
             let mut tried = weights;
@@ -64,7 +64,7 @@ pub fn run(file: &Path, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes every candidate's features, for fitting their weights elsewhere: half, question, gold, features.
+/// Writes the features of every candidate, so that weights can be fitted elsewhere: half, question, gold, features.
 pub fn features(file: &Path, out: &Path) -> Result<()> {
     let mut trees = Trees::beside(file);
     let mut lines = String::new();

@@ -48,12 +48,12 @@ pub struct Hold {
 
 /// The version of a theme: its generation and revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThemeVersion {
+pub struct ThemeRevision {
     pub generation: ImportId,
     pub revision: u64,
 }
 
-impl ThemeVersion {
+impl ThemeRevision {
     #[must_use]
     pub fn of(theme: &ThemeState) -> Self {
         Self { generation: theme.generation, revision: theme.revision }
@@ -63,7 +63,7 @@ impl ThemeVersion {
 /// How a pass ended, and for which version of the theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassEnd {
-    pub of: ThemeVersion,
+    pub of: ThemeRevision,
     /// Why it stopped early. `None` if it finished.
     pub stop: Option<Stop>,
 }
@@ -157,7 +157,7 @@ impl Enrichment {
 
     /// How the last pass ended, if it was for this version of the theme.
     fn end_of(&self, theme: &ThemeState) -> Option<&PassEnd> {
-        self.end.as_ref().filter(|end| end.of == ThemeVersion::of(theme))
+        self.end.as_ref().filter(|end| end.of == ThemeRevision::of(theme))
     }
 
     /// Whether a worker should take the hold now. The map comes first: while files change, no file is sent to a model.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn ended(revision: u64, stop: Option<Stop>) -> Enrichment {
-        Enrichment::default().ended(PassEnd { of: ThemeVersion::of(&theme(revision, revision)), stop })
+        Enrichment::default().ended(PassEnd { of: ThemeRevision::of(&theme(revision, revision)), stop })
     }
 
     fn stop(again_at: Option<i64>) -> Option<Stop> {
@@ -270,7 +270,7 @@ mod tests {
         let taken = it.held(second, at(60));
         assert!(taken.is_held_by(second) && !taken.is_held_by(first));
         assert_eq!(taken.clone().released().pass_micros, 5);
-        let ended = taken.ended(PassEnd { of: ThemeVersion::of(&theme(1, 1)), stop: None });
+        let ended = taken.ended(PassEnd { of: ThemeRevision::of(&theme(1, 1)), stop: None });
         assert_eq!((ended.pass_micros, ended.hold), (0, None));
     }
 

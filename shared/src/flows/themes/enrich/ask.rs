@@ -64,7 +64,7 @@ impl<E: Into<Error>> From<E> for Failure {
 }
 
 /// What a pass has spent, and may spend, in micro-dollars.
-pub(super) struct Purse {
+pub(super) struct PassBudget {
     pub spent: i64,
     pub ceiling: i64,
 }
@@ -75,7 +75,7 @@ pub(super) async fn ask(
     owner: &Owner,
     route: &Route,
     request: &ModelRequest,
-    purse: &mut Purse,
+    purse: &mut PassBudget,
     last_call: Timestamp,
 ) -> Result<Answer, Failure> {
     cx.clock.sleep(BETWEEN).await;
@@ -124,7 +124,7 @@ async fn once(
     owner: &Owner,
     route: &Route,
     request: &ModelRequest,
-    purse: &mut Purse,
+    purse: &mut PassBudget,
 ) -> Result<Result<Answer, ModelError>, Failure> {
     let (now, day) = (cx.clock.now(), cx.config.budget.day_micros);
     let input = estimate::request_tokens(request);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
 use domain::models::ModelTier;
-use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeVersion};
+use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
 use domain::theme::enrich::Notes;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -102,7 +102,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
             Err(error) => {
                 let stop =
                     Stop { unavailable: true, reason: error.to_string(), again_at: Some(now + MODEL_AGAIN) };
-                let end = PassEnd { of: ThemeVersion::of(&theme.value), stop: Some(stop) };
+                let end = PassEnd { of: ThemeRevision::of(&theme.value), stop: Some(stop) };
                 (found.value.ended(end), None)
             }
         };

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
-use domain::projects::enrichment::{Enrichment, Stop, ThemeVersion};
+use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
 use domain::projects::theme::ThemeFile;
 use domain::theme::enrich::choose::{self, Candidate};
 use domain::theme::enrich::{Notes, answer, prompt};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::ask::{self, CALL, Failure, Purse};
+use super::ask::{self, CALL, Failure, PassBudget};
 use super::{Held, LOST, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::flows::projects;
@@ -19,8 +19,8 @@ use crate::flows::themes::{contents, current, index};
 use crate::models::{Models, Route};
 use crate::problem::{Error, Result};
 
-/// After so many answers in a row of which nothing can be used, the model can't do it.
-const IN_VAIN: u32 = 3;
+/// A pass stops after this many unusable answers in a row.
+const MAX_EMPTY_ANSWERS: u32 = 3;
 
 /// Notes that nothing refers to are left so long: somebody may be about to.
 const YOUNG: std::time::Duration = std::time::Duration::from_secs(3_600);
@@ -28,8 +28,8 @@ const YOUNG: std::time::Duration = std::time::Duration::from_secs(3_600);
 /// How a pass ended.
 pub(super) enum Ended {
     /// Every file has its note, or is given up.
-    Done(ThemeVersion),
-    Stopped(ThemeVersion, Stop),
+    Done(ThemeRevision),
+    Stopped(ThemeRevision, Stop),
     /// Files have changed, and the map is not theirs yet.
     Changing,
     /// The project does not want it any more.
@@ -57,10 +57,10 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         notes,
         stored: found.notes,
         tier: None,
-        purse: Purse { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
+        purse: PassBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
         booked: found.pass_micros,
         model: found.model,
-        in_vain: 0,
+        empty_answers: 0,
     };
     loop {
         if let Some(ended) = pass.round().await? {
@@ -79,16 +79,16 @@ struct Pass<'a> {
     stored: Option<Uuid>,
     /// One for the whole pass, so that its calls share what the provider caches.
     tier: Option<ModelTier>,
-    purse: Purse,
+    purse: PassBudget,
     /// What of the purse's spending is written down.
     booked: i64,
     model: Option<String>,
-    in_vain: u32,
+    empty_answers: u32,
 }
 
 impl Pass<'_> {
     /// The theme as it is, if it is to be gone on with.
-    async fn look(&self) -> Result<Result<ThemeVersion, Ended>> {
+    async fn look(&self) -> Result<Result<ThemeRevision, Ended>> {
         let Held { cx, owner, project, .. } = *self.held;
         if !projects::load(cx, owner, project).await?.value.enrichment {
             return Ok(Err(Ended::Off));
@@ -100,7 +100,7 @@ impl Pass<'_> {
         if cx.clock.now() > self.last_call {
             return Ok(Err(Ended::TimeUp));
         }
-        Ok(Ok(ThemeVersion::of(&theme)))
+        Ok(Ok(ThemeRevision::of(&theme)))
     }
 
     /// Asks about all files that lack a note, unless they change meanwhile: then the next round asks about those that
@@ -138,8 +138,8 @@ impl Pass<'_> {
                 Ok(_) => return Ok(None),
                 Err(ended) => return Ok(Some(ended)),
             }
-            if self.in_vain >= IN_VAIN {
-                let reason = format!("of the model's last {IN_VAIN} answers nothing can be used");
+            if self.empty_answers >= MAX_EMPTY_ANSWERS {
+                let reason = format!("none of the last {MAX_EMPTY_ANSWERS} answers of the model was usable");
                 return Ok(Some(Ended::Stopped(moment, Stop { unavailable: false, reason, again_at: None })));
             }
             let Some(shown) = self.shown(&batch, &files).await? else { return Ok(None) };
@@ -201,7 +201,7 @@ impl Pass<'_> {
             Err(Failure::Stop(stop)) => return Ok(Some(stop)),
             Err(Failure::Failed(error)) => return Err(error),
         };
-        self.in_vain = if notes.is_empty() { self.in_vain + 1 } else { 0 };
+        self.empty_answers = if notes.is_empty() { self.empty_answers + 1 } else { 0 };
         for file in batch {
             match notes.remove(&file.path) {
                 Some(note) => self.notes.write(&file.path, &file.content, note),
