@@ -38,12 +38,12 @@ def check_body(repo: Repo, route: Route, body: object) -> None:
     jsonschema.validate(body, {**schema, "components": repo.openapi["components"]}, jsonschema.Draft202012Validator)
 
 
-def test_every_function_has_one(stack: Stack) -> None:
+def test_every_function_has_a_payload(stack: Stack) -> None:
     assert {name.split(".")[0] for name in EVENTS} == set(stack.functions)
 
 
 @pytest.mark.parametrize("name", REST)
-def test_a_request_is_one_of_its_function(name: str, stack: Stack, repo: Repo) -> None:
+def test_a_request_is_for_a_route_of_its_function(name: str, stack: Stack, repo: Repo) -> None:
     event = EVENTS[name]
     route = Route(event["httpMethod"], event["resource"])
     context = event["requestContext"]
@@ -73,7 +73,7 @@ def test_a_queue_carries_whole_messages(name: str) -> None:
         assert record["eventSource"] == "aws:sqs"
 
 
-def test_the_due_event_is_ours(repo: Repo) -> None:
+def test_the_due_event_matches_the_code(repo: Repo) -> None:
     (record,) = EVENTS["scheduled-executor.due"]["Records"]
     envelope = json.loads(record["body"])
     assert (envelope["source"], envelope["detail-type"]) == (repo.source, repo.detail_type)
@@ -82,7 +82,7 @@ def test_the_due_event_is_ours(repo: Repo) -> None:
     assert set(envelope["detail"]) == {"owner", *tagged.groups()}
 
 
-def test_ids_are_of_their_kinds(repo: Repo) -> None:
+def test_ids_have_valid_formats(repo: Repo) -> None:
     prefixes = set(re.findall(r'"([a-z]{3}_)"', repo.text("shared/domain/src/ids.rs")))
     found = re.findall(
         r"\b([a-z]{3}_)([0-9a-f]{32})\b", "".join(p.read_text() for p in Path(ROOT / "events").glob("**/*.json"))

@@ -19,6 +19,6 @@ def built(*selection: str) -> set[str]:
     "selection",
     [("--package", "lamplighter-local", "--edges", "normal,build"), ("--package", "tests", "--edges", "normal,build,dev")],
 )
-def test_a_part_is_compiled_as_the_whole_is(selection):
+def test_a_part_is_compiled_like_the_whole_workspace(selection):
     only = built(*selection) - built("--workspace", "--edges", "normal,build,dev")
     assert not only, f"compiled with other features than in the workspace; add them in infra/local/Cargo.toml: {only}"

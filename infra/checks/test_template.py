@@ -41,29 +41,29 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
 
 
-def test_our_rules_have_nothing_to_say(stack: Stack, repo: Repo) -> None:
+def test_our_rules_find_no_fault(stack: Stack, repo: Repo) -> None:
     found = rules.faults(stack, repo)
     assert not found, "\n".join(["", *found])
 
 
-def test_no_key_is_there_twice() -> None:
+def test_no_key_is_repeated() -> None:
     text = TEMPLATE.read_text()
     assert repeated_keys(text) == []
     twice = text.replace("    Timeout: 28\n", "    Timeout: 28\n    Timeout: 29\n", 1)
     assert [sentence.split(": ")[1] for sentence in repeated_keys(twice)] == ["Timeout is there twice"]
 
 
-def test_cfn_lint_has_nothing_to_say_of_the_source() -> None:
+def test_cfn_lint_finds_no_fault_in_the_source() -> None:
     told = run(Path(sys.executable).parent / "cfn-lint", "--template", TEMPLATE, "--regions", *REGIONS)
     assert told.returncode == 0, told.stdout + told.stderr
 
 
-def test_cfn_lint_has_nothing_to_say(file: Path) -> None:
+def test_cfn_lint_finds_no_fault(file: Path) -> None:
     told = run(Path(sys.executable).parent / "cfn-lint", "--template", file, "--regions", *REGIONS)
     assert told.returncode == 0, told.stdout + told.stderr
 
 
-def test_checkov_says_only_what_was_decided_otherwise(file: Path) -> None:
+def test_checkov_reports_only_the_skipped_checks(file: Path) -> None:
     told = run(
         Path(sys.executable).parent / "checkov",
         *("--file", file, "--framework", "cloudformation", "--output", "json", "--skip-download", "--compact"),
@@ -76,7 +76,7 @@ def test_checkov_says_only_what_was_decided_otherwise(file: Path) -> None:
     assert failed.keys() == SKIPPED.keys(), "a check that no longer fails needs no reason: remove it from SKIPPED"
 
 
-def test_cloudformation_takes_it(translated: dict, file: Path) -> None:
+def test_cloudformation_accepts_it(translated: dict, file: Path) -> None:
     assert len(translated["Resources"]) <= 500
     assert len(translated["Parameters"]) <= 200
     assert file.stat().st_size <= 1_000_000, "the largest template that CloudFormation reads from S3"

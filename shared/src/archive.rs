@@ -39,19 +39,19 @@ pub struct Entry {
 /// Why an archive cannot be read. The message follows "failed to read the archive: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    #[error("it is no zip archive, or a damaged one: {0}")]
+    #[error("it is not a zip archive, or it is damaged: {0}")]
     NotAnArchive(String),
-    #[error("it has {count} entries, at most {limit} are taken")]
+    #[error("it has {count} entries; the limit is {limit}")]
     TooManyEntries { count: usize, limit: usize },
-    #[error("its files have more than {limit} bytes together, inflated")]
+    #[error("its files have more than {limit} bytes in total, inflated")]
     TooLarge { limit: u64 },
     #[error("the entry {path:?} has more than {limit} bytes, inflated")]
     EntryTooLarge { path: String, limit: u64 },
     #[error("the entry {path:?} has a path that {problem}")]
     Path { path: String, problem: PathProblem },
-    #[error("the entry {path:?} is there twice")]
+    #[error("the entry {path:?} occurs twice")]
     Duplicate { path: String },
-    #[error("the entry {path:?} is {what}, which is not taken")]
+    #[error("the entry {path:?} is {what}, which is not supported")]
     Unsupported { path: String, what: &'static str },
     #[error("the entry {path:?} can't be read: {cause}")]
     Damaged { path: String, cause: String },
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_named_with_the_limit() {
+    fn broken_rules_are_reported_with_the_limit() {
         let check = |files: &[(&str, &[u8])], expected: &str| {
             assert_eq!(read(&raw(files), &LIMITS).unwrap_err().to_string(), expected);
         };
@@ -248,18 +248,18 @@ mod tests {
         ] {
             check(&[(&path, b"x")], &format!("the entry {path:?} has a path that {problem}"));
         }
-        check(&[("aa", b"x"), ("aa", b"y")], "the entry \"aa\" is there twice");
+        check(&[("aa", b"x"), ("aa", b"y")], "the entry \"aa\" occurs twice");
         check(&[("big.css", &[b' '; 1_001])], "the entry \"big.css\" has more than 1000 bytes, inflated");
         let full: &[u8] = &[b' '; 1_000];
         check(
             &[("aaa", full), ("bbb", full), ("ccc", b"x")],
-            "its files have more than 2000 bytes together, inflated",
+            "its files have more than 2000 bytes in total, inflated",
         );
         assert_eq!(read(&raw(&[("aaa", full), ("bbb", full)]), &LIMITS).unwrap().len(), 2);
         let many: Vec<(String, &str)> = (0..9).map(|n| (format!("f{n}"), "")).collect();
         assert_eq!(
             read(&write(many).unwrap(), &LIMITS).unwrap_err().to_string(),
-            "it has 9 entries, at most 8 are taken"
+            "it has 9 entries; the limit is 8"
         );
         assert!(matches!(read(b"", &LIMITS), Err(ArchiveError::NotAnArchive(_))));
         assert!(matches!(read(b"PK\x03\x04 and nothing", &LIMITS), Err(ArchiveError::NotAnArchive(_))));
@@ -290,12 +290,12 @@ mod tests {
         let archive = writer.finish().unwrap().into_inner();
         assert_eq!(
             read(&archive, &LIMITS).unwrap_err().to_string(),
-            "the entry \"link\" is a symbolic link, which is not taken"
+            "the entry \"link\" is a symbolic link, which is not supported"
         );
     }
 
     #[test]
-    fn what_is_not_wanted_is_not_inflated() {
+    fn unwanted_entries_are_not_inflated() {
         let archive = write([("big.css", vec![b' '; 5_000]), ("a.css", b"a {}".to_vec())]).unwrap();
         let (mut names, mut read) = (Vec::new(), Vec::new());
         let wanted = |path: &str| {
@@ -309,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn archives_round_trip(
             files in proptest::collection::btree_map("[a-z]{1,8}(/[a-z]{1,8})?", proptest::collection::vec(any::<u8>(), 0..200), 0..8)
         ) {
             let archive = write(files.clone()).unwrap();

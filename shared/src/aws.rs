@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_names_the_code_and_shows_nothing_of_the_answer() {
+    fn a_cause_has_the_error_code_and_nothing_of_the_answer() {
         let answer = HttpResponse::new(503.try_into().unwrap(), SdkBody::from("a person's secret"));
         let meta = ErrorMetadata::builder().code("SlowDown").message("a person's secret").build();
         let error = SdkError::service_error(GetItemError::generic(meta), answer);

@@ -28,10 +28,10 @@ pub enum BlobError {
     #[error("S3 did not answer: {cause}")]
     Unavailable { cause: String },
     #[error(
-        "the bucket can't be used as this is deployed (see LAMPLIGHTER_BUCKET and the function's role): {cause}"
+        "the bucket cannot be used with this deployment (see LAMPLIGHTER_BUCKET and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
-    #[error("the object {key} is missing although it is referred to")]
+    #[error("the object {key} is missing, but a record refers to it")]
     Missing { key: String },
     #[error("the object {key} is not text")]
     NotText { key: String },
@@ -489,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upload_is_told_by_its_key() {
+    fn the_key_determines_the_meaning_of_an_upload() {
         let (owner, project) = (Owner::new("auth0|me").unwrap(), ProjectId::DEFAULT);
         let import = ImportId::from_uuid(uuid::Uuid::from_u128(7));
         let (session, agent) = (".imports".parse::<SessionId>(), "arch-1".parse().unwrap());

@@ -53,7 +53,7 @@ impl Event {
 /// Why events were not published.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    #[error("EventBridge did not take the call: {0}")]
+    #[error("EventBridge did not accept the call: {0}")]
     Unavailable(String),
     #[error("EventBridge refused {refused} of {sent} events, the first with {first}")]
     Refused { refused: usize, sent: usize, first: String },

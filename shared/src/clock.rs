@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_do_not_push_each_other_on() {
+    fn clocks_do_not_influence_each_other() {
         let at = |text: &str| Clock::Manual(ManualClock::at(text.parse().unwrap()));
         let (late, early) = (at("2030-01-01T00:00:00Z"), at("2026-11-21T09:00:00Z"));
         let _ = late.uuid();

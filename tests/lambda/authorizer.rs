@@ -58,7 +58,7 @@ const REFUSED: Result<&str, &str> = Err("Unauthorized");
 const AWAY: Result<&str, &str> = Err("authorizer failed: temporarily_unavailable");
 
 #[tokio::test]
-async fn a_token_of_the_issuer_opens_the_door_and_no_other_does() {
+async fn only_valid_tokens_of_the_issuer_are_accepted() {
     let bed = Bed::new().await;
     let issuer = Issuer::start(Answer::Keys(&["rsa-1", "ec-1"])).await;
     let trusted = file(authority());
@@ -109,7 +109,7 @@ async fn a_token_of_the_issuer_opens_the_door_and_no_other_does() {
 /// A token that cannot be checked is not the caller's fault: the answer is 500 and not 401, and the next call is
 /// served.
 #[tokio::test]
-async fn without_keys_nobody_is_refused() {
+async fn without_keys_the_answer_is_500_and_not_401() {
     let bed = Bed::new().await;
     let trusted = file(authority());
     let signed = token("rsa-1", &claims(Timestamp::now().as_second(), &json!({})));

@@ -12,7 +12,7 @@ use crate::payload::{payload, post, request};
 const NOBODYS: &str = "agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0";
 
 #[tokio::test]
-async fn the_stage_is_no_part_of_the_route() {
+async fn the_stage_is_not_part_of_the_route() {
     let bed = Bed::new().await;
     let mut catalog = bed.lambda("catalog").await;
     let mut agents = bed.lambda("agents").await;
@@ -70,7 +70,7 @@ async fn a_location_leads_back_through_stage_and_base_path() {
 }
 
 #[tokio::test]
-async fn neither_is_the_base_path_of_a_domain_of_ones_own() {
+async fn the_base_path_of_a_custom_domain_is_not_part_of_the_route() {
     let bed = Bed::new().await;
     let mut themes = bed.lambda("theme-lookup").await;
     let project = themes.http(&post("/projects", "local", &json!({"name": "Spring"}))).await.expect(201);
@@ -128,7 +128,7 @@ async fn a_body_may_be_in_base64() {
 
 /// Buffered and streaming functions return the same errors, with a body.
 #[tokio::test]
-async fn what_is_wrong_is_a_problem() {
+async fn errors_are_problems() {
     let bed = Bed::new().await;
     let mut lambdas = HashMap::new();
     for function in ["action-define", "agents", "agent-chat", "asset-save"] {
@@ -169,7 +169,7 @@ async fn what_is_wrong_is_a_problem() {
 }
 
 #[tokio::test]
-async fn the_authorizer_says_whose_request_it_is() {
+async fn the_authorizer_determines_the_owner() {
     let bed = Bed::new().await;
     let mut agents = bed.lambda("agents").await;
     let mut actions = bed.lambda("action-define").await;
@@ -200,7 +200,7 @@ async fn the_authorizer_says_whose_request_it_is() {
 }
 
 #[tokio::test]
-async fn with_auth_off_everybody_is_local() {
+async fn with_auth_off_the_owner_is_local() {
     let bed = Bed::new().await;
     let id = bed.server.agent().await;
     let mut agents = bed.lambda_with("agents", &[("LAMPLIGHTER_AUTH", "off")]).await;

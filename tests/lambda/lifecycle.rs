@@ -51,7 +51,7 @@ async fn a_function_that_cannot_start_says_why_in_one_line() {
 }
 
 #[tokio::test]
-async fn a_payload_that_cannot_be_read_ends_nothing() {
+async fn an_unreadable_payload_does_not_end_the_process() {
     let bed = Bed::new().await;
     for function in ["agents", "catalog", "schedule-sweep", "scheduled-executor"] {
         let mut lambda = bed.lambda(function).await;
@@ -82,7 +82,7 @@ async fn a_payload_that_cannot_be_read_ends_nothing() {
 
 /// Lambda sends SIGTERM between invocations. Nothing is buffered in memory, so ending at once loses nothing.
 #[tokio::test]
-async fn sigterm_ends_it() {
+async fn sigterm_ends_the_process() {
     const SIGTERM: i32 = 15;
     let bed = Bed::new().await;
     let mut lambda = bed.lambda("agents").await;

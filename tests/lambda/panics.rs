@@ -80,7 +80,7 @@ async fn a_panic_in_a_timer_or_an_authorizer_is_a_failure() {
 
 /// Only the message that panics is delivered again. The other messages of the batch are done.
 #[tokio::test]
-async fn a_panic_in_a_batch_is_one_messages() {
+async fn a_panic_in_a_batch_fails_only_one_message() {
     let bed = Bed::new().await;
     let failures = |ids: &[&str]| -> Value {
         json!({"batchItemFailures": ids.iter().map(|id| json!({"itemIdentifier": id})).collect::<Vec<_>>()})

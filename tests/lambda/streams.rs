@@ -9,7 +9,7 @@ use crate::http::action;
 use crate::payload::{messages, payload, post, request};
 
 #[tokio::test]
-async fn a_turn_arrives_while_it_is_spoken() {
+async fn a_turn_is_streamed_while_the_model_answers() {
     let bed = Bed::new().await;
     let agent = bed.server.agent().await;
     let mut chat = bed.lambda("agent-chat").await;
@@ -43,7 +43,7 @@ async fn a_turn_arrives_while_it_is_spoken() {
 
 /// Conversations about an action stream too. A person's answer to a run is queued for the executors at once.
 #[tokio::test]
-async fn talk_about_an_action_streams_and_answers() {
+async fn conversations_about_an_action_stream() {
     let bed = Bed::new().await;
     let agent = bed.server.agent().await;
     let mut asking = action();
@@ -91,7 +91,7 @@ async fn talk_about_an_action_streams_and_answers() {
 }
 
 #[tokio::test]
-async fn a_turn_is_one_result_where_json_is_asked_for() {
+async fn a_turn_is_one_json_result_if_requested() {
     let bed = Bed::new().await;
     let mut agents = bed.lambda("agents").await;
     let set_up = post("/setup/chat", "local", &json!({"message": "An agent that watches"}));

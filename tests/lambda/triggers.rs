@@ -25,7 +25,7 @@ async fn due_action(bed: &Bed, due: Timestamp) -> Value {
 
 /// From the timer over the bus and the queue to the output, each step in AWS's format.
 #[tokio::test]
-async fn what_is_due_goes_from_the_sweep_to_its_output() {
+async fn a_due_action_goes_from_the_sweep_to_its_output() {
     let now = Timestamp::now();
     let due = now - SignedDuration::from_secs(60);
     let clock = ManualClock::at(now - SignedDuration::from_secs(120));
@@ -71,7 +71,7 @@ async fn what_is_due_goes_from_the_sweep_to_its_output() {
 }
 
 #[tokio::test]
-async fn of_a_batch_only_what_failed_comes_again() {
+async fn only_failed_messages_of_a_batch_are_redelivered() {
     let bed = Bed::new().await;
     let mut executor = bed.lambda("scheduled-executor").await;
     let due = |detail: Value| {
@@ -96,7 +96,7 @@ async fn of_a_batch_only_what_failed_comes_again() {
 /// A queue's function reports each message separately. A timer's function fails as a whole, so that Lambda counts the
 /// error and the alarm fires.
 #[tokio::test]
-async fn a_failed_call_is_told_by_its_kind() {
+async fn a_failed_call_is_reported_per_trigger() {
     let bed = Bed::new().await;
     let absent = [("LAMPLIGHTER_TABLE", "absent")];
     let mut sweep = bed.lambda_with("schedule-sweep", &absent).await;
@@ -112,7 +112,7 @@ async fn a_failed_call_is_told_by_its_kind() {
 
 /// An API key is created, authenticates its owner, and does not work after it is revoked.
 #[tokio::test]
-async fn an_api_key_opens_the_door_to_its_owner() {
+async fn an_api_key_authenticates_its_owner() {
     let bed = Bed::new().await;
     let mut accounts = bed.lambda("account").await;
     let mut authorizer = bed.lambda("authorizer").await;

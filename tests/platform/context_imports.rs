@@ -163,7 +163,7 @@ async fn what_is_not_taken_is_said() {
 
     let deep = format!("{}/a.jsonl", "d".repeat(1_100));
     for (archive, reason) in [
-        (b"no zip at all".to_vec(), "no zip archive"),
+        (b"no zip at all".to_vec(), "not a zip archive"),
         (archive::write([(deep.as_str(), "")]).unwrap(), "has more than 1024 bytes"),
     ] {
         let import = uploaded(&h, "", archive).await;

@@ -136,7 +136,7 @@ async fn an_upload_that_is_no_theme_fails_and_changes_nothing() {
     let h = by_hand().await;
     put(&h, "assets/a.css", ".a {}").await.expect(201);
     for (archive, reason) in
-        [(b"no zip at all".to_vec(), "no zip archive"), (zip(&[("a/../../b", "x")]), "`..`")]
+        [(b"no zip at all".to_vec(), "not a zip archive"), (zip(&[("a/../../b", "x")]), "`..`")]
     {
         let import = upload(&h, archive).await;
         deliver(&h, &archive_key(&import)).await.unwrap();

@@ -335,7 +335,7 @@ async fn what_cannot_be_a_theme_is_refused_by_name() {
         let message = problem["errors"][0]["message"].as_str().unwrap();
         assert!(message.contains(expected), "{message}");
     };
-    refused(b"no zip".to_vec(), "no zip archive").await;
+    refused(b"no zip".to_vec(), "not a zip archive").await;
     refused(zip(&[("../x", "x")]), "`..`").await;
     refused(zip(&[("theme/../../x", "x")]), "`..`").await;
     refused(zip(&[("/etc/passwd", "x")]), "begins with a slash").await;

@@ -23,9 +23,9 @@ struct Event {
 /// Answers an authorizer event with a policy and the owner.
 pub async fn authorize(cx: Cx, event: Value) -> Result<Value> {
     let event: Event = serde_json::from_value(event)
-        .map_err(|error| Error::internal(format!("the event is not an authorizer's: {error}")))?;
+        .map_err(|error| Error::internal(format!("the event is not an authorizer event: {error}")))?;
     let resource = whole_stage(&event.method_arn)
-        .ok_or_else(|| Error::internal("the event's methodArn is not that of a method"))?;
+        .ok_or_else(|| Error::internal("the event's methodArn is not the ARN of a method"))?;
     let owner = crate::authenticate(&cx, &event.headers()).await?;
     Ok(policy(&owner, &resource))
 }

@@ -44,7 +44,7 @@ pub enum FetchError {
     TooLarge,
     #[error("the answer is not a set of keys")]
     NotKeys(#[from] serde_json::Error),
-    #[error("the last try has failed a moment ago")]
+    #[error("the last fetch failed a moment ago")]
     TooSoon,
 }
 
@@ -102,7 +102,7 @@ impl KeyCache {
                 // Counted from the end of the fetch: if the issuer does not answer, callers must not all wait for it.
                 let took = i64::try_from(began.elapsed().as_secs()).unwrap_or(0);
                 cached.next_fetch = now + SignedDuration::from_secs(took) + AFTER_FAILURE;
-                tracing::warn!(%error, "the issuer's keys can't be fetched");
+                tracing::warn!(%error, "the issuer's keys cannot be fetched");
                 // While the issuer is unavailable, old keys are better than rejecting everybody.
                 if cached.keys.is_some() { Ok(known) } else { Err(error) }
             }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_of_ours_is_left_out() {
+    fn unusable_keys_are_left_out() {
         let data: Value = serde_json::from_str(include_str!("../test_data/tokens.json")).unwrap();
         let keys = parse(data["jwks"].to_string().as_bytes()).unwrap();
         let ids: Vec<_> = keys.iter().map(|key| (key.id.as_deref().unwrap(), key.algorithm)).collect();

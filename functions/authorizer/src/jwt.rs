@@ -60,7 +60,7 @@ pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Ow
                 |error: jwks::FetchError| Error::Outside { what: "the issuer", cause: error.to_string() };
             found
                 .map_err(unreachable)?
-                .ok_or(Error::Unauthenticated("the token's key is not the issuer's"))?
+                .ok_or(Error::Unauthenticated("the token's key is not one of the issuer's keys"))?
         }
     };
     let claims = verified(token, &key)?;
@@ -74,7 +74,7 @@ const MALFORMED: Error = Error::Unauthenticated("the token is neither an API key
 fn verified(token: &str, key: &Key) -> Result<Claims> {
     let header = decode_header(token).map_err(|_| MALFORMED)?;
     if header.alg != key.algorithm {
-        return Err(Error::Unauthenticated("the token's algorithm is not its key's"));
+        return Err(Error::Unauthenticated("the token's algorithm is not the algorithm of its key"));
     }
     // No extensions are supported, and critical extensions must be rejected.
     if header.crit.is_some() {
@@ -88,9 +88,9 @@ fn verified(token: &str, key: &Key) -> Result<Claims> {
         use jsonwebtoken::errors::ErrorKind;
         Error::Unauthenticated(match error.kind() {
             ErrorKind::Json(_) | ErrorKind::Utf8(_) => {
-                "the token's claims must have iss, aud, sub and exp, each of its type"
+                "the token must have valid iss, aud, sub and exp claims"
             }
-            _ => "the token's signature is wrong",
+            _ => "the token's signature is not valid",
         })
     })
 }
@@ -98,11 +98,11 @@ fn verified(token: &str, key: &Key) -> Result<Claims> {
 fn check(claims: &Claims, config: &JwtConfig, now: Timestamp) -> Result<()> {
     let now = now.as_second() as f64;
     let refusal = if claims.iss != config.issuer {
-        "the token is of another issuer"
+        "the token is from another issuer"
     } else if !claims.aud.names(&config.audience) {
         "the token is for another audience"
     } else if claims.sub.is_empty() {
-        "the token names nobody"
+        "the token has no subject"
     } else if now >= claims.exp + LEEWAY {
         "the token has expired"
     } else if claims.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {

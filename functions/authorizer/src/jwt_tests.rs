@@ -55,19 +55,19 @@ async fn answer(token: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn claims_are_held_against_issuer_audience_and_clock() {
+async fn claims_are_checked_for_issuer_audience_and_time() {
     let at = now().as_second();
-    let types = Err("the token's claims must have iss, aud, sub and exp, each of its type");
+    let types = Err("the token must have valid iss, aud, sub and exp claims");
     let (expired, early) = (Err("the token has expired"), Err("the token is not valid yet"));
     let (issuer, audience) =
-        (Err("the token is of another issuer"), Err("the token is for another audience"));
+        (Err("the token is from another issuer"), Err("the token is for another audience"));
     // A subject that is not allowed in a key is replaced by its hash.
     let hashed = Owner::from_subject("ä#b").to_string();
     for (change, expected) in [
         (json!({}), Ok("user|1")),
         (json!({"sub": "auth0|65f0"}), Ok("auth0|65f0")),
         (json!({"sub": "ä#b"}), Ok(hashed.as_str())),
-        (json!({"sub": ""}), Err("the token names nobody")),
+        (json!({"sub": ""}), Err("the token has no subject")),
         (json!({"sub": "(absent)"}), types),
         (json!({"sub": 1}), types),
         (json!({"iss": "https://issuer.example/"}), issuer),
@@ -96,13 +96,15 @@ async fn claims_are_held_against_issuer_audience_and_clock() {
 }
 
 #[tokio::test]
-async fn a_token_that_nobody_signed_is_refused() {
+async fn unsigned_and_forged_tokens_are_refused() {
     let good = signed(&Header::new(Algorithm::HS256), &claims(&json!({})), SECRET);
     let (head, signature) = good.rsplit_once('.').unwrap();
     let (_, payload) = head.split_once('.').unwrap();
     let other_claims = raw(&json!({"alg": "HS256"}), &claims(&json!({"sub": "victim"})), signature);
-    let (algorithm, wrong) =
-        (Err("the token's algorithm is not its key's"), Err("the token's signature is wrong"));
+    let (algorithm, wrong) = (
+        Err("the token's algorithm is not the algorithm of its key"),
+        Err("the token's signature is not valid"),
+    );
     let malformed = Err("the token is neither an API key nor a JWT");
     let critical = {
         let mut header = Header::new(Algorithm::HS256);
@@ -132,7 +134,7 @@ async fn a_token_that_nobody_signed_is_refused() {
 }
 
 #[test]
-fn the_issuers_keys_check_their_own_algorithms_only() {
+fn each_key_verifies_only_its_own_algorithm() {
     let data: Value = serde_json::from_str(include_str!("../test_data/tokens.json")).unwrap();
     let keys = jwks::parse(data["jwks"].to_string().as_bytes()).unwrap();
     let key = |id: &str| keys.iter().find(|key| key.id.as_deref() == Some(id));

@@ -43,18 +43,18 @@ pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Owner> {
 fn bearer(headers: &HeaderMap) -> Result<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(Error::Unauthenticated("one Authorization header is needed"));
+        return Err(Error::Unauthenticated("exactly one Authorization header is required"));
     };
     let value = value.to_str().unwrap_or_default();
     let (scheme, token) = value.split_once(' ').unwrap_or_default();
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Error::Unauthenticated(
-            "the Authorization header must be `Bearer`, a blank, and the token",
+            "the Authorization header must be `Bearer`, a space, and the token",
         ));
     }
     let token = token.trim();
     if token.len() > MAX_TOKEN_BYTES {
-        return Err(Error::Unauthenticated("the token has more than 8 KiB"));
+        return Err(Error::Unauthenticated("the token is longer than 8 KiB"));
     }
     Ok(token)
 }
@@ -88,9 +88,9 @@ mod tests {
             let got = bearer(&headers).map_err(|error| error.to_string());
             assert_eq!(got.as_deref().map_err(String::as_str), expected, "{values:?}");
         };
-        let one = Err("no valid credentials: one Authorization header is needed");
+        let one = Err("no valid credentials: exactly one Authorization header is required");
         let form =
-            Err("no valid credentials: the Authorization header must be `Bearer`, a blank, and the token");
+            Err("no valid credentials: the Authorization header must be `Bearer`, a space, and the token");
         check(&["Bearer abc"], Ok("abc"));
         check(&["bearer  abc "], Ok("abc"));
         check(&[], one);
@@ -100,6 +100,6 @@ mod tests {
         let longest = "x".repeat(MAX_TOKEN_BYTES);
         check(&[&format!("Bearer {longest}")], Ok(&longest));
         let long = format!("Bearer {longest}x");
-        check(&[&long], Err("no valid credentials: the token has more than 8 KiB"));
+        check(&[&long], Err("no valid credentials: the token is longer than 8 KiB"));
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_all() {
+    fn names_match_all_functions() {
         let names: Vec<&str> = ALL.iter().map(|function| function.name).collect();
         assert_eq!(names, NAMES);
     }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deployed_document_is_this_one() {
+    fn the_committed_document_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/openapi.json");
         let mut generated = serde_json::to_string_pretty(&openapi()).unwrap();
         generated.push('\n');

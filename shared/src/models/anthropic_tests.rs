@@ -30,7 +30,7 @@ fn tool_result(id: &str) -> Block {
 }
 
 #[test]
-fn a_request_is_said_as_the_api_wants_it() {
+fn a_request_is_encoded_in_the_apis_format() {
     let thinking = json!({"type": "thinking", "thinking": "..", "signature": "Eq"});
     let native = |provider| Block::Native { provider, block: thinking.clone() };
     let conversation = vec![
@@ -134,7 +134,7 @@ fn marks_are_few_and_in_order() {
 }
 
 #[test]
-fn what_the_api_would_refuse_is_not_sent() {
+fn invalid_conversations_are_not_sent() {
     use domain::models::error::Unsendable::{
         FirstMessageNotUser, NoMessages, NoOutput, UnansweredToolUse, UnmatchedToolResult, WrongRole,
     };
@@ -321,7 +321,7 @@ fn interleaved_calls_are_told_apart_and_may_have_no_arguments() {
 }
 
 #[test]
-fn what_is_unknown_is_skipped() {
+fn unknown_events_are_skipped() {
     check(
         &[
             json!({"type": "message_of_tomorrow", "index": 0}),
@@ -382,7 +382,7 @@ fn the_providers_own_blocks_are_kept_as_they_are() {
 }
 
 #[test]
-fn a_call_that_is_cut_off_is_no_call() {
+fn a_truncated_call_is_invalid() {
     let invalid = |raw: &str, reason: &str| ModelEvent::InvalidToolInput {
         id: "1".into(),
         name: "get_weather".into(),
@@ -423,7 +423,7 @@ fn every_reason_to_stop_is_known() {
 }
 
 #[test]
-fn counts_replace_each_other_wherever_they_come() {
+fn each_usage_report_replaces_the_previous_one() {
     let check = |first: Value, last: Value, expected: Usage| {
         let frames = [
             json!({"type": "message_start", "message": {"model": "m", "usage": first}}),
@@ -460,7 +460,7 @@ fn counts_replace_each_other_wherever_they_come() {
 }
 
 #[test]
-fn a_reply_that_goes_wrong_says_how() {
+fn broken_replies_give_specific_errors() {
     let check = |frames: &[Value], expected: ModelError| {
         assert_eq!(decode(frames), Err(expected), "{frames:?}");
     };
@@ -475,7 +475,7 @@ fn a_reply_that_goes_wrong_says_how() {
 
 proptest! {
     #[test]
-    fn no_stream_is_too_strange(frames in prop::collection::vec(strange(), 0..12)) {
+    fn no_stream_panics(frames in prop::collection::vec(strange(), 0..12)) {
         let _ = decode(&frames);
     }
 }

@@ -44,7 +44,7 @@ fn request() -> ModelRequest {
 }
 
 #[test]
-fn a_request_is_said_as_the_api_wants_it() {
+fn a_request_is_encoded_in_the_apis_format() {
     let call = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "query_actions", "arguments": arguments}});
     let tools = json!([{"type": "function", "function":
         {"name": "query_actions", "description": "Lists actions.", "parameters": {"type": "object"}}}]);
@@ -72,7 +72,7 @@ fn a_request_is_said_as_the_api_wants_it() {
 }
 
 #[test]
-fn a_model_without_tools_is_told_in_words() {
+fn tools_are_explained_to_models_without_tools() {
     let body = encode(&request(), Dialect { native_tools: false, ..Dialect::COMPATIBLE }).unwrap();
     assert_eq!(body["tools"], Value::Null);
     let system = body["messages"][0]["content"].as_str().unwrap();
@@ -198,7 +198,7 @@ fn text_is_read() {
 }
 
 #[test]
-fn calls_are_read_however_a_server_cuts_them() {
+fn calls_are_read_in_every_form() {
     let (paris, paris_block) = tool("1", json!({"city": "Paris"}));
     let (empty, empty_block) = tool("2", json!({}));
     let one = |lines: &[Value], reason: &str| {
@@ -269,7 +269,7 @@ fn calls_are_read_however_a_server_cuts_them() {
 }
 
 #[test]
-fn counts_come_early_late_or_never() {
+fn usage_may_come_early_late_or_never() {
     let last = |lines: &[Value]| match decode(lines).unwrap().pop() {
         Some(ModelEvent::Finished { usage, .. }) => usage,
         other => panic!("{other:?}"),
@@ -289,7 +289,7 @@ fn counts_come_early_late_or_never() {
 }
 
 #[test]
-fn a_reply_that_goes_wrong_says_how() {
+fn broken_replies_give_specific_errors() {
     let check = |lines: &[Value], expected: ModelError| assert_eq!(decode(lines), Err(expected), "{lines:?}");
     check(&[], ModelError::Truncated);
     check(&[chunk(json!({"content": "a"}), None)], ModelError::Truncated);
@@ -309,7 +309,7 @@ fn a_reply_that_goes_wrong_says_how() {
 
 proptest! {
     #[test]
-    fn no_stream_is_too_strange(
+    fn no_stream_panics(
         indices in prop::collection::vec(prop::sample::select(vec![json!(0), json!(1), json!(null), json!("x")]), 0..8),
         value in prop::sample::select(vec![json!(null), json!(""), json!("{"), json!({}), json!([1]), json!(3)]),
         finish in prop::option::of("stop|length|x"),

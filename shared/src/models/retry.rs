@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_and_the_provider_has_its_say() {
+    fn pauses_double_unless_the_provider_sets_them() {
         let limited = |seconds| ModelError::RateLimited { retry_after: Some(Duration::from_secs(seconds)) };
         let server = ModelError::Server { status: 500, retry_after: None };
         let check = |failures: u32, error: &ModelError, jitter: f64, millis: Option<u64>| {

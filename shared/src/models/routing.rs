@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_is_set_wins() {
+    fn the_first_configured_provider_wins() {
         let check = |config: ModelsConfig, description: &str, standard: Option<(&str, Provider)>| {
             let models = Models::from_config(&config).unwrap();
             assert_eq!(models.description(), description);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_address_or_a_key_is_refused() {
+    fn invalid_addresses_and_keys_are_refused() {
         let check = |url: &str, key: &str, expected: InvalidEndpoint| {
             let config = ModelsConfig { url: some(url), url_key: some(key), ..ModelsConfig::default() };
             assert_eq!(Models::from_config(&config).err(), Some(expected), "{url}");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_refuses_is_refused() {
+    fn requests_that_the_api_refuses_are_refused() {
         assert_eq!(check(&request()), Ok(()));
         let refused = |pointer: &str, value: Value, words: &str| {
             let mut body = request();

@@ -43,19 +43,19 @@ const CONFLICT_TRIES: u32 = 12;
 /// Why the table could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("too many writers met at one item")]
+    #[error("too many concurrent writes to one item")]
     Contended,
     #[error("DynamoDB did not answer: {cause}")]
     Unavailable { cause: String },
     #[error(
-        "the table can't be used as this is deployed (see LAMPLIGHTER_TABLE and the function's role): {cause}"
+        "the table cannot be used with this deployment (see LAMPLIGHTER_TABLE and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
-    #[error("the item {key} can't be read: {cause}")]
+    #[error("the item {key} cannot be read: {cause}")]
     Corrupt { key: String, cause: String },
-    #[error("the record is larger than an item may be")]
+    #[error("the record is larger than the maximum item size")]
     TooLarge,
-    #[error("another request has taken the Idempotency-Key over")]
+    #[error("another request has claimed the Idempotency-Key")]
     TakenOver,
 }
 

@@ -176,7 +176,7 @@ fn an_error_event_is_what_its_status_would_have_been() {
 }
 
 #[test]
-fn the_words_say_what_to_do_next() {
+fn error_messages_are_clear() {
     for (error, words) in [
         (Timeout(TimeoutPhase::FirstByte), "the provider did not begin to answer in time"),
         (Timeout(TimeoutPhase::Deadline), "the answer was not complete in time"),
@@ -194,7 +194,7 @@ fn the_words_say_what_to_do_next() {
 proptest! {
     /// No text that a server quotes appears in our messages: neither the prompt nor the key.
     #[test]
-    fn nothing_that_was_quoted_is_repeated(
+    fn quoted_text_never_appears_in_our_errors(
         status in 400u16..600,
         secret in "[A-Z]{12}",
         place in 0usize..5,
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_is_too_strange(status: u16, body: Vec<u8>, header in ".*") {
+    fn no_error_answer_panics(status: u16, body: Vec<u8>, header in ".*") {
         let failure = HttpFailure {
             status,
             retry_after: Some(&header),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_whole() {
+    fn the_price_table_is_complete() {
         assert_eq!(as_of().to_string(), "2026-11-21");
         assert!(TABLE.models.len() > 40);
         for (model, price) in &TABLE.models {

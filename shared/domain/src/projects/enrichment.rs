@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enrichment_is_in_one_phase_and_due_where_something_is_to_do() {
+    fn an_enrichment_has_one_phase_and_is_due_if_work_remains() {
         use EnrichmentPhase as P;
         let by = Uuid::from_u128(1);
         let check = |it: &Enrichment, theme: &ThemeState, state: P, due: bool| {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_is_told_by_its_id_and_a_pass_begins_with_nothing_spent() {
+    fn a_hold_is_identified_by_its_id_and_a_pass_starts_at_zero_cost() {
         let (first, second) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let it = Enrichment { pass_micros: 5, ..Enrichment::default() }.held(first, at(0));
         assert!(it.is_held_by(first) && it.is_held(at(59)) && !it.is_held(at(60)));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_with_less_than_all_says_so() {
+    fn a_pass_with_missing_notes_says_so() {
         let it = Enrichment { written: 1, wanted: 3, ..ended(1, None) };
         let status = Enrichment::status(Some(&it), &theme(1, 1), at(0));
         assert!(status.reason.unwrap().contains("about 2 files"));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn states_read_as_they_are_written() {
+    fn states_round_trip() {
         let it = ended(3, stop(Some(7))).held(Uuid::from_u128(3), at(1));
         let text = serde_json::to_string(&it).unwrap();
         assert_eq!(serde_json::from_str::<Enrichment>(&text).unwrap(), it);

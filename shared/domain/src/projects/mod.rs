@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_that_was_stored_before_enrichment_has_none() {
+    fn projects_stored_before_enrichment_still_load() {
         let mut stored = serde_json::to_value(Project::default_of_all()).unwrap();
         stored.as_object_mut().unwrap().remove("enrichment");
         assert_eq!(serde_json::from_value::<Project>(stored).unwrap(), Project::default_of_all());

@@ -333,7 +333,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lease_is_told_by_its_fence_and_ends_when_all_is_mapped() {
+    fn a_lease_is_identified_by_its_fence_and_ends_with_a_current_map() {
         let now = Timestamp::UNIX_EPOCH;
         let changed = ThemeState { revision: 2, ..ThemeState::default() };
         let (state, first) = changed.leased(None, now);
@@ -393,7 +393,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn states_read_as_they_are_written() {
+    fn states_round_trip() {
         for state in [ImportState::Waiting, ImportState::Done, ImportState::Failed, ImportState::Superseded] {
             let text = serde_json::to_string(&state).unwrap();
             assert_eq!(serde_json::from_str::<ImportState>(&text).unwrap(), state);

@@ -90,7 +90,7 @@ mod tests {
     use crate::theme::tests::{harbour, harbour::FILES};
 
     #[test]
-    fn a_gate_lets_targets_through_then_what_is_open_then_neighbours() {
+    fn a_gate_passes_targets_then_the_open_file_then_neighbours() {
         let index = harbour();
         let gate = index.gate("cart drawer overlay color", Some("layout/theme.liquid"), 12);
         let why: Vec<Passed> = gate.files.iter().map(|file| file.why).collect();

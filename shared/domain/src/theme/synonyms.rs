@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn no_phrase_is_longer_than_is_looked_for() {
+    fn no_phrase_exceeds_the_maximum_length() {
         for (said, meant) in SYNONYMS {
             assert!((1..=MAX_PHRASE).contains(&words::words(said).len()), "{said}");
             assert!(!words::words(meant).is_empty(), "{meant}");

@@ -81,7 +81,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn the_difference_leads_from_any_files_to_any_others(
+        fn applying_the_difference_gives_the_new_index(
             before in proptest::collection::btree_map(0..FILES.len(), 0..FILES.len(), 0..FILES.len()),
             after in proptest::collection::btree_map(0..FILES.len(), 0..FILES.len(), 0..FILES.len()),
         ) {

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_what_unicode_says() {
+    fn letters_match_unicode() {
         let differs = |c: &char| is_letter(*c) != c.is_alphanumeric();
         assert_eq!(('\0'..=char::MAX).find(differs), None);
         let changes = |c: &char| is_unspaced(*c) && c.to_lowercase().next() != Some(*c);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_taken() {
+    fn valid_parts_of_an_answer_are_kept() {
         let file = json!({
             "path": " a.liquid ",
             "purpose": format!(" Shows\nthe \u{202E}price\u{0}. {}", "x".repeat(400)),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_in_whatever_form_it_came() {
+    fn answers_are_read_in_every_form() {
         let file = |path: &str| json!({"path": path, "purpose": "p"});
         let (a, both) = (file("a.liquid"), json!({"files": [file("a.liquid"), file("b.liquid")]}));
         let check = |raw: Raw, expected: &[&str]| {

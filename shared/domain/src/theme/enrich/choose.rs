@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_index_knows_all_of_is_not_shown() {
+    fn files_that_the_index_fully_knows_are_not_sent() {
         let one_line = format!("a=1;{}", "b();".repeat(2_000));
         let index = ThemeIndex::build([
             ("assets/base.css", ".a {}"),

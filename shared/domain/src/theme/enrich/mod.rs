@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_of_one_content() {
+    fn a_note_belongs_to_one_content() {
         let index = ThemeIndex::build([("a.css", ".a {}"), ("b.css", ".b {}")]).unwrap();
         let content = index.content_hash("a.css").unwrap();
         let mut notes = Notes::default();

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_an_end() {
+    fn key_length_is_limited() {
         let mut longest = 0;
         let text = r#"{"text": "x", "more": "#.repeat(1_000);
         entries(&text, |key, _| longest = longest.max(key.len()));

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_close_is_named() {
+    fn unclosed_brackets_are_reported() {
         let check = |text: &str, places: &[u32]| {
             let found = read(text);
             assert_eq!(found.degraded.iter().map(|d| d.offset).collect::<Vec<_>>(), places, "{text:?}");

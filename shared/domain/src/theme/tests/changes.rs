@@ -27,7 +27,7 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn changes_end_where_a_full_index_does(changes in proptest::collection::vec(change(), 1..8)) {
+    fn changes_give_the_same_index_as_a_full_build(changes in proptest::collection::vec(change(), 1..8)) {
         let mut files: BTreeMap<&str, &str> = FILES.iter().step_by(2).copied().collect();
         let mut index = ThemeIndex::build(files.clone()).unwrap();
         for change in changes {
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_blob_is_told_and_never_read(at in 0_usize..20_000, flip in 1_u8..=255) {
+    fn a_damaged_blob_is_detected(at in 0_usize..20_000, flip in 1_u8..=255) {
         let mut blob = harbour().to_blob();
         let at = at % blob.len();
         blob[at] ^= flip;
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn a_blob_of_another_kind_or_version_is_told() {
+fn a_blob_of_another_kind_or_version_is_detected() {
     let error = |blob: &[u8]| ThemeIndex::from_blob(blob).err();
     assert_eq!(error(b""), Some(BlobError::NotAnIndex));
     assert_eq!(error(&[0; 64]), Some(BlobError::NotAnIndex));

@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_thing_a_thousand_times_is_read() {
+fn a_thousand_repetitions_are_read() {
     let pieces = [
         "{% ",
         "{{ ",
@@ -157,7 +157,7 @@ fn the_same_thing_a_thousand_times_is_read() {
 }
 
 #[test]
-fn what_cannot_be_a_theme_is_refused() {
+fn invalid_themes_are_refused() {
     let refused = |files: Vec<(String, &str)>| ThemeIndex::build(files).err();
     assert_eq!(
         refused((0..=MAX_FILES).map(|n| (format!("assets/{n}"), "")).collect()),
@@ -169,7 +169,7 @@ fn what_cannot_be_a_theme_is_refused() {
 }
 
 #[test]
-fn what_is_read_in_part_is_named() {
+fn degraded_places_are_reported() {
     let check = |path: &str, bytes: &[u8], line: u32, reason: DegradedReason| {
         let index = ThemeIndex::build([(path, bytes)]).unwrap();
         assert_eq!(index.degraded(), [DegradedFile { path: path.into(), line, reason }]);

@@ -28,7 +28,7 @@ fn a_request_leads_to_its_file() {
 }
 
 #[test]
-fn the_open_file_breaks_a_tie_and_answers_when_words_do_not() {
+fn the_open_file_breaks_ties_and_is_the_fallback() {
     let index = harbour();
     let first = |request: &str, active: Option<&str>| {
         index.lookup(request, active, 1).targets.first().map(|target| target.path.clone())
@@ -57,7 +57,7 @@ fn an_answer_tells_lines_reasons_and_order() {
 }
 
 #[test]
-fn ranges_are_inside_their_files_and_apart() {
+fn ranges_are_within_files_and_do_not_touch() {
     let index = harbour();
     for request in ["cart", "product price button", "menu", "padding", "the newsletter label in the footer"] {
         for target in index.lookup(request, None, 50).targets {
@@ -119,7 +119,7 @@ fn the_graph_knows_who_needs_what() {
 }
 
 #[test]
-fn what_is_missing_or_not_needed_is_listed() {
+fn unresolved_references_and_orphans_are_listed() {
     let index = harbour();
     let unresolved: Vec<(String, EdgeKind, String, u32)> =
         index.unresolved().into_iter().map(|e| (e.from, e.kind, e.via, e.lines.start)).collect();

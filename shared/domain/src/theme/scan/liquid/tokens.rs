@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_close_is_named_and_passed_over() {
+    fn unclosed_pieces_are_reported_and_skipped() {
         let check = |text: &str, expected: &[(usize, DegradedReason)], pieces: &[(&str, &str)]| {
             assert_eq!(tokens(text).1, expected, "{text:?}");
             assert_eq!(shown(text), pieces, "{text:?}");
