@@ -9,7 +9,7 @@ from template import Stack, sub, target
 
 # What a browser sends before a call from another origin.
 PREFLIGHT = "OPTIONS"
-# What API Gateway waits for at most: for a buffered answer, and for a streamed one, in milliseconds.
+# API Gateway's longest timeouts for a buffered and for a streamed response, in milliseconds.
 BUFFERED, STREAMED = 29_000, 900_000
 
 
@@ -58,7 +58,7 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
         yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
     for (verb, path), method in methods.items():
         if verb != PREFLIGHT and Route(verb, path) not in repo.documented and method.function not in repo.pending:
-            yield f"{verb} {path} is in the template of {method.function} and not in infra/openapi.json"
+            yield f"{verb} {path} is in the template of {method.function} but not in infra/openapi.json"
 
 
 @rule
@@ -184,7 +184,7 @@ def the_api_is_regional_and_bounded(stack: Stack, repo: Repo) -> Iterator[str]:
 def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
     answers = stack.api["Body"].get("x-amazon-apigateway-gateway-responses", {})
     for kind in sorted(set(STATUSES) - set(answers)):
-        yield f"{kind} has the gateway's own form"
+        yield f"{kind} has the gateway's default format"
     schema = set(repo.openapi["components"]["schemas"].get("Problem", {}).get("required", []))
     for kind, answer in answers.items():
         text = answer.get("responseTemplates", {}).get("application/problem+json", "")
@@ -195,7 +195,7 @@ def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
             continue
         status = str(answer.get("statusCode"))
         if str(problem.get("status")) != status:
-            yield f"{kind}: says {problem.get('status')} and answers {status}"
+            yield f"{kind}: the body says {problem.get('status')}, but the response is {status}"
         if status != STATUSES.get(kind, status):
             yield f"{kind}: must be {STATUSES[kind]}, is {status}"
         headers = answer.get("responseParameters", {})

@@ -67,7 +67,7 @@ def the_indexer_reads_its_queue(stack: Stack, repo: Repo) -> Iterator[str]:
         if target(mapping["EventSourceArn"]) != "ThemeQueue":
             yield f"{name}: reads {mapping['EventSourceArn']}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
-            yield f"{name}: without ReportBatchItemFailures the failures that the code names are deleted"
+            yield f"{name}: without ReportBatchItemFailures the failed messages that the code reports are deleted"
         # A number of its own: uploads would take the executors' share.
         if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumIndexers"}}:
             yield f"{name}: MaximumIndexers must bound it, and does not: {mapping.get('ScalingConfig')}"

@@ -142,7 +142,7 @@ def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
         if target(mapping["EventSourceArn"]) != "Queue":
             yield f"{name}: reads {sub(mapping['EventSourceArn'])}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
-            yield f"{name}: without ReportBatchItemFailures the failures that the code names are deleted"
+            yield f"{name}: without ReportBatchItemFailures the failed messages that the code reports are deleted"
         if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumExecutors"}}:
             yield f"{name}: MaximumExecutors must bound it, and does not: {mapping.get('ScalingConfig')}"
         if mapping.get("BatchSize", 10) != 1 or mapping.get("Enabled", True) is not True:

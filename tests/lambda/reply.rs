@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 /// The most that Lambda takes in and gives out, in bytes, where it does not stream.
 pub const MOST: usize = 6 * 1024 * 1024;
 
-/// What becomes of an invocation.
+/// The result of an invocation.
 pub enum Reply {
     Response(Posted),
     Error(Failure),

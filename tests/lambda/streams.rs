@@ -22,7 +22,7 @@ async fn a_turn_is_streamed_while_the_model_answers() {
     assert_eq!(stream.status, 200);
     assert_eq!(stream.headers["content-type"], "text/event-stream");
     let location = stream.location();
-    // The model has not said more yet: what is here came before the end.
+    // The model has not sent more yet, so this text arrived before the end.
     stream.until("The lamp ").await;
     bed.model.release();
     let ended = stream.rest().await;
