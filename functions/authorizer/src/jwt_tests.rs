@@ -63,10 +63,14 @@ async fn claims_are_checked_for_issuer_audience_and_time() {
         (Err("the token is from another issuer"), Err("the token is for another audience"));
     // A subject that is not allowed in a key is replaced by its hash.
     let hashed = Owner::from_subject("ä#b").to_string();
+    // A subject of the same form is somebody else.
+    let posing = Owner::from_subject(&hashed).to_string();
+    assert_ne!(posing, hashed);
     for (change, expected) in [
         (json!({}), Ok("user|1")),
         (json!({"sub": "auth0|65f0"}), Ok("auth0|65f0")),
         (json!({"sub": "ä#b"}), Ok(hashed.as_str())),
+        (json!({"sub": hashed}), Ok(posing.as_str())),
         (json!({"sub": ""}), Err("the token has no subject")),
         (json!({"sub": "(absent)"}), types),
         (json!({"sub": 1}), types),

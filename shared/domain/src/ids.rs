@@ -196,6 +196,9 @@ pub struct Owner(String);
 )]
 pub struct InvalidOwner;
 
+/// What the owner of a subject begins with that can't name an owner itself.
+const HASHED: &str = "sha256:";
+
 impl Owner {
     /// # Errors
     /// [`InvalidOwner`] if the text has a character that could be mistaken for a separator in a key or a path.
@@ -209,10 +212,20 @@ impl Owner {
     }
 
     /// The owner for any subject: the subject itself if it is a valid owner, otherwise its hash.
+    ///
+    /// A subject that looks like such a hash is hashed too. So no subject is taken for the hash of another one.
     #[must_use]
     pub fn from_subject(subject: &str) -> Self {
-        Self::new(subject)
-            .unwrap_or_else(|_| Self(format!("sha256:{}", crate::hex(&Sha256::digest(subject.as_bytes())))))
+        match Self::new(subject) {
+            Ok(owner) if !owner.is_hash() => owner,
+            _ => Self(format!("{HASHED}{}", crate::hex(&Sha256::digest(subject.as_bytes())))),
+        }
+    }
+
+    /// Whether it has the form of a subject's hash.
+    fn is_hash(&self) -> bool {
+        let digits = self.0.strip_prefix(HASHED);
+        digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
     #[must_use]
@@ -282,6 +295,20 @@ mod tests {
         }
         assert!(Owner::from_subject("system/a#b").as_str().starts_with("sha256:"));
         assert_eq!(Owner::from_subject("me").as_str(), "me");
+        assert_eq!(Owner::from_subject("sha256:me").as_str(), "sha256:me");
+    }
+
+    #[test]
+    fn no_subject_is_the_hash_of_another() {
+        let victim = Owner::from_subject("system/a#b");
+        for posing in [victim.as_str().to_owned(), victim.as_str().to_uppercase().replace("SHA256", "sha256")]
+        {
+            let owner = Owner::from_subject(&posing);
+            assert_ne!(owner, victim);
+            assert_ne!(owner.as_str(), posing);
+            assert!(owner.is_hash());
+            assert_ne!(Owner::from_subject(owner.as_str()), owner, "nor the hash of a hash");
+        }
     }
 
     proptest! {
