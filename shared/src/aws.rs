@@ -52,7 +52,7 @@ impl Clients {
             .operation_attempt_timeout(Duration::from_secs(8))
             .operation_timeout(Duration::from_secs(25))
             .build();
-        let http = crate::https::sdk_client();
+        let http = config.http.clone().unwrap_or_else(crate::https::sdk_client);
         let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
         // The three config builders have setters with the same names but no common trait, so a macro avoids repetition.
         macro_rules! client {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::aws;
+use crate::problem::StorageFailure;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
@@ -31,6 +32,8 @@ pub enum BlobError {
         "the bucket cannot be used with this deployment (see LAMPLIGHTER_BUCKET and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
+    #[error("the storage fails: {0}")]
+    Storage(StorageFailure),
     #[error("the object {key} is missing, but a record refers to it")]
     Missing { key: String },
     #[error("the object {key} is not text")]
@@ -478,6 +481,9 @@ impl Blobs {
 }
 
 fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> BlobError {
+    if let Some(failure) = StorageFailure::of(error) {
+        return BlobError::Storage(failure);
+    }
     if aws::is_misconfigured(error) {
         return BlobError::Misconfigured { cause: aws::cause(error) };
     }

@@ -22,6 +22,7 @@
 
 use std::sync::Arc;
 
+use aws_sdk_dynamodb::config::SharedHttpClient;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
@@ -58,6 +59,8 @@ pub struct AwsConfig {
     pub dynamodb_endpoint: Option<String>,
     pub s3_endpoint: Option<String>,
     pub eventbridge_endpoint: Option<String>,
+    /// What the SDK makes its calls with, where that is not HTTPS. No variable leads here: `infra/local` sets it.
+    pub http: Option<SharedHttpClient>,
 }
 
 /// Credentials as Lambda hands them to a function: fixed for the life of its execution environment.
@@ -207,6 +210,7 @@ impl AwsConfig {
             dynamodb_endpoint: env("AWS_ENDPOINT_URL_DYNAMODB"),
             s3_endpoint: env("AWS_ENDPOINT_URL_S3"),
             eventbridge_endpoint: env("AWS_ENDPOINT_URL_EVENTBRIDGE"),
+            http: None,
         })
     }
 }

@@ -34,11 +34,7 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Js
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         if !is_json(request.headers()) {
-            return Err(Error::Malformed {
-                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                code: "unsupported_media_type",
-                message: "the body must be JSON, with `Content-Type: application/json`".to_owned(),
-            });
+            return Err(unsupported_type());
         }
         let compute = compute(&request);
         let body = read_body(request, state).await?;
@@ -53,11 +49,18 @@ pub struct OptionalJson<T>(pub T);
 impl<T: DeserializeOwned + Default + Send + 'static, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let typed = is_json(request.headers());
         let compute = compute(&request);
         let body = read_body(request, state).await?;
         let bytes = body.len();
         let parse = move || {
-            if body.iter().all(u8::is_ascii_whitespace) { Ok(T::default()) } else { parse_json(&body) }
+            if body.iter().all(u8::is_ascii_whitespace) {
+                Ok(T::default())
+            } else if typed {
+                parse_json(&body)
+            } else {
+                Err(unsupported_type())
+            }
         };
         compute.on_body(bytes, parse).await.map(Self)
     }
@@ -78,7 +81,18 @@ fn compute(request: &Request) -> Compute {
     request.extensions().get::<Compute>().cloned().unwrap_or_default()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// The answer to a body that is not said to be JSON.
+pub(crate) fn unsupported_type() -> Error {
+    Error::Malformed {
+        status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        code: "unsupported_media_type",
+        message: "the body must be JSON, with `Content-Type: application/json`".to_owned(),
+    }
+}
+
+/// Whether the body is said to be JSON.
+#[must_use]
+pub fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
     };

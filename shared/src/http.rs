@@ -1,6 +1,8 @@
 //! The HTTP edge that every function shares: request ids and spans, who calls, idempotency, and what becomes of a
 //! panic, an unknown path or a wrong method.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -15,6 +17,7 @@ use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::cors;
 use crate::extract::{Caller, header_text};
+use crate::guard;
 use crate::idempotency;
 use crate::problem::{Error, Result, caught};
 
@@ -61,6 +64,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
         .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn_with_state((cx.clone(), authenticate.is_some()), guard::layer))
         .layer(from_fn(edge));
     // Outermost: a preflight carries no credentials, and refusals must be readable too.
     let app = match cors {
@@ -83,9 +87,11 @@ async fn edge(request: Request, next: Next) -> Response {
         trace_id = trace.as_deref().map(|value| &value[3..35]),
     );
     let base = request.extensions().get::<BasePath>().cloned();
+    let began = Instant::now();
     let serve = async {
         let response = caught(next.run(request)).await.unwrap_or_else(IntoResponse::into_response);
-        tracing::info!(status = response.status().as_u16(), "answered");
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(status = response.status().as_u16(), ms, "answered");
         response
     };
     let mut response = CURRENT_REQUEST_ID.scope(id.clone(), serve.instrument(span)).await;

@@ -14,7 +14,7 @@ use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 use tower::util::MapRequest;
 use tracing::Instrument;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::clock::Clock;
@@ -331,7 +331,7 @@ fn log_panic_location() {
 
 /// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
 fn init_tracing() {
-    let filter = logging::filter(Targets::new().with_default(LevelFilter::INFO));
+    let filter = logging::filter(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)

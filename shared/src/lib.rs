@@ -18,6 +18,7 @@ pub mod cors;
 pub mod extract;
 pub mod flows;
 pub mod function;
+pub mod guard;
 pub mod http;
 pub mod https;
 pub mod idempotency;

@@ -1,10 +1,103 @@
-//! How much is logged.
+//! What is logged, and how much of it.
+//!
+//! `RUST_LOG` says how much, but not of whom: only code that is known to log no bodies and no secrets is heard. Our own
+//! crates name each field that they log. Of the libraries, a few that only move bytes tell of warnings. All others are
+//! silent at every level: the SDK of AWS would print whole requests and presigned addresses, the one of MCP every argument
+//! and answer.
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
-/// What `RUST_LOG` asks for, else this. Not `EnvFilter`: its expressions bring a regex engine into every binary.
+/// The crates of this workspace, as they call themselves in the log.
+pub const OURS: &[&str] = &[
+    "account",
+    "action_define",
+    "agent_chat",
+    "agents",
+    "asset_save",
+    "authorizer",
+    "catalog",
+    "context",
+    "domain",
+    "lamplighter_local",
+    "mcp",
+    "schedule_sweep",
+    "scheduled_executor",
+    "shared",
+    "theme_index",
+    "theme_lookup",
+];
+
+/// Libraries whose warnings are about connections and the process.
+const MOVERS: &[&str] = &["hyper", "lambda_http", "lambda_runtime", "rustls", "tokio"];
+
+/// What `RUST_LOG` asks for, else `otherwise` of our own code. Not `EnvFilter`: its expressions bring a regex engine into
+/// every binary.
 #[must_use]
-pub fn filter(otherwise: Targets) -> Targets {
+pub fn filter(otherwise: LevelFilter) -> Targets {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(otherwise)
+    allowed(&asked.unwrap_or_else(|| Targets::new().with_default(otherwise)))
+}
+
+/// Of what is asked for, what may be heard.
+fn allowed(asked: &Targets) -> Targets {
+    let default = asked.default_level().unwrap_or(LevelFilter::OFF);
+    let mut allowed = Targets::new().with_default(LevelFilter::OFF);
+    for (names, most) in [(OURS, LevelFilter::TRACE), (MOVERS, LevelFilter::WARN)] {
+        allowed = allowed.with_targets(names.iter().map(|name| (*name, default.min(most))));
+        let within = |target: &str| {
+            names.iter().any(|name| {
+                target == *name || target.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"))
+            })
+        };
+        let named = asked.iter().filter(|(target, _)| within(target));
+        allowed = allowed.with_targets(named.map(|(target, level)| (target, level.min(most))));
+    }
+    allowed
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn no_level_makes_a_library_tell_what_it_carries() {
+        for text in
+            ["trace", "debug", "rmcp=trace,aws_smithy_runtime=trace,s3s=debug,shared=debug", "hyper=trace"]
+        {
+            let allowed = allowed(&text.parse().unwrap());
+            for silent in [
+                "rmcp::service",
+                "aws_smithy_runtime::client",
+                "aws_sigv4",
+                "s3s::service",
+                "dynoxide",
+                "reqwest",
+            ] {
+                for level in [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR] {
+                    assert!(!allowed.would_enable(silent, &level), "{text}: {silent} {level}");
+                }
+            }
+            for mover in ["hyper", "hyper_util::client", "lambda_runtime"] {
+                assert!(!allowed.would_enable(mover, &Level::INFO), "{text}: {mover}");
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_code_tells_as_much_as_it_is_asked_to() {
+        let check = |text: &str, target: &str, level: Level, expected: bool| {
+            let allowed = allowed(&text.parse().unwrap());
+            assert_eq!(allowed.would_enable(target, &level), expected, "{text}: {target} {level}");
+        };
+        check("debug", "shared::http", Level::DEBUG, true);
+        check("debug", "shared::http", Level::TRACE, false);
+        check("warn", "shared::http", Level::INFO, false);
+        check("warn,shared::flows=debug", "shared::flows::turn", Level::DEBUG, true);
+        check("warn,shared::flows=debug", "shared::http", Level::INFO, false);
+        check("shared=info", "mcp::server", Level::ERROR, false);
+        check("off,hyper=warn", "hyper::proto", Level::WARN, true);
+        check("info", "hyper::proto", Level::WARN, true);
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use domain::validate::{FieldError, FieldErrors};
@@ -22,6 +23,39 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What `call` gives; a panic in it is an error like any other, and ends nothing else.
 pub(crate) async fn caught<T>(call: impl Future<Output = T>) -> Result<T> {
     AssertUnwindSafe(call).catch_unwind().await.map_err(|_| Error::internal("the handler panicked"))
+}
+
+/// How the storage of a machine of one's own fails. AWS never answers so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StorageFailure {
+    #[error("a file of the data folder is damaged; the server's log names it: restore it from a backup")]
+    Damaged,
+    #[error("the disk is full; free some space and try again")]
+    Full,
+    #[error(
+        "the data folder was deleted, moved or replaced while the server ran; put it back or start the server again"
+    )]
+    Gone,
+}
+
+impl StorageFailure {
+    pub const ALL: [Self; 3] = [Self::Damaged, Self::Full, Self::Gone];
+
+    /// The code of the table's and the bucket's answer.
+    #[must_use]
+    pub const fn aws_code(self) -> &'static str {
+        match self {
+            Self::Damaged => "LocalStorageDamaged",
+            Self::Full => "LocalStorageFull",
+            Self::Gone => "LocalStorageGone",
+        }
+    }
+
+    /// What a call of the SDK failed with, if it is one of these.
+    pub(crate) fn of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<Self> {
+        let code = error.as_service_error()?.code()?;
+        Self::ALL.into_iter().find(|failure| failure.aws_code() == code)
+    }
 }
 
 /// Everything that a request can fail with.
@@ -60,6 +94,9 @@ pub enum Error {
     /// Something that is neither ours nor a model did not answer.
     #[error("failed to reach {what}: {cause}")]
     Outside { what: &'static str, cause: String },
+    /// The storage of this machine fails.
+    #[error("{0}")]
+    Storage(StorageFailure),
     #[error("failed to use the table")]
     Store(#[from] StoreError),
     #[error("failed to use the bucket")]
@@ -150,6 +187,13 @@ impl Error {
                 row(StatusCode::SERVICE_UNAVAILABLE, "run_failed", true)
             }
             Self::RunFailed { retryable: false, .. } => row(StatusCode::BAD_GATEWAY, "run_failed", false),
+            Self::Storage(failure)
+            | Self::Store(StoreError::Storage(failure))
+            | Self::Blob(BlobError::Storage(failure)) => match failure {
+                StorageFailure::Damaged => row(StatusCode::INTERNAL_SERVER_ERROR, "storage_damaged", false),
+                StorageFailure::Full => row(StatusCode::INSUFFICIENT_STORAGE, "storage_full", true),
+                StorageFailure::Gone => row(StatusCode::INTERNAL_SERVER_ERROR, "storage_gone", false),
+            },
             Self::Store(StoreError::TakenOver) => row(StatusCode::CONFLICT, "idempotency_in_flight", true),
             Self::Store(StoreError::Contended) => Row {
                 retry_after_seconds: Some(1),
@@ -195,6 +239,9 @@ impl Error {
                 "something went wrong here; it has been logged under the request_id".to_owned()
             }
             Self::Store(StoreError::TakenOver) => StoreError::TakenOver.to_string(),
+            Self::Store(StoreError::Storage(failure)) | Self::Blob(BlobError::Storage(failure)) => {
+                failure.to_string()
+            }
             Self::Store(_) | Self::Blob(_) | Self::Bus(_) | Self::Outside { .. } => {
                 "a service this needs did not answer; try again".to_owned()
             }

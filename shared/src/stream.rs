@@ -131,6 +131,7 @@ impl Recorder {
     #[must_use]
     pub fn new(cx: Cx, owner: Owner, run: Versioned<Run>, last_event: u64) -> Self {
         cx.live.tell(run.value.run_id, last_event);
+        tracing::info!(run_id = %run.value.run_id, again = last_event > 1, "a run is taken up");
         Self {
             cx,
             owner,
@@ -302,6 +303,8 @@ impl Drop for Recorder {
     /// Followers hear that nobody here writes any more, and look for themselves.
     fn drop(&mut self) {
         self.cx.live.forget(self.run.run_id);
+        let Run { run_id, state, cost_micros, .. } = &self.run;
+        tracing::info!(%run_id, ?state, cost_micros, "a run is put down");
     }
 }
 

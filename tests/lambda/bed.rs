@@ -21,7 +21,8 @@ impl Bed {
     /// The local server uses this clock. Functions always use the system clock.
     pub async fn with_clock(clock: Clock) -> Self {
         // Timers and queues are off: the test decides when a function is invoked.
-        let config = PlatformConfig { automatic: false, clock, ..PlatformConfig::in_memory() };
+        let config =
+            PlatformConfig { automatic: false, engine_ports: true, clock, ..PlatformConfig::in_memory() };
         Self { server: Harness::with(config).await, model: FakeModel::start().await }
     }
 
@@ -31,10 +32,13 @@ impl Bed {
 
     pub async fn lambda_with(&self, function: &str, more: &[(&str, &str)]) -> Lambda {
         let engines = self.server.platform.engines();
+        let port = |url: Option<String>| url.expect("the engines have ports");
         let mut variables = vec![
-            ("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), engines.dynamo_url()),
-            ("AWS_ENDPOINT_URL_S3".to_owned(), engines.s3_url()),
-            ("AWS_ENDPOINT_URL_EVENTBRIDGE".to_owned(), engines.events_url()),
+            ("AWS_ACCESS_KEY_ID".to_owned(), engines.keys().access_key_id.clone()),
+            ("AWS_SECRET_ACCESS_KEY".to_owned(), engines.keys().secret_access_key.clone()),
+            ("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), port(engines.dynamo_url())),
+            ("AWS_ENDPOINT_URL_S3".to_owned(), port(engines.s3_url())),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE".to_owned(), port(engines.events_url())),
             ("LAMPLIGHTER_MODEL_URL".to_owned(), self.model.url()),
             ("LAMPLIGHTER_MODEL".to_owned(), "fake".to_owned()),
         ];

@@ -151,7 +151,10 @@ async fn the_file_of_all_agents_is_read_where_theirs_are_missing() {
 #[tokio::test]
 async fn what_is_no_archive_is_refused() {
     let h = Harness::start().await;
-    let raw = async |body: &'static [u8]| send(h.request(Method::POST, "/context/import").body(body)).await;
+    let raw = async |body: &'static [u8]| {
+        let request = h.request(Method::POST, "/context/import").header("content-type", "application/zip");
+        send(request.body(body)).await
+    };
     for body in [&b""[..], b"no zip", b"PK\x03\x04"] {
         let problem = raw(body).await.refused(400, "invalid_input");
         assert_eq!(problem["errors"][0]["field"], "archive");

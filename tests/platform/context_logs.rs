@@ -453,7 +453,7 @@ async fn nonsense_is_answered_like_all_else_and_can_be_looked_at() {
     let (config, clock) = clocked("2025-08-12T14:00:00Z");
     let h = Harness::with(config).await;
     let raw = |body: Vec<u8>| {
-        send(h.request(Method::POST, "/context/hooks").header("content-type", "text/plain").body(body))
+        send(h.request(Method::POST, "/context/hooks").header("content-type", "application/json").body(body))
     };
     let mut bad = asked("p", "c");
     bad["session_id"] = json!("../../etc");

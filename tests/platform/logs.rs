@@ -19,7 +19,7 @@ const MARK: &str = "quicksilver";
 fn logging(data: &Path, log: &Path) -> Command {
     let mut command = command(data);
     let log = File::options().create(true).append(true).open(log).unwrap();
-    command.env("RUST_LOG", "debug").stderr(log);
+    command.env("RUST_LOG", "trace").stderr(log);
     command
 }
 
@@ -55,8 +55,9 @@ fn id<'a>(body: &'a Value, name: &str) -> &'a str {
     body[name].as_str().unwrap_or_else(|| panic!("{name} of {body:#}"))
 }
 
-/// Sets an agent up, talks to it, saves what it proposes, and has it work unattended. The API key that was made.
-async fn walk_through(server: &Server) -> String {
+/// Sets an agent up, talks to it, saves what it proposes, and has it work unattended. The API key that was made, and the
+/// signature of an address.
+async fn walk_through(server: &Server) -> [String; 2] {
     let caller = Caller { client: tests::client(), server, token: None };
     let private = |text: &str| format!("{text} {MARK}");
     caller.post("/setup/chat", json!({"message": private("I want to follow")})).await;
@@ -95,6 +96,24 @@ async fn walk_through(server: &Server) -> String {
     assert_eq!(caller.get(&run).await["state"], "completed");
     caller.get(&format!("{run}/events")).await;
 
+    // Through MCP, what a tool is called with and what it answers.
+    let call = |name: &str, arguments: Value| {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}});
+        let request = caller.client.post(format!("{}/mcp", server.url));
+        send(request.header("accept", "application/json, text/event-stream").json(&call))
+    };
+    call("parse_mode", json!({"prompt": private("PLAN the work on")})).await.expect(200);
+    call("update_context", json!({"mode": "PLAN", "decisions": [private("use")]})).await.expect(200);
+    let read = call("read_context", json!({})).await.expect(200);
+    assert!(read.to_string().contains(MARK), "{read}");
+    call(MARK, json!({MARK: MARK})).await;
+
+    // A presigned address is as good as a key.
+    let import = caller.post("/context/import", json!({"bytes": 4})).await;
+    let signature = id(&import["upload"], "url").split("X-Amz-Signature=").nth(1).unwrap().to_owned();
+    tests::put_archive(&caller.client, &import, b"zip!".to_vec()).await;
+
     // What is refused is not told either.
     let broken = caller.request(Method::POST, "/agents").header("content-type", "application/json");
     send(broken.body(format!("{{\"name\": {MARK}"))).await.refused(400, "malformed_json");
@@ -103,7 +122,7 @@ async fn walk_through(server: &Server) -> String {
         .refused(400, "invalid_input");
     send(caller.request(Method::GET, &format!("/{MARK}"))).await.refused(404, "not_found");
     let key = caller.post("/account/api-keys", json!({"name": private("laptop")})).await;
-    id(&key, "api_key").to_owned()
+    [id(&key, "api_key").to_owned(), signature.split('&').next().unwrap().to_owned()]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,7 +130,7 @@ async fn a_walk_through_leaves_nothing_private_in_the_log() {
     let folder = TempDir::new().unwrap();
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     let server = Server::start(&mut logging(&data, &log));
-    let key = walk_through(&server).await;
+    let [key, signature] = walk_through(&server).await;
     drop(server);
 
     // With credentials, and a model that can't be reached.
@@ -131,6 +150,14 @@ async fn a_walk_through_leaves_nothing_private_in_the_log() {
     let log = fs::read_to_string(&log).unwrap();
     assert!(log.matches("answered").count() > 20, "the log tells of requests: {log}");
     let secret = key.rsplit_once('.').unwrap().1;
-    let leaks: Vec<&str> = log.lines().filter(|line| line.contains(MARK) || line.contains(secret)).collect();
+    let leaks: Vec<&str> = log
+        .lines()
+        .filter(|line| [MARK, secret, &signature].iter().any(|private| line.contains(private)))
+        .collect();
+    for told in
+        ["method=POST", "route=\"/agents\"", "status=201", "ms=", "a run is taken up", "a run is put down"]
+    {
+        assert!(log.contains(told), "{told}: {log}");
+    }
     assert!(leaks.is_empty(), "{} of {} lines:\n{}", leaks.len(), log.lines().count(), leaks[0]);
 }

@@ -116,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn every_function_is_heard_in_the_log() {
+        for name in NAMES {
+            assert!(shared::logging::OURS.contains(&name.replace('-', "_").as_str()), "{name}");
+        }
+    }
+
+    #[test]
     fn every_function_with_routes_is_described() {
         let served = ALL.iter().filter(|function| matches!(function.trigger, Trigger::Http { .. }));
         let served: Vec<&str> = served.map(|function| function.name).collect();

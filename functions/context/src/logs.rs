@@ -9,12 +9,13 @@ use domain::log::view::{self, Metadata};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
-use shared::extract::{Caller, Id, Json, Query, header_text, parse_json};
+use shared::extract::{Caller, Id, Json, Query, parse_json};
 use shared::flows::logs::export::{self, Selection};
 use shared::flows::logs::import::{self, LogImportView};
 use shared::flows::logs::read::{self, SessionView, Tail};
 use shared::flows::logs::{self, NewEntry};
 use shared::flows::uploads::NewUpload;
+use shared::guard::is_archive;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
@@ -214,10 +215,7 @@ async fn import_archive(
     archive: Bytes,
 ) -> Result<Response> {
     let project = of.project.unwrap_or(ProjectId::DEFAULT);
-    let kind = header_text(&headers, header::CONTENT_TYPE).unwrap_or_default();
-    let is_json =
-        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-    if !is_json {
+    if is_archive(&headers) {
         let import = import::inline(&cx, &caller.owner, project, archive).await?;
         return Ok(axum::Json(import).into_response());
     }

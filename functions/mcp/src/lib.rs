@@ -5,7 +5,6 @@
 //! without being asked for. The protocol is the official SDK's; here is what is behind it. `?project=` and `?workflow=` on the
 //! address say which context document is meant where a call does not.
 
-mod guard;
 mod prompts;
 mod resources;
 mod routes;

@@ -24,6 +24,13 @@ fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> 
         let dispatched = i64::try_from(swept.published).unwrap_or(i64::MAX);
         let figures =
             [("FireLagMs", "Milliseconds", swept.oldest_lag_ms), ("Dispatched", "Count", dispatched)];
+        if swept.published > 0 {
+            tracing::info!(
+                published = swept.published,
+                oldest_lag_ms = swept.oldest_lag_ms,
+                "actions are due"
+            );
+        }
         metrics::emit(FUNCTION.name, cx.clock.now(), &figures);
         Ok(json!(swept))
     }

@@ -2,6 +2,8 @@
 
 pub mod demo;
 pub mod engines;
+pub mod handler;
 pub mod home;
 pub mod platform;
-mod socket;
+pub mod program;
+pub mod served;

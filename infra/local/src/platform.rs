@@ -5,12 +5,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::ids::Owner;
 use futures::FutureExt;
@@ -23,7 +26,9 @@ use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig, ModelsConfig,
 };
+use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::function::{Function, Invocation, Trigger};
+use shared::guard::may_be_signed;
 use shared::models::InvalidEndpoint;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -32,12 +37,17 @@ use tokio::task::JoinSet;
 use crate::demo::{DemoModel, DemoSettings};
 use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
+use crate::engines::storage::Storage;
 use crate::engines::{
-    ACCESS_KEY, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, REGION, RuleConfig,
-    SECRET_KEY, Upload, Uploads,
+    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, REGION, RuleConfig, TABLE_URL,
+    Upload, Uploads,
 };
+use crate::handler::Handler;
 use crate::home;
-use crate::socket::without_delay;
+use crate::served::{Limits, Served};
+
+/// The bucket's name, and the first part of the paths under which the server gives it out by presigned addresses.
+const BUCKET: &str = "lamplighter";
 
 /// As long as a Lambda may run.
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -69,6 +79,10 @@ pub struct PlatformConfig {
     pub demo: DemoSettings,
     /// Puts what goes wrong on AWS between the functions and the table and bucket.
     pub faults: Option<FaultConfig>,
+    /// What the server's port takes.
+    pub limits: Limits,
+    /// Opens ports for the engines ([`EnginesConfig::ports`]). Only tests do.
+    pub engine_ports: bool,
 }
 
 impl PlatformConfig {
@@ -88,6 +102,8 @@ impl PlatformConfig {
             executors: 4,
             demo: DemoSettings::default(),
             faults: None,
+            limits: Limits::default(),
+            engine_ports: false,
         }
     }
 }
@@ -101,6 +117,8 @@ pub enum PlatformError {
     Uploads(io::Error),
     #[error("start the demo model: {0}")]
     Demo(io::Error),
+    #[error("make a key: {0}")]
+    Key(String),
     #[error("read the models' configuration: {0}")]
     Model(#[from] InvalidEndpoint),
     #[error("listen on {address}: {}", in_words(source))]
@@ -126,6 +144,8 @@ pub struct Platform {
     pub cx: Cx,
     address: SocketAddr,
     engines: Engines,
+    server: Served,
+    _demo: Option<DemoModel>,
     pollers: Vec<Poller>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
@@ -150,6 +170,8 @@ impl Platform {
             executors,
             demo,
             faults,
+            limits,
+            engine_ports,
         } = config;
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
@@ -161,34 +183,31 @@ impl Platform {
 
         // The table's items expire by the machine's clock: under another one they would at the wrong time.
         let expiry = matches!(clock, Clock::System);
-        let engines = Engines::start(EnginesConfig { expiry, faults, ..engines_config(data) }).await?;
+        let engines =
+            Engines::start(EnginesConfig { expiry, faults, ports: engine_ports, ..engines_config(data) })
+                .await?;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
+        let mut demo_model = None;
         if models.url.is_none() && models.anthropic_key.is_none() && models.openai_key.is_none() {
-            let demo = DemoModel::bind(demo).await.map_err(PlatformError::Demo)?;
-            models.demo_url = Some(demo.base_url().map_err(PlatformError::Demo)?);
-            let mut stopped = stopped.clone();
-            tasks.spawn(async move {
-                tokio::select! {
-                    _ = stopped.wait_for(|stop| *stop) => {}
-                    Err(error) = demo.serve() => tracing::error!(%error, "the demo model stopped"),
-                }
-            });
+            let demo = DemoModel::start(demo).await.map_err(PlatformError::Demo)?;
+            models.demo_url = Some(demo.base_url());
+            demo_model = Some(demo);
         }
-        let config = Config { aws: aws_config(&engines), auth, models, budget, logs, cors };
+        let url = format!("http://{address}");
+        let welcome = (auth.clone(), cors.clone());
+        let config =
+            Config { aws: aws_config(&engines, &reachable(address)), auth, models, budget, logs, cors };
         let cx = Cx::new(config, clock)?;
 
-        let functions = shared::http::app(cx.clone(), catalog::router(), Some(authenticate));
-        let page = home::page(&format!("http://{address}"));
-        let app = Router::new().route("/", get(move || async move { page })).merge(functions);
-        let mut stop_serving = stopped.clone();
-        tasks.spawn(async move {
-            let serve = axum::serve(without_delay(listener), app)
-                .with_graceful_shutdown(async move { drop(stop_serving.wait_for(|stop| *stop).await) });
-            if let Err(error) = serve.await {
-                tracing::error!(%error, "the server stopped");
-            }
-        });
+        let page = home::page(&url);
+        let storage = engines.storage().clone();
+        let routes = catalog::router()
+            .route("/", get(move || async move { page }))
+            .layer(from_fn_with_state(storage, health));
+        let functions = shared::http::app(cx.clone(), routes, Some(authenticate));
+        let app = with_bucket(functions.into(), engines.bucket(), welcome);
+        let server = Served::start(listener, app, limits).map_err(listen)?;
         let mut pollers = Vec::new();
         if automatic {
             for function in catalog::ALL {
@@ -205,7 +224,7 @@ impl Platform {
                 }
             }
         }
-        Ok(Self { cx, address, engines, pollers, stop, tasks })
+        Ok(Self { cx, address, engines, server, _demo: demo_model, pollers, stop, tasks })
     }
 
     #[must_use]
@@ -230,7 +249,8 @@ impl Platform {
         for poller in self.pollers {
             poller.stop().await;
         }
-        // A follower of a long run would keep the server open: it is given a moment.
+        // Followers of a long run are given a moment.
+        self.server.stop().await;
         let _ = tokio::time::timeout(Duration::from_secs(2), async {
             while self.tasks.join_next().await.is_some() {}
         })
@@ -238,6 +258,30 @@ impl Platform {
         self.tasks.shutdown().await;
         self.engines.shutdown().await;
     }
+}
+
+/// Makes an API key of the owner `local` in a folder that no server uses.
+///
+/// # Errors
+/// As [`Platform::start`], and for a name that is too long.
+pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, PlatformError> {
+    let config = EnginesConfig { expiry: false, ..engines_config(DataLocation::Folder(folder)) };
+    let engines = Engines::start(config).await?;
+    let config = Config {
+        aws: aws_config(&engines, "http://127.0.0.1"),
+        auth: AuthConfig::Off,
+        models: ModelsConfig::default(),
+        budget: BudgetConfig::default(),
+        logs: LogsConfig::default(),
+        cors: CorsConfig::default(),
+    };
+    let cx = Cx::new(config, Clock::System)?;
+    let made = match Owner::new("local") {
+        Ok(owner) => api_keys::create(&cx, &owner, NewApiKey { name, expires_in_days: None }).await,
+        Err(error) => Err(shared::Error::internal(error.to_string())),
+    };
+    engines.shutdown().await;
+    made.map_err(|error| PlatformError::Key(error.detail()))
 }
 
 /// What API Gateway has the authorizer for.
@@ -267,30 +311,69 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
     EnginesConfig {
         data,
         table: name.clone(),
-        bucket: name.clone(),
+        bucket: BUCKET.to_owned(),
         bus: name,
         queues,
         rules,
         expiry: true,
         faults: None,
+        ports: false,
     }
 }
 
-fn aws_config(engines: &Engines) -> AwsConfig {
+/// `url`: where the server listens, and gives the bucket out.
+fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
+    let keys = engines.keys();
     AwsConfig {
         table: "lamplighter".to_owned(),
-        bucket: "lamplighter".to_owned(),
+        bucket: BUCKET.to_owned(),
         bus: "lamplighter".to_owned(),
         region: REGION.to_owned(),
         credentials: AwsKeys {
-            access_key_id: ACCESS_KEY.to_owned(),
-            secret_access_key: SECRET_KEY.to_owned(),
+            access_key_id: keys.access_key_id.clone(),
+            secret_access_key: keys.secret_access_key.clone(),
             session_token: None,
         },
-        dynamodb_endpoint: Some(engines.dynamo_url()),
-        s3_endpoint: Some(engines.s3_url()),
-        eventbridge_endpoint: Some(engines.events_url()),
+        dynamodb_endpoint: Some(TABLE_URL.to_owned()),
+        s3_endpoint: Some(url.to_owned()),
+        eventbridge_endpoint: Some(BUS_URL.to_owned()),
+        http: Some(engines.http_client()),
     }
+}
+
+/// `/health` of a server whose storage fails says so.
+async fn health(State(storage): State<Storage>, request: Request, next: Next) -> Response {
+    if request.uri().path() == "/health"
+        && let Ok(Some(failure)) = tokio::task::spawn_blocking(move || storage.state()).await
+    {
+        return shared::Error::Storage(failure).into_response();
+    }
+    next.run(request).await
+}
+
+/// The functions, and the bucket below its name for whoever has a presigned address.
+fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, CorsConfig)) -> Handler {
+    Handler::new(move |request| {
+        let rest = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(BUCKET));
+        if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return functions.call(request);
+        }
+        if may_be_signed(&auth, &cors, request.headers(), request.uri()) {
+            return bucket.call(request);
+        }
+        let refusal = shared::Error::Forbidden("pages of this origin may not call here").into_response();
+        async move { Ok(refusal) }.boxed()
+    })
+}
+
+/// Where presigned addresses lead: to this machine, where the server listens on all of its addresses.
+fn reachable(address: SocketAddr) -> String {
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(host, address.port()))
 }
 
 fn deadline(clock: &Clock) -> Timestamp {

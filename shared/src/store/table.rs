@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 use super::idempotency::Claimed;
 use super::keys::{self, Key, Range};
 use crate::aws;
+use crate::problem::StorageFailure;
 
 type Attributes = HashMap<String, AttributeValue>;
 
@@ -51,6 +52,8 @@ pub enum StoreError {
         "the table cannot be used with this deployment (see LAMPLIGHTER_TABLE and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
+    #[error("the storage fails: {0}")]
+    Storage(StorageFailure),
     #[error("the item {key} cannot be read: {cause}")]
     Corrupt { key: String, cause: String },
     #[error("the record is larger than the maximum item size")]
@@ -261,6 +264,9 @@ pub(super) fn unavailable<E>(error: &SdkError<E>) -> StoreError
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
+    if let Some(failure) = StorageFailure::of(error) {
+        return StoreError::Storage(failure);
+    }
     let metadata = error.as_service_error().map(ProvideErrorMetadata::meta);
     if metadata.and_then(|meta| meta.message()).is_some_and(|message| message.contains("size")) {
         return StoreError::TooLarge;

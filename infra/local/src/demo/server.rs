@@ -16,11 +16,11 @@ use axum::routing::post;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use shared::models::strict;
-use tokio::net::TcpListener;
 
 use super::ask::Ask;
 use super::rules::{self, Answer};
-use crate::socket::without_delay;
+use crate::engines::ports::guarded;
+use crate::served::Served;
 
 /// How many prefixes are remembered as cached; then all are forgotten.
 const MAX_CACHED: usize = 4_096;
@@ -31,38 +31,32 @@ pub struct DemoSettings {
     pub delay_per_word: Duration,
 }
 
-/// A demo model, listening.
+/// A demo model that answers on a port of loopback until it is dropped.
+///
+/// Its address holds a secret that is made at each start, and it refuses what a page sends: it is for this process alone.
 #[derive(Debug)]
 pub struct DemoModel {
-    listener: TcpListener,
-    settings: DemoSettings,
+    served: Served,
+    secret: String,
 }
 
 impl DemoModel {
-    /// Listens on a free port of loopback.
+    /// Answers on a free port of loopback.
     ///
     /// # Errors
     /// When there is none.
-    pub async fn bind(settings: DemoSettings) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind("127.0.0.1:0").await?, settings })
+    pub async fn start(settings: DemoSettings) -> io::Result<Self> {
+        let secret = domain::hex(&rand::random::<[u8; 16]>());
+        let state = Demo { settings, cached: Arc::default() };
+        let app = Router::new().route(&format!("/{secret}/v1/messages"), post(messages)).with_state(state);
+        let served = Served::on_loopback(guarded(app.into())).await?;
+        Ok(Self { served, secret })
     }
 
     /// What to call: the base address, without `/v1`.
-    ///
-    /// # Errors
-    /// When the socket has no address any more.
-    pub fn base_url(&self) -> io::Result<String> {
-        Ok(format!("http://{}", self.listener.local_addr()?))
-    }
-
-    /// Answers until the future is dropped.
-    ///
-    /// # Errors
-    /// When the socket fails.
-    pub async fn serve(self) -> io::Result<()> {
-        let state = Demo { settings: self.settings, cached: Arc::default() };
-        let app = Router::new().route("/v1/messages", post(messages)).with_state(state);
-        axum::serve(without_delay(self.listener), app).await
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/{}", self.served.address, self.secret)
     }
 }
 

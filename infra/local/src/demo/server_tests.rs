@@ -9,9 +9,10 @@ use shared::models::Models;
 use super::*;
 
 async fn models(settings: DemoSettings) -> Models {
-    let demo = DemoModel::bind(settings).await.unwrap();
-    let demo_url = Some(demo.base_url().unwrap());
-    tokio::spawn(demo.serve());
+    let demo = DemoModel::start(settings).await.unwrap();
+    let demo_url = Some(demo.base_url());
+    // It answers for as long as the test runs.
+    std::mem::forget(demo);
     Models::from_config(&ModelsConfig { demo_url, ..ModelsConfig::default() }).unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-const LOCK_FILE: &str = "lamplighter.lock";
+pub(super) const LOCK_FILE: &str = "lamplighter.lock";
 
 /// A data folder that this process alone may use, until the value is dropped.
 ///
@@ -56,6 +56,7 @@ impl DataDir {
             Err(error) => return Err(inaccessible("read")(error)),
         }
         fs::read_dir(path).map_err(inaccessible("read"))?;
+        tighten(path).map_err(inaccessible("closed to others"))?;
 
         let mut lock = OpenOptions::new()
             .read(true)
@@ -81,6 +82,38 @@ impl DataDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Closes the folder to others, and what is ours in it: an older version left it open. Nothing else that lies there.
+fn tighten(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("table.sqlite") || ["bucket", "dead-letters", LOCK_FILE].contains(&&*name) {
+            close_to_others(&entry.path(), true)?;
+        }
+    }
+    close_to_others(folder, false)
+}
+
+/// Takes the rights of all but the owner away, with `inside` also from all that is in a folder.
+fn close_to_others(path: &Path, inside: bool) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let found = fs::symlink_metadata(path)?;
+    if found.is_symlink() {
+        return Ok(());
+    }
+    let mode = found.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+    }
+    if inside && found.is_dir() {
+        for entry in fs::read_dir(path)? {
+            close_to_others(&entry?.path(), true)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_pid(lock: &mut File) -> io::Result<()> {

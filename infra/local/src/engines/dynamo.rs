@@ -1,176 +1,337 @@
-//! DynamoDB: dynoxide (SQLite underneath) on an ephemeral loopback port. With a file it has a thread of its own, because
-//! SQLite waits for the disk on the worker that serves the request. In memory there is nothing to wait for, and whoever
-//! asks is spared a change of threads, which may take longer than the answer.
+//! DynamoDB: dynoxide (SQLite underneath), called in this process. With a file it has a thread of its own, because SQLite
+//! waits for the disk. In memory there is nothing to wait for, and whoever asks is spared a change of threads, which may
+//! take longer than the answer.
 //!
 //! What differs from AWS and matters here: signatures are not verified, indexes are consistent at once,
 //! and nothing is ever throttled or in conflict, which [`super::faults`] makes up for.
 
-use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
-use std::time::Duration;
 
+use axum::body::Body;
+use bytes::Bytes;
+use dynoxide::Database;
+use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
+use dynoxide::actions::tag_resource::TagResourceRequest;
 use dynoxide::errors::DynoxideError;
-use dynoxide::{Database, server};
+use dynoxide::types::Tag;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use super::regularly;
-use super::served::STOP_GRACE;
+use shared::problem::StorageFailure;
 
-/// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+use super::storage::{self, Storage};
+use super::transport::json_answer;
+use super::{ACCOUNT, REGION};
+use crate::handler::{Handler, Hangup};
+
+/// DynamoDB's own limit for a request, in bytes.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+
+const JSON: &str = "application/x-amz-json-1.0";
+
+/// The tag of the table that names the platform it belongs to.
+const IDENTITY: &str = "lamplighter:identity";
 
 /// Why the table engine did not start. Messages follow "failed to …".
 #[derive(Debug, thiserror::Error)]
 pub enum DynamoError {
-    #[error("open the table's file {path}: {source}")]
-    Open { path: String, source: DynoxideError },
-    #[error("prepare the table {table}: {source}")]
-    Table { table: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error(
+        "read the table's file {path}: {source}. If it is damaged, restore the data folder from a backup, as a whole; or choose another folder"
+    )]
+    Open { path: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("read or write the table's identity: {0}")]
+    Identity(#[source] DynoxideError),
     #[error("delete expired items: {0}")]
     Sweep(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("serve the table on a loopback port: {0}")]
-    Serve(#[from] std::io::Error),
+    #[error("start the table's thread: {0}")]
+    Thread(#[from] std::io::Error),
 }
 
-/// A running table engine. Dropping it stops it.
-pub struct Dynamo {
-    address: SocketAddr,
+/// A table engine. Dropping it closes its file, whoever still has a handler.
+pub(super) struct Dynamo(Arc<Table>);
+
+/// What handlers answer from.
+pub(super) struct Table {
     /// `None` once stopped: the file is closed when the last handle is gone.
-    db: Option<Database>,
-    stop: Option<oneshot::Sender<()>>,
-    server: Option<Server>,
+    open: Mutex<Option<Open>>,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+    name: String,
+    storage: OnceLock<Storage>,
 }
 
-enum Server {
-    Thread(thread::JoinHandle<()>),
-    Task(tokio::task::JoinHandle<()>),
+struct Open {
+    db: Database,
+    /// To the thread of a table in a file.
+    jobs: Option<mpsc::UnboundedSender<Job>>,
+}
+
+struct Job {
+    operation: String,
+    body: Bytes,
+    answer: oneshot::Sender<Done>,
+}
+
+type Answer = (StatusCode, String);
+
+/// What became of a request.
+enum Done {
+    Answered(Answer),
+    /// The engine itself failed.
+    Failed {
+        failure: Option<StorageFailure>,
+        cause: String,
+    },
+}
+
+impl Done {
+    fn into_answer(self) -> Answer {
+        match self {
+            Self::Answered(answer) => answer,
+            Self::Failed { failure: Some(failure), .. } => refused(failure),
+            // The SDK tries again.
+            Self::Failed { failure: None, .. } => {
+                let body = json!({ "__type": "InternalServerError", "message": "The table is busy." });
+                (StatusCode::INTERNAL_SERVER_ERROR, body.to_string())
+            }
+        }
+    }
+}
+
+/// Not a status that the SDK would try again after.
+fn refused(failure: StorageFailure) -> Answer {
+    let body = json!({ "__type": failure.aws_code(), "message": failure.to_string() });
+    (StatusCode::BAD_REQUEST, body.to_string())
+}
+
+fn is_write(operation: &str) -> bool {
+    !matches!(operation, "BatchGetItem" | "GetItem" | "Query" | "Scan" | "TransactGetItems")
+        && !operation.starts_with("Describe")
 }
 
 impl Dynamo {
-    /// Opens the file (`None`: memory), creates the table if it is absent, and serves it; with `expiry` it deletes what has
-    /// expired.
-    ///
-    /// # Panics
-    /// For a table in memory outside of a runtime.
-    pub fn start(file: Option<&Path>, table: &str, expiry: bool) -> Result<Self, DynamoError> {
+    /// Opens the file (`None`: memory) and creates the table if it is absent.
+    pub(super) fn start(file: Option<&Path>, table: &str) -> Result<Self, DynamoError> {
         let db = match file {
             Some(file) => Database::new(&file.to_string_lossy()),
             None => Database::memory(),
         }
-        .map_err(|source| DynamoError::Open {
+        .map_err(Into::into);
+        let unreadable = |source| DynamoError::Open {
             path: file.map_or_else(|| "in memory".to_owned(), |file| file.display().to_string()),
             source,
-        })?;
-        prepare(&db, table).map_err(|source| DynamoError::Table { table: table.to_owned(), source })?;
-
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let (stop, stopped) = oneshot::channel();
-        let served = serve(listener, db.clone(), expiry, stopped);
-        let server = if file.is_none() {
-            Server::Task(tokio::spawn(served))
-        } else {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            Server::Thread(thread::Builder::new().name("dynamo".into()).spawn(move || {
-                runtime.block_on(served);
-                // Cuts the connections that are left, and with them the last handles of the database.
-                runtime.shutdown_timeout(STOP_GRACE);
-            })?)
         };
-        Ok(Self { address, db: Some(db), stop: Some(stop), server: Some(server) })
-    }
-
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
-        match &self.db {
-            Some(db) => sweep_expired(db.clone()).await,
-            None => Ok(0),
+        let db = db.map_err(unreadable)?;
+        prepare(&db, table).map_err(unreadable)?;
+        let (mut jobs, mut thread) = (None, None);
+        if file.is_some() {
+            let (sender, mut receiver) = mpsc::unbounded_channel::<Job>();
+            let db = db.clone();
+            jobs = Some(sender);
+            thread = Some(thread::Builder::new().name("dynamo".into()).spawn(move || {
+                while let Some(Job { operation, body, answer }) = receiver.blocking_recv() {
+                    // Whoever asked may have left meanwhile.
+                    let _ = answer.send(answered(&db, &operation, &body));
+                }
+            })?);
         }
+        let open = Mutex::new(Some(Open { db, jobs }));
+        let (thread, name) = (Mutex::new(thread), table.to_owned());
+        Ok(Self(Arc::new(Table { open, thread, name, storage: OnceLock::new() })))
     }
 
-    /// Stops serving and closes the file; returns when that is done, after a few seconds at most.
-    pub async fn stop(mut self) {
-        let ended = match self.let_go() {
-            Some(Server::Task(task)) => task.await.is_ok(),
-            Some(Server::Thread(thread)) => {
-                tokio::task::spawn_blocking(|| thread.join().is_ok()).await.unwrap_or(false)
+    /// From now on writes are refused where the storage is gone, and what fails is told to it.
+    pub(super) fn watch(&self, storage: Storage) {
+        let _ = self.0.storage.set(storage);
+    }
+
+    /// Whether the table holds no item.
+    pub(super) fn is_empty(&self) -> Result<bool, DynamoError> {
+        let look = json!({ "TableName": self.0.name, "Limit": 1 }).to_string();
+        let found = self.0.with_arn(|db, _| done(look.as_bytes(), |request| db.scan(request)))?;
+        Ok(found.is_none_or(|(_, found)| found.contains("\"Count\":0")))
+    }
+
+    /// Which platform the table belongs to.
+    pub(super) fn identity(&self) -> Result<Option<String>, DynamoError> {
+        let tags = self.0.with_arn(|db, arn| {
+            db.list_tags_of_resource(ListTagsOfResourceRequest { resource_arn: Some(arn) })
+        })?;
+        let tags = tags.map(|listed| listed.tags).unwrap_or_default();
+        Ok(tags.into_iter().find(|tag| tag.key == IDENTITY).map(|tag| tag.value))
+    }
+
+    pub(super) fn set_identity(&self, value: &str) -> Result<(), DynamoError> {
+        let tag = Tag { key: IDENTITY.to_owned(), value: value.to_owned() };
+        self.0.with_arn(|db, arn| {
+            db.tag_resource(TagResourceRequest { resource_arn: Some(arn), tags: vec![tag] })
+        })?;
+        Ok(())
+    }
+
+    /// Answers requests in DynamoDB's JSON protocol.
+    pub(super) fn handler(&self) -> Handler {
+        let table = self.table();
+        Handler::new(move |request| {
+            let table = table.clone();
+            async move {
+                let (operation, body) = read(request).await?;
+                let (status, body) = table.answer(operation, body).await.ok_or(Hangup)?;
+                Ok(json_answer(status, JSON, body))
             }
-            None => true,
-        };
-        say_if_panicked(ended);
+        })
     }
 
-    /// Tells the server to stop, and gives it to be waited for.
-    fn let_go(&mut self) -> Option<Server> {
-        drop(self.stop.take());
-        self.db = None;
-        self.server.take()
+    pub(super) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.0)
     }
-}
 
-impl std::fmt::Debug for Dynamo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dynamo").field("address", &self.address).finish_non_exhaustive()
+    /// Closes the file; what was asked before is answered. Returns when that is done.
+    pub(super) async fn stop(self) {
+        let _ = tokio::task::spawn_blocking(|| drop(self)).await;
     }
 }
 
 impl Drop for Dynamo {
     /// Blocks until the file is closed.
     fn drop(&mut self) {
-        match self.let_go() {
-            Some(Server::Task(task)) => task.abort(),
-            Some(Server::Thread(thread)) => say_if_panicked(thread.join().is_ok()),
-            None => {}
+        drop(self.0.open().take());
+        let thread = self.0.thread.lock().expect("no code panics while it holds the thread").take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the table engine had panicked");
         }
     }
 }
 
-fn say_if_panicked(ended: bool) {
-    if !ended {
-        tracing::error!("the table engine had panicked");
+impl Table {
+    /// `None` after the stop.
+    async fn answer(&self, operation: String, body: Bytes) -> Option<Answer> {
+        let (db, jobs) = match &*self.open() {
+            Some(Open { db, jobs }) => (db.clone(), jobs.clone()),
+            None => return None,
+        };
+        let Some(jobs) = jobs else { return Some(answered(&db, &operation, &body).into_answer()) };
+        drop(db);
+        if is_write(&operation)
+            && let Some(Err(failure)) = self.storage.get().map(Storage::check)
+        {
+            return Some(refused(failure));
+        }
+        let (answer, answered) = oneshot::channel();
+        jobs.send(Job { operation, body, answer }).ok()?;
+        drop(jobs);
+        let answered = answered.await.ok()?;
+        if let (Done::Failed { failure: Some(failure), cause }, Some(storage)) =
+            (&answered, self.storage.get())
+        {
+            storage.report(*failure, cause);
+        }
+        Some(answered.into_answer())
+    }
+
+    /// Does something with the table, given its ARN. `None` after the stop.
+    fn with_arn<T>(
+        &self,
+        work: impl FnOnce(&Database, String) -> Result<T, DynoxideError>,
+    ) -> Result<Option<T>, DynamoError> {
+        let arn = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{}", self.name);
+        let open = self.open();
+        open.as_ref().map(|open| work(&open.db, arn)).transpose().map_err(DynamoError::Identity)
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().expect("no code panics while it holds the table")
+    }
+
+    /// Deletes the items whose `ttl` has passed; answers how many.
+    pub(super) async fn sweep_expired(&self) -> Result<usize, DynamoError> {
+        let Some(db) = self.open().as_ref().map(|open| open.db.clone()) else { return Ok(0) };
+        // Off the table's thread: between its pages the sweep waits for requests to have their turn.
+        match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
+            Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),
+            Err(panicked) => Err(DynamoError::Sweep(panicked.into())),
+        }
     }
 }
 
-async fn serve(listener: std::net::TcpListener, db: Database, expiry: bool, stopped: oneshot::Receiver<()>) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "failed to serve the table"),
-    };
-    let sweeper = expiry.then(|| {
-        let db = db.clone();
-        tokio::spawn(regularly(SWEEP_EVERY, "items", move || sweep_expired(db.clone())))
-    });
-    let (drain, draining) = oneshot::channel::<()>();
-    let server = server::serve_with_shutdown(listener, db, async {
-        let _ = draining.await;
-    });
-    tokio::pin!(server);
-    let ended = tokio::select! {
-        ended = &mut server => Some(ended),
-        _ = stopped => {
-            drop(drain);
-            tokio::time::timeout(STOP_GRACE, server).await.ok()
+impl std::fmt::Debug for Dynamo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dynamo").finish_non_exhaustive()
+    }
+}
+
+/// The operation and the body of a request.
+async fn read(request: Request<Body>) -> Result<(String, Bytes), Hangup> {
+    let operation = operation(request.headers());
+    let body = http_body_util::Limited::new(request.into_body(), MAX_BODY).collect().await;
+    Ok((operation, body.map_err(|_| Hangup)?.to_bytes()))
+}
+
+/// The table's operation: `PutItem` of `DynamoDB_20120810.PutItem`.
+pub(super) fn operation(headers: &HeaderMap) -> String {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
+    target.strip_prefix("DynamoDB_20120810.").unwrap_or_default().to_owned()
+}
+
+fn answered(db: &Database, operation: &str, body: &[u8]) -> Done {
+    let done = match operation {
+        "BatchGetItem" => done(body, |request| db.batch_get_item(request)),
+        "BatchWriteItem" => done(body, |request| db.batch_write_item(request)),
+        "DeleteItem" => done(body, |request| db.delete_item(request)),
+        "DescribeTable" => done(body, |request| db.describe_table(request)),
+        "DescribeTimeToLive" => done(body, |request| db.describe_time_to_live(request)),
+        "GetItem" => done(body, |request| db.get_item(request)),
+        "PutItem" => done(body, |request| db.put_item(request)),
+        "Query" => done(body, |request| db.query(request)),
+        "Scan" => done(body, |request| db.scan(request)),
+        "TransactGetItems" => done(body, |request| db.transact_get_items(request)),
+        "TransactWriteItems" => done(body, |request| db.transact_write_items(request)),
+        "UpdateItem" => done(body, |request| db.update_item(request)),
+        _ => {
+            let kind = "com.amazon.coral.service#UnknownOperationException";
+            return Done::Answered((StatusCode::BAD_REQUEST, json!({ "__type": kind }).to_string()));
         }
     };
-    if let Some(Err(error)) = ended {
-        tracing::error!(%error, "the table engine stopped serving");
-    }
-    if let Some(sweeper) = sweeper {
-        sweeper.abort();
+    match done {
+        Ok(answer) => Done::Answered(answer),
+        Err(error) => {
+            let status =
+                StatusCode::from_u16(error.status_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            if status.is_server_error() {
+                let cause = error.to_string();
+                Done::Failed { failure: storage::of_sqlite(&cause), cause }
+            } else {
+                Done::Answered((status, error.to_json()))
+            }
+        }
     }
 }
 
-async fn sweep_expired(db: Database) -> Result<usize, DynamoError> {
-    // Off the serving thread: between its pages the sweep waits for requests to have their turn.
-    match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
-        Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),
-        Err(panicked) => Err(DynamoError::Sweep(panicked.into())),
+fn done<T: DeserializeOwned, R: Serialize>(
+    body: &[u8],
+    run: impl FnOnce(T) -> Result<R, DynoxideError>,
+) -> Result<Answer, DynoxideError> {
+    let request = serde_json::from_slice(body).map_err(|error| unreadable(&error.to_string()))?;
+    let answer = serde_json::to_string(&run(request)?);
+    answer
+        .map(|answer| (StatusCode::OK, answer))
+        .map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+}
+
+/// Which error it is that a request can't be read: dynoxide says it by how its own message begins.
+fn unreadable(message: &str) -> DynoxideError {
+    let plain = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
+    if let Some((_, message)) = plain.split_once("VALIDATION:").or(plain.split_once("VALIDATION_REQUEST:")) {
+        return DynoxideError::ValidationException(message.to_owned());
+    }
+    match plain.split_once("SERIALIZATION:") {
+        Some((_, message)) => DynoxideError::SerializationException(message.to_owned()),
+        None => DynoxideError::SerializationException(plain.to_owned()),
     }
 }
 

@@ -1,40 +1,56 @@
-//! What stands in for AWS on one machine: a table, a bucket, a bus and queues, on loopback ports.
+//! What stands in for AWS on one machine: a table, a bucket, a bus and queues, in one process.
 //!
-//! The platform talks to them through the AWS SDKs, as it talks to AWS; nothing in it knows of this module.
+//! The platform talks to them through the AWS SDKs, as it talks to AWS; nothing in it knows of this module. The SDK's calls
+//! stay inside the process ([`Engines::http_client`]): there is no port that anybody else could call. Only the bucket can be
+//! reached from outside, by presigned addresses, where the server lets it ([`Engines::bucket`]).
 
 pub mod data_dir;
 mod digest;
 mod dynamo;
 mod events;
 pub mod faults;
+mod identity;
+pub(crate) mod ports;
 pub mod queue;
 mod s3;
-mod served;
+pub mod storage;
+mod transport;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::service::TowerToHyperService;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use jiff::Timestamp;
+use rand::Rng;
+use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 
 use data_dir::{DataDir, DataDirError};
 use dynamo::Dynamo;
 use faults::{FaultConfig, Faults};
+use identity::IdentityError;
+use ports::Ports;
 use queue::{DeadLetterError, Queue, QueueConfig};
-use served::Served;
+use storage::Storage;
+use transport::Transport;
+
+use crate::handler::{Handler, Hangup};
+use crate::served::STOP_GRACE;
 
 pub use dynamo::DynamoError;
 pub use s3::{ObjectCreated, Upload, Uploads};
 
 pub const REGION: &str = "us-east-1";
 pub const ACCOUNT: &str = "000000000000";
-/// The engines listen on loopback only, so the pair guards against mistakes and not against people.
-pub const ACCESS_KEY: &str = "lamplighter";
-pub const SECRET_KEY: &str = "lamplighter-local-secret";
+/// The endpoints of the table and the bus inside this process.
+pub const TABLE_URL: &str = "http://table.invalid";
+pub const BUS_URL: &str = "http://bus.invalid";
+
+/// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// How often objects are deleted that have expired. AWS does it once a day.
 const EXPIRE_EVERY: Duration = Duration::from_secs(3600);
@@ -72,6 +88,29 @@ pub struct EnginesConfig {
     pub expiry: bool,
     /// Puts what goes wrong on AWS between the platform and the table and bucket.
     pub faults: Option<FaultConfig>,
+    /// Opens a port of loopback for each engine, for programs of their own. Only tests do.
+    pub ports: bool,
+}
+
+/// What requests to the engines are signed with: made at each start, and known to this process alone.
+#[derive(Clone)]
+pub struct Keys {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+}
+
+impl Keys {
+    fn random() -> Self {
+        let mut rng = rand::rng();
+        let mut hex = |bytes: usize| domain::hex(&(0..bytes).map(|_| rng.random()).collect::<Vec<u8>>());
+        Self { access_key_id: format!("LOCAL{}", hex(8)), secret_access_key: hex(32) }
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys")
+    }
 }
 
 /// Why the engines did not start. Messages are one line and follow "failed to …".
@@ -84,11 +123,15 @@ pub enum EngineError {
     #[error("open the bucket {bucket}: {source}")]
     Bucket { bucket: String, source: io::Error },
     #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("watch the data folder: {0}")]
+    Watch(io::Error),
+    #[error(transparent)]
     DeadLetters(#[from] DeadLetterError),
     #[error("start the engines: a rule names the queue {0}, which is not configured")]
     UnknownQueue(String),
-    #[error("serve the {engine} on a loopback port: {source}")]
-    Serve { engine: &'static str, source: io::Error },
+    #[error("serve the engines on loopback ports: {0}")]
+    Serve(io::Error),
     #[error("make a temporary folder: {0}")]
     Temporary(io::Error),
 }
@@ -98,22 +141,18 @@ pub enum EngineError {
 pub struct Engines {
     dynamo: Dynamo,
     bucket: s3::Bucket,
-    s3: Served,
-    events: Served,
-    faulty: Option<Faulty>,
+    transport: Transport,
+    /// Held by every call while it is answered; `true` once no more are.
+    closed: Arc<RwLock<bool>>,
+    keys: Keys,
+    storage: Storage,
+    ports: Option<Ports>,
+    faults: Option<Faults>,
     queues: HashMap<String, Queue>,
     /// Dropped, it ends.
     _expiry: JoinSet<()>,
     /// Declared last: the folder is let go when nothing uses it any more.
     _place: Place,
-}
-
-/// The proxies before the table and the bucket.
-#[derive(Debug)]
-struct Faulty {
-    faults: Faults,
-    dynamo: Served,
-    s3: Served,
 }
 
 /// Keeps the folder ours.
@@ -146,18 +185,22 @@ impl Place {
 impl Engines {
     /// Starts everything; when this returns, every engine answers.
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
-        let serve = |engine| move |source| EngineError::Serve { engine, source };
         let place = Place::open(&config.data)?;
         let kept = matches!(place, Place::Kept(_));
 
         let table_file = place.path().join("table.sqlite");
-        let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table, config.expiry)?;
+        let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
 
         let bucket = s3::Bucket::open(&place.path().join("bucket"), &config.bucket, kept)
             .map_err(|source| EngineError::Bucket { bucket: config.bucket.clone(), source })?;
-        let s3 = Served::start(TowerToHyperService::new(bucket.router(ACCESS_KEY, SECRET_KEY)))
-            .await
-            .map_err(serve("bucket"))?;
+        let keys = Keys::random();
+        let mut storage = Storage::default();
+        if kept {
+            identity::agree(place.path(), &dynamo, !bucket.is_empty())?;
+            let watched = [data_dir::LOCK_FILE, "table.sqlite", "bucket/objects"];
+            storage = Storage::watch(place.path(), &watched).map_err(EngineError::Watch)?;
+            dynamo.watch(storage.clone());
+        }
 
         let dead_letters = place.path().join("dead-letters");
         std::fs::create_dir_all(&dead_letters)
@@ -172,15 +215,23 @@ impl Engines {
             let queue = queues.get(&queue).ok_or(EngineError::UnknownQueue(queue))?.clone();
             rules.push(events::Rule { source, detail_types, queue });
         }
-        let events = Served::start(TowerToHyperService::new(events::router(config.bus, rules)))
-            .await
-            .map_err(serve("bus"))?;
-
-        let faulty = match &config.faults {
-            Some(faults) => {
-                Some(Faulty::start(faults, dynamo.address(), s3.address).await.map_err(serve("faults"))?)
-            }
-            None => None,
+        let faults = config.faults.as_ref().map(Faults::new);
+        let closed = Arc::new(RwLock::new(false));
+        let mut transport = Transport {
+            table: dynamo.handler(),
+            bus: events::router(config.bus, rules).into(),
+            bucket: storage::watched(bucket.router(&keys).into(), storage.clone()),
+        };
+        if let Some(faults) = &faults {
+            transport.table = faults::proxy(faults::Engine::Table, transport.table, faults.clone());
+            transport.bucket = faults::proxy(faults::Engine::Bucket, transport.bucket, faults.clone());
+        }
+        for handler in [&mut transport.table, &mut transport.bus, &mut transport.bucket] {
+            *handler = until_closed(handler.clone(), closed.clone());
+        }
+        let ports = match config.ports {
+            true => Some(Ports::open(&transport, &keys).await.map_err(EngineError::Serve)?),
+            false => None,
         };
         let mut expiry = JoinSet::new();
         if config.expiry {
@@ -189,23 +240,61 @@ impl Engines {
                 let bucket = bucket.clone();
                 async move { bucket.expire(Timestamp::now()).await }
             }));
+            let table = dynamo.table();
+            expiry.spawn(regularly(SWEEP_EVERY, "items", move || {
+                let table = table.clone();
+                async move { table.sweep_expired().await }
+            }));
         }
-        Ok(Self { dynamo, bucket, s3, events, faulty, queues, _expiry: expiry, _place: place })
+        Ok(Self {
+            dynamo,
+            bucket,
+            transport,
+            closed,
+            keys,
+            storage,
+            ports,
+            faults,
+            queues,
+            _expiry: expiry,
+            _place: place,
+        })
     }
 
-    /// For `AWS_ENDPOINT_URL_DYNAMODB`.
-    pub fn dynamo_url(&self) -> String {
-        url(self.faulty.as_ref().map_or(self.dynamo.address(), |faulty| faulty.dynamo.address))
+    /// What the SDK's clients reach the engines with, inside this process: the table at [`TABLE_URL`], the bus at
+    /// [`BUS_URL`], and the bucket at every other address.
+    pub fn http_client(&self) -> SharedHttpClient {
+        self.transport.client()
     }
 
-    /// For `AWS_ENDPOINT_URL_S3`; clients must address the bucket by path.
-    pub fn s3_url(&self) -> String {
-        url(self.faulty.as_ref().map_or(self.s3.address, |faulty| faulty.s3.address))
+    /// Whether the storage can be relied on.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
     }
 
-    /// For `AWS_ENDPOINT_URL_EVENTBRIDGE`.
-    pub fn events_url(&self) -> String {
-        url(self.events.address)
+    /// What requests are signed with.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The bucket, to be reached from outside by signed requests and presigned addresses.
+    pub(crate) fn bucket(&self) -> Handler {
+        self.transport.bucket.clone()
+    }
+
+    /// For `AWS_ENDPOINT_URL_DYNAMODB` of another program, if there are ports.
+    pub fn dynamo_url(&self) -> Option<String> {
+        self.ports.as_ref().map(|ports| ports::url(ports.table.address))
+    }
+
+    /// For `AWS_ENDPOINT_URL_S3` of another program, if there are ports; clients must address the bucket by path.
+    pub fn s3_url(&self) -> Option<String> {
+        self.ports.as_ref().map(|ports| ports::url(ports.bucket.address))
+    }
+
+    /// For `AWS_ENDPOINT_URL_EVENTBRIDGE` of another program, if there are ports.
+    pub fn events_url(&self) -> Option<String> {
+        self.ports.as_ref().map(|ports| ports::url(ports.bus.address))
     }
 
     /// One of the configured queues.
@@ -220,12 +309,12 @@ impl Engines {
 
     /// The faults before the table and the bucket, if they were asked for.
     pub fn faults(&self) -> Option<&Faults> {
-        self.faulty.as_ref().map(|faulty| &faulty.faults)
+        self.faults.as_ref()
     }
 
     /// Deletes the items whose `ttl` has passed now, instead of within the minute; answers how many.
     pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
-        self.dynamo.sweep_expired().await
+        self.dynamo.table().sweep_expired().await
     }
 
     /// Deletes the objects that will have expired by `now`, instead of within the hour; answers how many.
@@ -235,14 +324,15 @@ impl Engines {
 
     /// Stops serving, closes the files and lets the data folder go.
     pub async fn shutdown(self) {
-        let Self { dynamo, s3, events, faulty, _expiry: expiry, _place: place, .. } = self;
+        let Self { dynamo, bucket, transport, closed, ports, _expiry: expiry, _place: place, .. } = self;
         drop(expiry);
-        if let Some(Faulty { dynamo, s3, .. }) = faulty {
-            dynamo.stop().await;
-            s3.stop().await;
+        if let Some(ports) = ports {
+            ports.stop().await;
         }
-        s3.stop().await;
-        events.stop().await;
+        if let Ok(mut closed) = tokio::time::timeout(STOP_GRACE, closed.write()).await {
+            *closed = true;
+        }
+        drop((bucket, transport));
         dynamo.stop().await;
         if let Err(error) = tokio::task::spawn_blocking(|| drop(place)).await {
             tracing::error!(%error, "failed to let the data folder go");
@@ -267,15 +357,13 @@ where
     }
 }
 
-fn url(address: SocketAddr) -> String {
-    format!("http://{address}")
-}
-
-impl Faulty {
-    async fn start(config: &FaultConfig, dynamo: SocketAddr, s3: SocketAddr) -> io::Result<Self> {
-        let faults = Faults::new(config);
-        let dynamo = Served::start(faults::proxy(faults::Engine::Table, dynamo, faults.clone())).await?;
-        let s3 = Served::start(faults::proxy(faults::Engine::Bucket, s3, faults.clone())).await?;
-        Ok(Self { faults, dynamo, s3 })
-    }
+/// Answers until the engines stop, which waits for the calls that are being answered.
+fn until_closed(handler: Handler, closed: Arc<RwLock<bool>>) -> Handler {
+    Handler::new(move |request| {
+        let (handler, closed) = (handler.clone(), closed.clone());
+        async move {
+            let open = closed.read_owned().await;
+            if *open { Err(Hangup) } else { handler.call(request).await }
+        }
+    })
 }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::config::BehaviorVersion;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use lamplighter_local::engines::queue::QueueConfig;
 use lamplighter_local::engines::{
-    ACCESS_KEY, DataLocation, Engines, EnginesConfig, REGION, RuleConfig, SECRET_KEY,
+    BUS_URL, DataLocation, Engines, EnginesConfig, Keys, REGION, RuleConfig, TABLE_URL,
 };
 
 pub const TABLE: &str = "lamplighter";
@@ -33,6 +33,7 @@ pub fn config(data: DataLocation) -> EnginesConfig {
         }],
         expiry: true,
         faults: None,
+        ports: false,
     }
 }
 
@@ -40,16 +41,23 @@ pub async fn engines() -> Engines {
     Engines::start(config(DataLocation::Memory)).await.unwrap()
 }
 
+/// With a port for each engine.
+pub async fn engines_with_ports() -> Engines {
+    let config = EnginesConfig { ports: true, ..config(DataLocation::Memory) };
+    Engines::start(config).await.unwrap()
+}
+
 macro_rules! sdk_config {
-    ($sdk:ident, $url:expr, $retries:expr) => {
+    ($sdk:ident, $url:expr, $retries:expr, $keys:expr, $http:expr) => {{
+        let Keys { access_key_id, secret_access_key } = $keys;
         $sdk::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region($sdk::config::Region::new(REGION))
-            .credentials_provider(Credentials::from_keys(ACCESS_KEY, SECRET_KEY, None))
-            .http_client(shared::https::sdk_client())
+            .credentials_provider(Credentials::from_keys(access_key_id, secret_access_key, None))
+            .http_client($http)
             .retry_config($retries)
             .endpoint_url($url)
-    };
+    }};
 }
 
 pub fn dynamo(engines: &Engines) -> aws_sdk_dynamodb::Client {
@@ -57,7 +65,15 @@ pub fn dynamo(engines: &Engines) -> aws_sdk_dynamodb::Client {
 }
 
 pub fn dynamo_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_dynamodb::Client {
-    let config = sdk_config!(aws_sdk_dynamodb, engines.dynamo_url(), retries);
+    let (keys, http) = (engines.keys(), engines.http_client());
+    let config = sdk_config!(aws_sdk_dynamodb, TABLE_URL, retries, keys, http);
+    aws_sdk_dynamodb::Client::from_conf(config.build())
+}
+
+/// Over TCP, with these keys.
+pub fn dynamo_at(url: String, keys: &Keys) -> aws_sdk_dynamodb::Client {
+    let http = shared::https::sdk_client();
+    let config = sdk_config!(aws_sdk_dynamodb, url, RetryConfig::disabled(), keys, http);
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
@@ -65,18 +81,31 @@ pub fn s3(engines: &Engines) -> aws_sdk_s3::Client {
     s3_with(engines, RetryConfig::disabled())
 }
 
-pub fn s3_at(url: &str) -> aws_sdk_s3::Client {
-    let config = sdk_config!(aws_sdk_s3, url, RetryConfig::disabled()).force_path_style(true);
+/// Over TCP, with these keys.
+pub fn s3_at(url: &str, keys: &Keys) -> aws_sdk_s3::Client {
+    let http = shared::https::sdk_client();
+    let config = sdk_config!(aws_sdk_s3, url, RetryConfig::disabled(), keys, http).force_path_style(true);
     aws_sdk_s3::Client::from_conf(config.build())
 }
 
 pub fn s3_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_s3::Client {
-    let config = sdk_config!(aws_sdk_s3, engines.s3_url(), retries).force_path_style(true);
+    // Where there is a port, presigned addresses name it.
+    let url = engines.s3_url().unwrap_or_else(|| "http://127.0.0.1:1".to_owned());
+    let (keys, http) = (engines.keys(), engines.http_client());
+    let config = sdk_config!(aws_sdk_s3, url, retries, keys, http).force_path_style(true);
     aws_sdk_s3::Client::from_conf(config.build())
 }
 
 pub fn events(engines: &Engines) -> aws_sdk_eventbridge::Client {
-    let config = sdk_config!(aws_sdk_eventbridge, engines.events_url(), RetryConfig::disabled());
+    let (keys, http) = (engines.keys(), engines.http_client());
+    let config = sdk_config!(aws_sdk_eventbridge, BUS_URL, RetryConfig::disabled(), keys, http);
+    aws_sdk_eventbridge::Client::from_conf(config.build())
+}
+
+/// Over TCP, with these keys.
+pub fn events_at(url: String, keys: &Keys) -> aws_sdk_eventbridge::Client {
+    let http = shared::https::sdk_client();
+    let config = sdk_config!(aws_sdk_eventbridge, url, RetryConfig::disabled(), keys, http);
     aws_sdk_eventbridge::Client::from_conf(config.build())
 }
 

@@ -14,7 +14,7 @@ use lamplighter_local::engines::Engines;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::harness::{BUCKET, engines, s3, s3_at};
+use crate::harness::{BUCKET, engines, engines_with_ports, s3, s3_at};
 
 const BODY: &[u8] = b"hello";
 
@@ -102,8 +102,9 @@ async fn tampering(to_port: String, from: &'static [u8], to: &'static [u8]) -> S
 
 #[tokio::test]
 async fn a_body_changed_on_its_way_is_refused() {
-    let engines = engines().await;
-    let tampered = s3_at(&tampering(engines.s3_url(), b"original", b"tampered").await);
+    let engines = engines_with_ports().await;
+    let port = engines.s3_url().unwrap();
+    let tampered = s3_at(&tampering(port, b"original", b"tampered").await, engines.keys());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("body");
     std::fs::write(&file, "the original, streamed").unwrap();
@@ -160,7 +161,7 @@ fn within(expires_in: Duration) -> PresigningConfig {
 
 #[tokio::test]
 async fn a_presigned_put_takes_what_was_signed_and_nothing_else() {
-    let engines = engines().await;
+    let engines = engines_with_ports().await;
     let presign = |client: aws_sdk_s3::Client| {
         let put = client.put_object().bucket(BUCKET).key("uploads/a b.txt");
         let put = put.content_type("text/plain").content_length(5);
@@ -189,7 +190,7 @@ async fn a_presigned_put_takes_what_was_signed_and_nothing_else() {
 
 #[tokio::test]
 async fn a_presigned_get_works_until_it_expires() {
-    let engines = engines().await;
+    let engines = engines_with_ports().await;
     let client = s3(&engines);
     client.put_object().bucket(BUCKET).key("a").body(ByteStream::from_static(BODY)).send().await.unwrap();
     let get = || client.get_object().bucket(BUCKET).key("a");
@@ -201,7 +202,7 @@ async fn a_presigned_get_works_until_it_expires() {
     let expired = get().presigned(old.build().unwrap()).await.unwrap();
     assert_eq!(send(&expired, b"", &[]).await.0, 403);
 
-    let unsigned = format!("{}/{BUCKET}/a", engines.s3_url());
+    let unsigned = format!("{}/{BUCKET}/a", engines.s3_url().unwrap());
     let answer = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     assert_eq!(answer.get(unsigned.parse().unwrap()).await.unwrap().status(), 403);
     engines.shutdown().await;

@@ -9,6 +9,7 @@ mod faults;
 mod harness;
 mod integrity;
 mod multipart;
+mod ports;
 mod queue;
 mod table;
 mod uploads;

@@ -1,13 +1,12 @@
 //! The answers that DynamoDB and S3 give when they refuse or leave work over.
 
-use bytes::Bytes;
+use axum::body::Body;
 use http::{Response, StatusCode, header};
-use http_body_util::Full;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<Body>;
 
 pub(super) fn throttled(rng: &mut impl Rng) -> Answer {
     let kinds = [
@@ -69,7 +68,7 @@ pub(super) fn answer(status: StatusCode, content_type: &'static str, body: Strin
     Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)
-        .body(Full::from(body))
+        .body(Body::from(body))
         .expect("a status and a fixed header make a response")
 }
 

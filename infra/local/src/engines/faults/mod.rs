@@ -1,4 +1,4 @@
-//! What AWS does and the embedded engines never do by themselves: a proxy before the table and the bucket that
+//! What AWS does and the embedded engines never do by themselves: a layer before the table and the bucket that
 //! throttles, conflicts, leaves work over, is slow, and loses connections before and after the work is done.
 
 mod forge;

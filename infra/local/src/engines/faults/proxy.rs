@@ -1,57 +1,40 @@
-//! The reverse proxy: hands a request on, and its answer back, unless a fault comes between.
+//! Hands a request on to an engine, and its answer back, unless a fault comes between.
 
-use std::net::SocketAddr;
-
+use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::Incoming;
-use hyper::service::{Service, service_fn};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
 use serde_json::Value;
 
 use super::{Fault, Faults, forge};
+use crate::engines::dynamo::operation;
+use crate::handler::{Handler, Hangup};
 
-type Answer = Response<Either<Full<Bytes>, Incoming>>;
-
-/// Which engine is behind the proxy.
+/// Which engine is behind the faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engines) enum Engine {
     Table,
     Bucket,
 }
 
-/// Ends the connection without an answer.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection is to end here")]
-pub(in crate::engines) struct Hangup;
-
 #[derive(Clone)]
 struct Proxy {
     engine: Engine,
-    upstream: SocketAddr,
-    client: Client<HttpConnector, Full<Bytes>>,
+    behind: Handler,
     faults: Faults,
 }
 
-/// Answers for the engine that listens there.
-pub(in crate::engines) fn proxy(
-    engine: Engine,
-    upstream: SocketAddr,
-    faults: Faults,
-) -> impl Service<Request<Incoming>, Response = Answer, Error = Hangup, Future: Send> + Clone {
-    let client = Client::builder(TokioExecutor::new()).build_http();
-    let proxy = Proxy { engine, upstream, client, faults };
-    service_fn(move |request| {
+/// Answers for the engine behind it.
+pub(in crate::engines) fn proxy(engine: Engine, behind: Handler, faults: Faults) -> Handler {
+    let proxy = Proxy { engine, behind, faults };
+    Handler::new(move |request| {
         let proxy = proxy.clone();
         async move { proxy.answer(request).await }
     })
 }
 
 impl Proxy {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Answer, Hangup> {
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, Hangup> {
         let (mut head, body) = request.into_parts();
         let mut body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
         let operation = operation(&head.headers);
@@ -71,9 +54,9 @@ impl Proxy {
         };
         if let Some(mut refusal) = refusal {
             if head.method == Method::HEAD {
-                *refusal.body_mut() = Full::default();
+                *refusal.body_mut() = Body::empty();
             }
-            return Ok(refusal.map(Either::Left));
+            return Ok(refusal);
         }
 
         let left_over = (fault == Some(Fault::Unprocessed)).then(|| {
@@ -98,9 +81,9 @@ impl Proxy {
                 let field = if operation == "BatchGetItem" { "UnprocessedKeys" } else { "UnprocessedItems" };
                 body[field] = left_over;
                 let content_type = "application/x-amz-json-1.0";
-                Ok(forge::answer(StatusCode::OK, content_type, body.to_string()).map(Either::Left))
+                Ok(forge::answer(StatusCode::OK, content_type, body.to_string()))
             }
-            _ => Ok(answer.map(Either::Right)),
+            _ => Ok(answer),
         }
     }
 
@@ -126,24 +109,10 @@ impl Proxy {
         possible
     }
 
-    async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Incoming>, Hangup> {
-        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let uri = format!("http://{}{path}", self.upstream).parse::<Uri>().map_err(|_| Hangup)?;
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = head.method;
-        *request.uri_mut() = uri;
+    async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Body>, Hangup> {
         // The headers go on as they came, the host among them: the signature covers it.
-        *request.headers_mut() = head.headers;
+        let mut request = Request::from_parts(head, Body::from(body));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
-        self.client.request(request).await.map_err(|error| {
-            tracing::warn!(%error, "failed to reach the engine behind the faults");
-            Hangup
-        })
+        self.behind.call(request).await
     }
-}
-
-/// The table's operation: `PutItem` of `DynamoDB_20120810.PutItem`.
-fn operation(headers: &HeaderMap) -> String {
-    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
-    target.rsplit('.').next().unwrap_or_default().to_owned()
 }

@@ -23,7 +23,10 @@ use s3s::service::S3ServiceBuilder;
 
 use jiff::Timestamp;
 use operations::Operations;
+
 use store::Store;
+
+use super::Keys;
 
 pub use uploads::{ObjectCreated, Upload, Uploads};
 
@@ -37,6 +40,11 @@ impl Bucket {
         Store::open(folder, name, durable).map(|store| Self(Arc::new(store)))
     }
 
+    /// Whether it holds no object.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.state().objects.is_empty()
+    }
+
     /// Deletes what has expired by `now`; answers how many objects that were.
     pub(super) async fn expire(&self, now: Timestamp) -> io::Result<usize> {
         let store = Arc::clone(&self.0);
@@ -47,10 +55,10 @@ impl Bucket {
         Uploads::subscribe(&self.0)
     }
 
-    /// Serves the bucket to whoever signs with this pair of keys.
-    pub(super) fn router(&self, access_key: &str, secret_key: &str) -> Router {
+    /// Serves the bucket to whoever signs with these keys.
+    pub(super) fn router(&self, keys: &Keys) -> Router {
         let mut builder = S3ServiceBuilder::new(Operations::new(Arc::clone(&self.0)));
-        builder.set_auth(SimpleAuth::from_single(access_key, secret_key));
+        builder.set_auth(SimpleAuth::from_single(keys.access_key_id.clone(), keys.secret_access_key.clone()));
         let service = builder.build();
         Router::new().fallback(move |request: Request| {
             let service = service.clone();

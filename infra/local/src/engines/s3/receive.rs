@@ -13,6 +13,7 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use super::object::Checksums;
+use super::operations::of_io;
 use super::store::{Staged, Store};
 
 /// What the sender says of the body.
@@ -107,7 +108,7 @@ impl Store {
     /// Writes the body to a staged file and checks it against the claims.
     pub(super) async fn receive(&self, body: Option<StreamingBlob>, claims: Claims) -> S3Result<Staged> {
         let path = self.staging_path();
-        let file = File::create_new(&path).await.map_err(s3s::S3Error::internal_error)?;
+        let file = File::create_new(&path).await.map_err(of_io)?;
         // Owned by `Staged` from here on, so that a body that breaks off leaves no file.
         let mut staged = Staged {
             path,
@@ -116,7 +117,7 @@ impl Store {
             etag: String::new(),
             checksums: Checksums::default(),
         };
-        let duplicate = staged.file.try_clone().map_err(s3s::S3Error::internal_error)?;
+        let duplicate = staged.file.try_clone().map_err(of_io)?;
         let mut file = File::from_std(duplicate);
 
         let mut md5 = Md5::new();
@@ -129,10 +130,10 @@ impl Store {
                 md5.update(&chunk);
                 hasher.update(&chunk);
                 staged.size += chunk.len() as u64;
-                file.write_all(&chunk).await.map_err(s3s::S3Error::internal_error)?;
+                file.write_all(&chunk).await.map_err(of_io)?;
             }
         }
-        file.flush().await.map_err(s3s::S3Error::internal_error)?;
+        file.flush().await.map_err(of_io)?;
 
         let md5 = md5.finalize();
         let computed = hasher.finalize();

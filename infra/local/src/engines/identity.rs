@@ -1,0 +1,82 @@
+//! Which platform a folder's files belong to: the same name in the table and beside the objects, compared at each start.
+//!
+//! A table that was emptied or lost would otherwise start as an empty platform beside a full bucket, and the other way
+//! round. The name is written in three steps, so that a start that is cut short can be begun again: beside the objects as
+//! `identity.new`, into the table, and then under its own name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::dynamo::{Dynamo, DynamoError};
+
+/// Why the files of a folder can't be used together. Messages follow "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error(
+        "use the data folder {}: {what}. Restore the folder from a backup, as a whole; or choose another folder; or, to begin anew without what is left, delete it",
+        folder.display()
+    )]
+    Inconsistent { folder: PathBuf, what: &'static str },
+    #[error("read or write {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Table(#[from] DynamoError),
+}
+
+/// Compares the names, and gives a new platform one. `objects`: whether the bucket holds any.
+pub(super) fn agree(folder: &Path, table: &Dynamo, objects: bool) -> Result<(), IdentityError> {
+    let inconsistent = |what| Err(IdentityError::Inconsistent { folder: folder.to_owned(), what });
+    let (settled, begun) = (folder.join("bucket/identity"), folder.join("bucket/identity.new"));
+    let (beside, beginning, inside) = (read(&settled)?, read(&begun)?, table.identity()?);
+    let name = match (beside, inside) {
+        (Some(beside), Some(inside)) if beside == inside => return Ok(()),
+        (Some(_), Some(_)) => {
+            return inconsistent(
+                "its table (table.sqlite) and its objects (bucket/) are of different platforms",
+            );
+        }
+        (Some(_), None) => {
+            return inconsistent(
+                "its table (table.sqlite) is empty or new, but its objects (bucket/) are not",
+            );
+        }
+        (None, Some(inside)) if beginning.as_deref() != Some(&inside) => {
+            return inconsistent("its objects (bucket/) are gone, but its table (table.sqlite) is not");
+        }
+        // A start that was cut short.
+        (None, Some(inside)) => inside,
+        (None, None) if objects && table.is_empty()? => {
+            return inconsistent(
+                "its table (table.sqlite) is empty or new, but its objects (bucket/) are not",
+            );
+        }
+        // A new folder, or one from before there were names.
+        (None, None) => Uuid::new_v4().simple().to_string(),
+    };
+    write(&begun, &name)?;
+    table.set_identity(&name)?;
+    fs::rename(&begun, &settled).map_err(|source| IdentityError::File { path: settled.clone(), source })?;
+    sync(&folder.join("bucket"))
+}
+
+fn read(path: &Path) -> Result<Option<String>, IdentityError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(IdentityError::File { path: path.to_owned(), source }),
+    }
+}
+
+fn write(path: &Path, name: &str) -> Result<(), IdentityError> {
+    fs::write(path, format!("{name}\n"))
+        .map_err(|source| IdentityError::File { path: path.to_owned(), source })?;
+    sync(path)
+}
+
+fn sync(path: &Path) -> Result<(), IdentityError> {
+    let synced = fs::File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| IdentityError::File { path: path.to_owned(), source })
+}

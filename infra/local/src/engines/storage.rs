@@ -1,0 +1,185 @@
+//! Whether the storage can be relied on: the data folder is still ours, the disk takes writes, the files can be read.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::body::Body;
+use http::{Method, Response, StatusCode, header};
+use shared::problem::StorageFailure;
+
+use crate::handler::Handler;
+
+/// The status of the bucket's answer where the storage fails: none that the SDK tries again after.
+pub(super) const fn status(failure: StorageFailure) -> StatusCode {
+    match failure {
+        StorageFailure::Full => StatusCode::INSUFFICIENT_STORAGE,
+        StorageFailure::Damaged | StorageFailure::Gone => StatusCode::NOT_EXTENDED,
+    }
+}
+
+/// How much must fit on the disk until a full one counts as free again.
+const ROOM: usize = 64 * 1024;
+
+/// What is known of the storage. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Storage(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Nothing in memory, and of a folder the files that must stay where they are.
+    watched: Option<Watched>,
+    failure: Mutex<Option<StorageFailure>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    folder: PathBuf,
+    files: Vec<(PathBuf, Identity)>,
+}
+
+/// Device and inode: another file of the same name has others.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+impl Storage {
+    /// Watches these files and folders below a folder.
+    pub(super) fn watch(folder: &Path, names: &[&str]) -> io::Result<Self> {
+        let files = names.iter().map(|name| {
+            let path = folder.join(name);
+            identity(&path).map(|identity| (path, identity))
+        });
+        let watched = Watched { folder: folder.to_owned(), files: files.collect::<io::Result<_>>()? };
+        Ok(Self(Arc::new(Inner { watched: Some(watched), failure: Mutex::default() })))
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<StorageFailure>> {
+        self.0.failure.lock().expect("a failure is only read and set")
+    }
+
+    /// Whether what is written now stays: not where the folder was deleted, moved or replaced.
+    ///
+    /// # Errors
+    /// [`StorageFailure::Gone`].
+    pub(super) fn check(&self) -> Result<(), StorageFailure> {
+        let Some(Watched { folder, files }) = &self.0.watched else { return Ok(()) };
+        let lost = files.iter().find(|(path, was)| identity(path).ok() != Some(*was));
+        let Some((path, _)) = lost else { return Ok(()) };
+        self.tell_of(StorageFailure::Gone, || {
+            format!(
+                "{} is not there any more, or is another file; nothing is written. Put the folder {} back, or stop \
+                 the server and start it on another folder",
+                path.display(),
+                folder.display()
+            )
+        });
+        Err(StorageFailure::Gone)
+    }
+
+    /// The storage failed in this way.
+    pub(super) fn report(&self, failure: StorageFailure, cause: &str) {
+        self.tell_of(failure, || match failure {
+            StorageFailure::Full => format!("the disk is full ({cause}); free some space"),
+            _ => format!(
+                "a file of the data folder can't be read or written ({cause}); restore it from a backup"
+            ),
+        });
+    }
+
+    /// Logs it, once.
+    fn tell_of(&self, failure: StorageFailure, what: impl FnOnce() -> String) {
+        let mut known = self.failure();
+        // Damage stays until somebody has mended it and starts again.
+        if *known == Some(failure) || *known == Some(StorageFailure::Damaged) {
+            return;
+        }
+        *known = Some(failure);
+        drop(known);
+        tracing::error!("the storage failed: {}", what());
+    }
+
+    /// What is wrong now.
+    #[must_use]
+    pub fn state(&self) -> Option<StorageFailure> {
+        if let Err(gone) = self.check() {
+            return Some(gone);
+        }
+        let known = *self.failure();
+        let over = match known {
+            Some(StorageFailure::Full) => self.has_room(),
+            Some(StorageFailure::Gone) => true,
+            Some(StorageFailure::Damaged) | None => false,
+        };
+        if over {
+            *self.failure() = None;
+            tracing::info!("the storage can be used again");
+            return None;
+        }
+        known
+    }
+
+    fn has_room(&self) -> bool {
+        let Some(Watched { folder, .. }) = &self.0.watched else { return true };
+        let probe = folder.join("room");
+        let fits = fs::write(&probe, vec![0; ROOM]).is_ok();
+        let _ = fs::remove_file(&probe);
+        fits
+    }
+}
+
+/// The bucket before which writes are refused where the storage is gone, and whose failures are told to it.
+pub(super) fn watched(bucket: Handler, storage: Storage) -> Handler {
+    Handler::new(move |request| {
+        let (bucket, storage) = (bucket.clone(), storage.clone());
+        async move {
+            let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+            if !reads && let Err(failure) = storage.check() {
+                return Ok(refused(failure));
+            }
+            let answer = bucket.call(request).await?;
+            for failure in [StorageFailure::Full, StorageFailure::Damaged] {
+                if answer.status() == status(failure) {
+                    storage.report(failure, "an object in bucket/");
+                }
+            }
+            Ok(answer)
+        }
+    })
+}
+
+fn refused(failure: StorageFailure) -> Response<Body> {
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}</Code><Message>{failure}</Message></Error>",
+        failure.aws_code()
+    );
+    Response::builder()
+        .status(status(failure))
+        .header(header::CONTENT_TYPE, "application/xml")
+        .body(Body::from(body))
+        .expect("a status and a fixed header make a response")
+}
+
+/// Which failure an error of a file means; `None` for one that says nothing of the storage.
+pub(super) fn of_io(error: &io::Error) -> Option<StorageFailure> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(StorageFailure::Full),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Some(StorageFailure::Damaged),
+        _ => None,
+    }
+}
+
+/// Which failure SQLite's message means; `None` for one that passes by itself.
+pub(super) fn of_sqlite(message: &str) -> Option<StorageFailure> {
+    if message.contains("disk is full") {
+        Some(StorageFailure::Full)
+    } else if message.contains("locked or busy") {
+        None
+    } else {
+        Some(StorageFailure::Damaged)
+    }
+}

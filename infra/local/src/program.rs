@@ -1,0 +1,196 @@
+//! `cargo run`: the whole platform at <http://127.0.0.1:9000>, its data in `.lamplighter/`. [`HELP`] says the rest.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use shared::clock::Clock;
+use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, ModelsConfig};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::prelude::*;
+
+use crate::demo::DemoSettings;
+use crate::engines::DataLocation;
+use crate::platform::{self, Platform, PlatformConfig};
+use crate::served::Limits;
+
+const HELP: &str = "\
+Lamplighter on one machine: the whole platform in one process.
+
+Usage:
+  cargo run                        start the server
+  cargo run -- api-key [NAME]      make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder
+  cargo run -- --help | --version
+
+Environment:
+  LAMPLIGHTER_PORT   the port it listens on (9000)
+  LAMPLIGHTER_HOST   the address it listens on (127.0.0.1)
+  LAMPLIGHTER_DATA   the folder of its data (.lamplighter)
+  LAMPLIGHTER_AUTH   on: every call needs a JWT or an API key (off)
+  RUST_LOG           how much is logged: error, warn, info, debug (info)
+";
+
+/// What the program is to do.
+enum Command {
+    Serve,
+    ApiKey { name: String },
+    Say(String),
+}
+
+/// The whole of the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let command = match command() {
+        Ok(command) => command,
+        Err(problem) => {
+            eprintln!("lamplighter: {problem}; see --help");
+            return ExitCode::from(2);
+        }
+    };
+    // What is kept here is for its owner alone, in files of this program and of SQLite.
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let filter = shared::logging::filter(LevelFilter::INFO);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    let run = |work: BoxFuture<'static, Result<(), String>>| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.map_err(|error| error.to_string())?.block_on(work)
+    };
+    let done = match command {
+        Command::Serve => config().and_then(|config| run(serve(config).boxed())),
+        Command::ApiKey { name } => run(make_key(name).boxed()),
+        Command::Say(text) => {
+            print!("{text}");
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("lamplighter: failed to {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command() -> Result<Command, lexopt::Error> {
+    use lexopt::prelude::{Long, Short, Value};
+    let mut args = lexopt::Parser::from_env();
+    let Some(first) = args.next()? else { return Ok(Command::Serve) };
+    match first {
+        Long("help") | Short('h') => Ok(Command::Say(HELP.to_owned())),
+        Long("version") | Short('V') => {
+            Ok(Command::Say(format!("lamplighter-local {}\n", env!("CARGO_PKG_VERSION"))))
+        }
+        Value(word) if word == "api-key" => match args.next()? {
+            None => Ok(Command::ApiKey { name: "first key".to_owned() }),
+            Some(Long("help") | Short('h')) => Ok(Command::Say(HELP.to_owned())),
+            Some(Value(name)) => {
+                let name = name.into_string()?;
+                args.next()?.map_or(Ok(Command::ApiKey { name }), |more| Err(more.unexpected()))
+            }
+            Some(other) => Err(other.unexpected()),
+        },
+        other => Err(other.unexpected()),
+    }
+}
+
+fn data() -> PathBuf {
+    std::env::var_os("LAMPLIGHTER_DATA").map_or_else(|| PathBuf::from(".lamplighter"), PathBuf::from)
+}
+
+/// Prints a new key of the owner `local`, and to the side what it is good for.
+async fn make_key(name: String) -> Result<(), String> {
+    let made = platform::api_key(data(), name).await.map_err(|error| error.to_string())?;
+    println!("{}", made.api_key);
+    eprintln!(
+        "This is the key `{}`, and the only time that it is shown. Start the server with LAMPLIGHTER_AUTH=on, and call \
+         it with the header `Authorization: Bearer KEY`.",
+        made.key.name
+    );
+    Ok(())
+}
+
+fn config() -> Result<PlatformConfig, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let number = |name: &str, default: u16| match env(name) {
+        None => Ok(default),
+        Some(text) => text.parse().map_err(|_| format!("read {name}: `{text}` is not a port (0 to 65535)")),
+    };
+    let host = env("LAMPLIGHTER_HOST").unwrap_or_else(|| "127.0.0.1".to_owned());
+    let host: IpAddr =
+        host.parse().map_err(|_| format!("read LAMPLIGHTER_HOST: `{host}` is not an IP address"))?;
+    // Off unless it is asked for: a newcomer has no key yet, and nobody else can reach a loopback address.
+    let auth = |name: &str| match name {
+        "LAMPLIGHTER_AUTH" => Some(env(name).unwrap_or_else(|| "off".to_owned())),
+        _ => env(name),
+    };
+    let read = |error: shared::config::ConfigError| format!("read the environment: {error}");
+    Ok(PlatformConfig {
+        data: DataLocation::Folder(data()),
+        address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
+        auth: AuthConfig::read(&auth).map_err(read)?,
+        models: ModelsConfig::read(&env).map_err(read)?,
+        budget: BudgetConfig::read(&env).map_err(read)?,
+        logs: LogsConfig::read(&env).map_err(read)?,
+        cors: CorsConfig::read(&env).map_err(read)?,
+        clock: Clock::System,
+        automatic: true,
+        executors: 4,
+        demo: DemoSettings::default(),
+        faults: None,
+        limits: Limits::default(),
+        engine_ports: false,
+    })
+}
+
+async fn serve(config: PlatformConfig) -> Result<(), String> {
+    let data = match &config.data {
+        DataLocation::Folder(path) => path.display().to_string(),
+        DataLocation::Memory => "memory".to_owned(),
+    };
+    let auth = match config.auth {
+        AuthConfig::Off => "off, every call is the owner `local`",
+        AuthConfig::On(_) => "on; for a first key stop this server and run `cargo run -- api-key`",
+    };
+    // From here on: who stops it while it starts does not cut it off either.
+    let told_to_stop = until_told_to_stop();
+    let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
+    let url = platform.url();
+    println!("Lamplighter runs at {url}");
+    println!("  functions  {}", catalog::NAMES.join(", "));
+    println!("  data       {data}");
+    println!("  model      {}", platform.model());
+    println!("  auth       {auth}");
+    println!();
+    println!("Try it:");
+    println!("  curl -s {url}/health");
+    println!(
+        "  curl -s {url}/setup/chat -H 'content-type: application/json' -d '{{\"message\":\"I want to follow my market\"}}'"
+    );
+    println!("  curl -s {url}/agents");
+    told_to_stop.await;
+    println!("\nstopping");
+    platform.stop().await;
+    Ok(())
+}
+
+/// Is ready at Ctrl-C, or when the system asks, from this call on.
+fn until_told_to_stop() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let asked = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async move {
+        let mut told = FuturesUnordered::new();
+        for mut signal in asked.into_iter().filter_map(Result::ok) {
+            told.push(async move { signal.recv().await });
+        }
+        if told.next().await.is_none() {
+            // Nobody can tell it: it is killed or runs on.
+            std::future::pending::<()>().await;
+        }
+    }
+}

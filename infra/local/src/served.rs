@@ -1,0 +1,170 @@
+//! A handler on a port, with bounds: on how many connections there are, and on how long a client may take to say what it
+//! wants.
+
+mod connections;
+mod paced;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{Request, Response, header};
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::handler::{Handler, Reply};
+use connections::{Connection, Connections};
+use paced::{Received, Sent};
+
+/// How long requests under way may go on after the stop, before their connections are cut.
+pub const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// The largest head of a request, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// What one port takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once. One more closes the one that has waited longest for its client.
+    pub connections: usize,
+    /// Streams of events at once. One more closes the oldest; its client can go on where it was.
+    pub streams: usize,
+    /// How long a client may take to send the head of a request.
+    pub head: Duration,
+    /// How long a client may pause in the body of a request.
+    pub body: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 512, streams: 256, head: Duration::from_secs(30), body: Duration::from_secs(30) }
+    }
+}
+
+/// Dropping it cuts every connection; [`Served::stop`] first lets requests under way end.
+#[derive(Debug)]
+pub struct Served {
+    pub address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Served {
+    /// Serves HTTP/1.1 on this listener.
+    ///
+    /// # Errors
+    /// When the listener has no address any more.
+    pub fn start(listener: TcpListener, handler: Handler, limits: Limits) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(accept(listener, handler, limits, stopped));
+        Ok(Self { address, stop: Some(stop), task })
+    }
+
+    /// The same on a free port of loopback.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn on_loopback(handler: Handler) -> io::Result<Self> {
+        Self::start(TcpListener::bind(("127.0.0.1", 0)).await?, handler, Limits::default())
+    }
+
+    /// Accepts nothing more, and returns when every connection has ended.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        if let Err(error) = (&mut self.task).await {
+            tracing::error!(%error, "a server stopped in disorder");
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut stopped: oneshot::Receiver<()>) {
+    let graceful = GracefulShutdown::new();
+    let connections = Connections::new(limits);
+    let mut tasks = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            _ = &mut stopped => break,
+            Some(_) = tasks.join_next() => continue,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Too many open files, say: others may close theirs.
+                    tracing::warn!(%error, "failed to accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        // All connections are at work for their clients: this one is closed.
+        let Some(connection) = connections.enter() else { continue };
+        let served = serve(stream, handler.clone(), limits, connection.clone());
+        let served = graceful.watch(served);
+        tasks.spawn(async move {
+            tokio::select! {
+                // A connection's error is for its client to notice.
+                _ = served => {}
+                () = connection.cut() => {}
+            }
+            connection.leave();
+        });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await;
+}
+
+fn serve(
+    stream: TcpStream,
+    handler: Handler,
+    limits: Limits,
+    connection: Arc<Connection>,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
+    // Otherwise an answer in two writes waits 40 ms for the client to acknowledge the first.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        answer(request, handler.clone(), limits.body, connection.clone())
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    handler: Handler,
+    pause: Duration,
+    connection: Arc<Connection>,
+) -> Reply {
+    let request = request.map(|body| {
+        if body.is_end_stream() {
+            connection.work();
+            Body::empty()
+        } else {
+            Body::new(Received::new(body, pause, connection.clone()))
+        }
+    });
+    let response = handler.call(request).await?;
+    let streams = is_stream(&response);
+    Ok(response.map(|body| Body::new(Sent::new(body, connection, streams))))
+}
+
+fn is_stream(response: &Response<Body>) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}

@@ -1,0 +1,266 @@
+//! Who may call at all: the guard in front of every route, against web pages.
+//!
+//! Any page can make its reader's browser send requests to a server on the reader's machine. Without authentication such a
+//! server would do what the page says. Three things give a page away:
+//!
+//! - `Host`: a page that had its own name resolved to 127.0.0.1 (DNS rebinding) still calls the server by that name.
+//! - `Origin` and `Sec-Fetch-Site`: the browser sets them and a page can't. Pages of the origins in
+//!   `LAMPLIGHTER_CORS_ORIGINS` are welcome.
+//! - `Content-Type`: a page may send a body to another origin without asking first, but only with a type that no route
+//!   takes, or with none.
+//!
+//! With authentication every call carries a bearer token, which a browser never adds by itself. Then `Host` and `Origin` may
+//! be anything, because a proxy or a domain of one's own may be in front, but for `/mcp`: its protocol asks for the check of
+//! `Origin`. Behind API Gateway `Host` is the gateway's to check.
+
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::uri::Authority;
+use http::{HeaderMap, Method, Uri, header};
+
+use crate::config::{AuthConfig, CorsConfig};
+use crate::context::Cx;
+use crate::extract::{is_json, unsupported_type};
+use crate::problem::{Error, Result};
+
+/// The middleware. `public`: the port is ours, and no API Gateway is in front.
+pub async fn layer(State((cx, public)): State<(Cx, bool)>, request: Request, next: Next) -> Response {
+    match check(&cx.config.auth, &cx.config.cors, public, &request).and_then(|()| check_type(&request)) {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// # Errors
+/// 403 for a `Host` or an `Origin` that may not call here.
+fn check<B>(auth: &AuthConfig, cors: &CorsConfig, public: bool, request: &http::Request<B>) -> Result<()> {
+    let (headers, uri) = (request.headers(), request.uri());
+    if public && matches!(auth, AuthConfig::Off) {
+        if !calls_this_machine(headers, uri) {
+            return Err(Error::Forbidden(
+                "without authentication this server answers to this machine's names only",
+            ));
+        }
+        if !is_navigation(request.method(), headers) && is_foreign_page(headers, None, cors) {
+            return Err(Error::Forbidden("pages of this origin may not call here"));
+        }
+    }
+    if uri.path() == "/mcp" && is_foreign_page(headers, host(headers).as_ref().map(Authority::host), cors) {
+        return Err(Error::Forbidden("pages of this origin may not call here"));
+    }
+    Ok(())
+}
+
+/// Whether a request calls this machine by its own name, and no page of another origin sends it. For ports that are nobody
+/// else's.
+#[must_use]
+pub fn is_from_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
+    calls_this_machine(headers, uri) && !is_foreign_page(headers, None, &CorsConfig::default())
+}
+
+/// Whether a request may be looked at whose signature then says what it may do: as on every other route, without the types
+/// of bodies.
+#[must_use]
+pub fn may_be_signed(auth: &AuthConfig, cors: &CorsConfig, headers: &HeaderMap, uri: &Uri) -> bool {
+    match auth {
+        AuthConfig::Off => calls_this_machine(headers, uri) && !is_foreign_page(headers, None, cors),
+        AuthConfig::On(_) => !is_foreign_page(headers, host(headers).as_ref().map(Authority::host), cors),
+    }
+}
+
+fn calls_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
+    let named = uri.authority().is_none_or(|named| is_this_machine(named.host()));
+    named && host(headers).is_some_and(|host| is_this_machine(host.host()))
+}
+
+/// The one `Host`.
+fn host(headers: &HeaderMap) -> Option<Authority> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
+    let host: Authority = host.to_str().ok()?.parse().ok()?;
+    (!host.as_str().contains('@')).then_some(host)
+}
+
+/// Whether a page sends it that is neither this machine's, nor of the host `own`, nor configured.
+fn is_foreign_page(headers: &HeaderMap, own: Option<&str>, cors: &CorsConfig) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
+    if origins.peek().is_none() {
+        // Browsers leave `Origin` out where a page only reads.
+        return headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    }
+    origins.any(|origin| {
+        if cors.origins.contains(origin) {
+            return false;
+        }
+        let origin = origin.to_str().ok().filter(|origin| !origin.contains('@'));
+        let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
+        let host = origin.as_ref().and_then(Uri::host);
+        !host.is_some_and(|host| is_this_machine(host) || own == Some(host))
+    })
+}
+
+/// Whether somebody follows a link: the answer becomes a page of its own, which the page with the link can't read.
+fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+    *method == Method::GET
+        && !headers.contains_key(header::ORIGIN)
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+}
+
+/// A body has a type that a page can't send without asking first. `PUT` is free: a page has to ask for the method itself.
+///
+/// # Errors
+/// 415.
+fn check_type(request: &Request) -> Result<()> {
+    let headers = request.headers();
+    let free = matches!(*request.method(), Method::PUT | Method::GET | Method::HEAD | Method::OPTIONS);
+    if free || request.body().is_end_stream() || is_json(headers) || is_archive(headers) {
+        return Ok(());
+    }
+    Err(unsupported_type())
+}
+
+/// Whether the body is said to be an archive.
+#[must_use]
+pub fn is_archive(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    ["application/zip", "application/x-zip-compressed", "application/octet-stream"]
+        .iter()
+        .any(|archive| essence.eq_ignore_ascii_case(archive))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> http::Request<()> {
+        let mut request = http::Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(auth: &AuthConfig, path: &str, headers: &[(&str, &str)], expected: bool) {
+        let cors = CorsConfig { origins: vec!["https://app.example".parse().unwrap()] };
+        let checked = super::check(auth, &cors, true, &request("POST", path, headers));
+        assert_eq!(checked.is_ok(), expected, "{auth:?} {path} {headers:?}");
+    }
+
+    #[test]
+    fn without_authentication_only_this_machine_calls() {
+        let off = AuthConfig::Off;
+        for path in ["/agents", "/mcp", "/health", "/nowhere"] {
+            for (headers, expected) in [
+                (&[("host", "127.0.0.1:9000")][..], true),
+                (&[("host", "localhost:9000")], true),
+                (&[("host", "LOCALHOST")], true),
+                (&[("host", "[::1]:9000")], true),
+                (&[], false),
+                (&[("host", "evil.example")], false),
+                (&[("host", "evil.example:9000"), ("origin", "http://evil.example:9000")], false),
+                (&[("host", "localhost.evil.example")], false),
+                (&[("host", "127.0.0.1.evil.example:9000")], false),
+                (&[("host", "0.0.0.0:9000")], false),
+                (&[("host", "evil.example@localhost")], false),
+                (&[("host", "localhost"), ("origin", "http://evil.example@localhost")], false),
+                (&[("host", "localhost"), ("host", "evil.example")], false),
+                (&[("host", "localhost:9000"), ("origin", "http://localhost:6274")], true),
+                (&[("host", "[::1]:9000"), ("origin", "http://[::1]:9000")], true),
+                (&[("host", "localhost"), ("origin", "http://evil.example")], false),
+                (&[("host", "localhost"), ("origin", "https://app.example")], true),
+                (&[("host", "localhost"), ("origin", "http://app.example")], false),
+                (&[("host", "evil.example"), ("origin", "https://app.example")], false),
+                (&[("host", "localhost"), ("origin", "null")], false),
+                (&[("host", "localhost"), ("origin", "")], false),
+                (&[("host", "localhost"), ("origin", "http://localhost.evil.example")], false),
+                (
+                    &[
+                        ("host", "localhost"),
+                        ("origin", "http://localhost"),
+                        ("origin", "http://evil.example"),
+                    ],
+                    false,
+                ),
+                (&[("host", "localhost"), ("sec-fetch-site", "cross-site")], false),
+                (&[("host", "localhost"), ("sec-fetch-site", "same-origin")], true),
+                (&[("host", "localhost"), ("sec-fetch-site", "none")], true),
+            ] {
+                check(&off, path, headers, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn with_authentication_any_name_is_good_and_mcp_looks_at_the_origin() {
+        let on = AuthConfig::On(None);
+        for (headers, expected) in [
+            (&[][..], true),
+            (&[("host", "api.example")], true),
+            (&[("host", "api.example"), ("origin", "https://api.example")], true),
+            (&[("host", "api.example"), ("origin", "http://localhost:6274")], true),
+            (&[("host", "api.example"), ("origin", "https://evil.example")], false),
+            (&[("host", "localhost"), ("origin", "null")], false),
+        ] {
+            check(&on, "/mcp", headers, expected);
+            check(&on, "/agents", headers, true);
+        }
+    }
+
+    #[test]
+    fn behind_api_gateway_the_host_is_the_gateway_s_to_check() {
+        let gateway = [("host", "abc.execute-api.eu-central-1.amazonaws.com")];
+        let asked = request("GET", "/agents", &gateway);
+        assert!(super::check(&AuthConfig::Off, &CorsConfig::default(), false, &asked).is_ok());
+        assert!(super::check(&AuthConfig::Off, &CorsConfig::default(), true, &asked).is_err());
+    }
+
+    #[test]
+    fn a_link_may_be_followed_and_a_frame_may_not() {
+        let followed = |method: &str, dest: &str| {
+            let headers = [
+                ("host", "localhost:9000"),
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-mode", "navigate"),
+                ("sec-fetch-dest", dest),
+            ];
+            super::check(&AuthConfig::Off, &CorsConfig::default(), true, &request(method, "/", &headers))
+                .is_ok()
+        };
+        assert!(followed("GET", "document"));
+        assert!(!followed("GET", "iframe"));
+        assert!(!followed("POST", "document"));
+    }
+
+    #[test]
+    fn a_body_has_its_type() {
+        let check = |method: &str, kind: Option<&str>, body: &'static str, expected: bool| {
+            let mut request = Request::builder().method(method).uri("/agents");
+            if let Some(kind) = kind {
+                request = request.header("content-type", kind);
+            }
+            let request = request.body(axum::body::Body::from(body)).unwrap();
+            assert_eq!(check_type(&request).is_ok(), expected, "{method} {kind:?} {body:?}");
+        };
+        for method in ["POST", "PATCH", "DELETE"] {
+            check(method, None, "", true);
+            check(method, Some("text/plain"), "", true);
+            check(method, None, "{}", false);
+            check(method, Some("application/json; charset=utf-8"), "{}", true);
+            check(method, Some("application/zip"), "PK", true);
+            for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "x"] {
+                check(method, Some(kind), "{}", false);
+            }
+        }
+        check("PUT", Some("text/plain"), "a file", true);
+    }
+}
