@@ -1,4 +1,4 @@
-//! A server that is killed again and again while clients write, and what it has kept in the end.
+//! Kills a server repeatedly while clients write, then checks what it has stored.
 
 use std::fmt;
 use std::process::Command;
@@ -13,16 +13,16 @@ use crate::program::Server;
 /// How long clients write before the server is killed.
 const BURST: Duration = Duration::from_millis(200);
 
-/// How long it may take until something of each kind was written: a machine under load is slow.
+/// The time limit until something of each kind was written. It is long because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Writes that were answered with success.
+/// Writes that were acknowledged.
 #[derive(Default)]
 struct Acknowledged {
-    /// Path, and what must be found there.
+    /// Pairs of a path and the content that must be found there.
     agents: Vec<(String, String)>,
     assets: Vec<(String, String)>,
-    /// In the order in which each writer had them answered.
+    /// In the order of the acknowledgements, per writer.
     messages: Vec<String>,
     /// Answers that are neither a success nor a lost connection.
     refused: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Everything that should not be; empty if all is well.
+    /// Everything that is wrong. Empty if nothing is.
     #[must_use]
     pub fn wrong(&self) -> Vec<String> {
         [&self.lost, &self.doubled, &self.refused].into_iter().flatten().cloned().collect()
@@ -75,7 +75,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// What a POST created; `None` if the server was gone before it answered.
+/// What a POST created. `None` if the server was killed before it answered.
 async fn post(client: &Client, url: &str, path: &str, body: &Value, shared: &Shared) -> Option<Value> {
     let sent = client.post(format!("{url}{path}")).json(body).send().await.ok()?;
     let status = sent.status().as_u16();
@@ -100,7 +100,7 @@ fn id(body: &Value, name: &str) -> String {
     body[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Writes until the server is gone: a message, an asset and an agent by turns.
+/// Writes until the server is killed: a message, an asset and an agent in turn.
 async fn write(url: String, agent: String, chat: String, name: String, shared: Shared) {
     let client = crate::client();
     for n in 0.. {
@@ -110,7 +110,7 @@ async fn write(url: String, agent: String, chat: String, name: String, shared: S
         let Some(_) = post(&client, &url, &messages, &body, &shared).await else { return };
         locked(&shared).messages.push(text.clone());
 
-        // Every other content is too long to lie in the table.
+        // Every second content is too long for the table.
         let content = format!("{text} {}", "oil ".repeat(if n % 2 == 0 { 1 } else { 40_000 }));
         let body = json!({"title": text, "content": content});
         let assets = format!("/agents/{agent}/assets");
@@ -137,11 +137,11 @@ async fn messages(client: &Client, url: &str, chat: &str) -> Vec<String> {
     pages.into_iter().rev().flatten().collect()
 }
 
-/// Has `writers` write to a server that is killed so often, and looks for everything that was acknowledged. Each server is
-/// started by a command of `command`, all on one folder.
+/// Runs `writers` against a server that is killed repeatedly, then looks for everything that was acknowledged.
+/// `command` returns the command that starts each server; all servers use the same folder.
 ///
 /// # Panics
-/// If the server does not start, or nothing is written for a minute.
+/// If the server does not start, or if nothing is written for a minute.
 pub async fn kill(command: impl Fn() -> Command, kills: usize, writers: usize) -> Figures {
     let client = crate::client();
     let shared = Shared::default();
@@ -163,7 +163,7 @@ pub async fn kill(command: impl Fn() -> Command, kills: usize, writers: usize) -
                 tokio::spawn(write(server.url.clone(), agent.clone(), chat.clone(), name, shared.clone()))
             })
             .collect();
-        // Not before something of each kind was acknowledged: a killed server that had nothing to do shows nothing.
+        // The kill waits until something of each kind was acknowledged. Killing an idle server would prove nothing.
         let began = Instant::now();
         loop {
             tokio::time::sleep(BURST).await;

@@ -1,4 +1,4 @@
-//! Requests that follow from the OpenAPI document: a route that is added to it is attacked like the others.
+//! Requests that are generated from the OpenAPI document, so new routes are attacked automatically.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use rand::seq::IndexedRandom;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-/// Ids by the names that parameters and fields have: `agent_id`, `asset_id`, …
+/// Ids by the names of parameters and fields: `agent_id`, `asset_id`, …
 pub type Ids = BTreeMap<&'static str, String>;
 
-/// How deep a generated value is at most.
+/// The maximum depth of a generated value.
 const MAX_DEPTH: usize = 6;
 
-/// The document that a server gives of itself.
+/// The OpenAPI document of a server.
 pub struct OpenApi {
     document: Value,
 }
@@ -23,10 +23,10 @@ pub struct OpenApi {
 #[derive(Clone, Debug)]
 pub struct Route {
     pub method: Method,
-    /// With its parameters in braces.
+    /// The path with its parameters in braces.
     pub path: String,
     pub parameters: Vec<Parameter>,
-    /// The media types that it takes, with the schema of each.
+    /// The media types that it accepts, with the schema of each.
     pub bodies: Vec<(String, Value)>,
 }
 
@@ -40,7 +40,7 @@ pub struct Parameter {
 }
 
 impl Route {
-    /// Such as `GET /agents/{agent_id}`.
+    /// For example `GET /agents/{agent_id}`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
@@ -50,7 +50,7 @@ impl Route {
         self.parameters.iter().filter(move |parameter| parameter.place == place)
     }
 
-    /// The path with its parameters filled by `value`.
+    /// The path with its parameters replaced by the results of `value`.
     #[must_use]
     pub fn filled(&self, mut value: impl FnMut(&Parameter) -> String) -> String {
         self.placed("path").fold(self.path.clone(), |path, parameter| {
@@ -69,7 +69,7 @@ impl OpenApi {
     /// All routes, in the order of the document.
     ///
     /// # Panics
-    /// If the document is no OpenAPI document.
+    /// If the document is not an OpenAPI document.
     #[must_use]
     pub fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
@@ -111,7 +111,7 @@ impl OpenApi {
         }
     }
 
-    /// A value that the schema most likely takes. `name` is that of its field; ids come from `ids`.
+    /// A value that the schema most likely accepts. `name` is the name of the field; ids come from `ids`.
     pub fn value(&self, rng: &mut StdRng, schema: &Value, name: &str, ids: &Ids, depth: usize) -> Value {
         if let Some(id) = ids.get(name) {
             return json!(id);
@@ -192,8 +192,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The value with one thing in it made wrong: a field that is missing, unknown, of another type, too long, too many, not
-/// printable.
+/// The value with one error: a field that is missing, unknown, of another type, too long, too many, or not printable.
 pub fn spoiled(rng: &mut StdRng, mut value: Value) -> Value {
     spoil(rng, &mut value);
     value
@@ -222,7 +221,7 @@ fn spoil(rng: &mut StdRng, at: &mut Value) {
     *at = junk(rng);
 }
 
-/// A value that hardly any field takes.
+/// A value that hardly any field accepts.
 pub fn junk(rng: &mut StdRng) -> Value {
     match rng.random_range(0..22) {
         0 => Value::Null,

@@ -1,4 +1,4 @@
-//! One of each thing that an owner can have, made over HTTP.
+//! Creates one resource of each kind that an owner can have, over HTTP.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::openapi::Ids;
 use crate::{Answer, Harness, send};
 
-/// A caller of a platform, with the key of an owner or without one.
+/// A client of a platform, with or without the API key of an owner.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     pub h: &'a Harness,
@@ -31,10 +31,11 @@ impl Caller<'_> {
         answer.body
     }
 
-    /// One of each thing, and its id by the name that it has in paths. `mark` is in every text of them.
+    /// Creates one resource of each kind and returns its id by its name in paths. Every text of the resources contains
+    /// `mark`.
     ///
     /// # Panics
-    /// If one of them can't be made.
+    /// If a resource cannot be created.
     pub async fn things(&self, mark: &str) -> Ids {
         let post = async |path: String, body: Value| self.made(Method::POST, &path, body).await;
         let new = json!({"name": mark, "goal": format!("A research agent that watches {mark}")});
@@ -76,10 +77,10 @@ fn id(value: &Value, name: &str) -> String {
 }
 
 impl Harness {
-    /// A key of an owner, for a platform with authentication.
+    /// An API key of an owner, for a platform with authentication.
     ///
     /// # Panics
-    /// If the name is no owner's, or the table does not answer.
+    /// If the name is not a valid owner, or if the table does not answer.
     pub async fn key_of(&self, owner: &str) -> String {
         let owner = domain::ids::Owner::new(owner).expect("a name of an owner");
         let input = serde_json::from_value(json!({"name": "test"})).expect("a new key");

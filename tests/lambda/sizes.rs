@@ -1,4 +1,4 @@
-//! What is as large as Lambda takes, and larger: bodies that come in base64 within an event of 6 MiB, and answers.
+//! Bodies and responses at and above Lambda's limits: bodies arrive as base64 within an event of 6 MiB.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +13,7 @@ use crate::lambda::Lambda;
 use crate::payload::{post, request};
 use crate::reply::{Http, MOST};
 
-/// A request as API Gateway sends it that takes all types as bytes.
+/// A request as API Gateway sends it if it treats all types as binary.
 fn with_body(method: &str, path: &str, kind: &str, body: &[u8]) -> Value {
     let mut sent = request(method, path, "local");
     sent["headers"]["Content-Type"] = kind.into();
@@ -34,7 +34,7 @@ async fn a_body_may_be_as_large_as_we_say_and_fits_into_an_event() {
     let content: Vec<u8> = (0..=255).cycle().take(MAX_BODY_BYTES).collect();
     let path = "/projects/default/files/assets/large.bin";
     let sent = with_body("PUT", path, "application/octet-stream", &content);
-    // Headers and context may be larger than here: API Gateway takes 10 KiB of headers, and puts them in twice.
+    // Real headers and contexts may be larger than here: API Gateway accepts 10 KiB of headers and includes them twice.
     let length = sent.to_string().len();
     assert!(length + 64 * 1024 < MOST, "{length}");
     assert_eq!(themes.http(&sent).await.status, 201);

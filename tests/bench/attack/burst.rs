@@ -1,5 +1,5 @@
-//! 150 actions that are due within one second, on a server that is killed eight times while it runs them. Each must run
-//! once, to its end, with one output.
+//! 150 actions that are due within one second, on a server that is killed eight times while it runs them. Each action
+//! must run exactly once, to its end, with one output.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use tests::program::{self, Server};
 const ACTIONS: usize = 150;
 const KILLS: usize = 8;
 
-/// From one kill to the next: the server starts, takes up what was left, and goes on.
+/// The time between two kills: the server starts, takes over the remaining work, and continues.
 const BETWEEN: Duration = Duration::from_secs(4);
 
-/// How long until all have run. A lease of an executor that was killed ends after fifteen minutes at the latest.
+/// The time limit for all runs. The lease of a killed executor ends after at most fifteen minutes.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 pub async fn attack() -> Vec<String> {
@@ -28,7 +28,7 @@ pub async fn attack() -> Vec<String> {
     let agent =
         post(&client, &server.url, "/agents", json!({"name": "Watch", "goal": "A research agent"})).await;
     let agent = agent["agent_id"].as_str().unwrap().to_owned();
-    // All are approved before the first is due.
+    // All actions are approved before the first is due.
     let due = Timestamp::now() + SignedDuration::from_secs(90);
     let url = server.url.clone();
     let actions: Vec<String> = futures::stream::iter(0..ACTIONS)

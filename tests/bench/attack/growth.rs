@@ -1,4 +1,5 @@
-//! Memory and latency while an owner's data grows: what is asked of much must not take longer than what is asked of little.
+//! Memory and latency while an owner's data grows. A query over much data must not take longer than one over little
+//! data.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +13,15 @@ use tests::program::{self, Server};
 const STEPS: usize = 6;
 const ADDED: usize = 300;
 
-/// How often each question is asked after a step.
+/// How often each query is made after a step.
 const ASKED: usize = 40;
 
-/// How many times as long the same question may take at the end, beside what a busy machine adds.
+/// The largest allowed ratio of the last to the first latency, plus some time for a busy machine.
 const SLOWER: u32 = 3;
 const NOISE: Duration = Duration::from_millis(25);
 
-/// How many bytes of memory one added thing may take. The table's own cache grows to a bound with it.
+/// The largest allowed memory per added resource, in bytes. It includes the table's own cache, which grows up to a
+/// limit.
 const BYTES_EACH: i64 = 24 * 1024;
 
 pub async fn measure() -> Vec<String> {
@@ -81,7 +83,7 @@ pub async fn measure() -> Vec<String> {
     wrong
 }
 
-/// Adds an asset, an action, a message and a line of a log.
+/// Adds an asset, an action, a message and a log line.
 async fn add(client: &Client, url: &str, agent: &str, chat: &str, n: usize) {
     let asset = json!({"title": format!("Asset {n}"), "content": "oil ".repeat(250)});
     post(client, url, &format!("/agents/{agent}/assets"), &asset).await;

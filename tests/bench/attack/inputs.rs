@@ -1,5 +1,5 @@
-//! Bad inputs: to each route many requests that are wrong in one place. None may be answered with a 5xx, end the
-//! connection, or take long.
+//! Invalid input: sends many requests to each route, each with one error. No response may be a 5xx, end the connection,
+//! or take long.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use tests::Harness;
 use tests::openapi::{Ids, OpenApi, Route, junk, spoiled};
 use tests::things::Caller;
 
-/// How many requests each route gets, and how many there are at least.
+/// The number of requests per route, and the minimum in total.
 const EACH: usize = 90;
 const LEAST: usize = 7_900;
 
 const AT_ONCE: usize = 8;
 
-/// Longer than any answer may take.
+/// Longer than any response may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A request, ready to be sent.
+/// A request that is ready to be sent.
 struct Bad {
     name: String,
     method: Method,
@@ -42,7 +42,7 @@ pub async fn attack(seed: u64) -> Vec<String> {
     let caller = Caller { h: &h, key: None };
     let (mut statuses, mut wrong, mut slowest) = (BTreeMap::<u16, usize>::new(), Vec::new(), Vec::new());
     for route in api.routes() {
-        // What a request before has deleted is there again.
+        // Creates again what an earlier request has deleted.
         let ids = caller.things("oil").await;
         let bad: Vec<Bad> = (0..EACH).map(|_| bad(&mut rng, &api, &route, &ids)).collect();
         let answers: Vec<_> = futures::stream::iter(bad)
@@ -91,7 +91,7 @@ async fn send(h: &Harness, bad: &Bad) -> Result<(u16, String), String> {
     for (name, value) in &bad.headers {
         request = request.header(*name, value.as_slice());
     }
-    // A request that HTTP has no form for was not sent, and counts as refused by the client.
+    // A request that HTTP cannot express was not sent. It counts as refused by the client.
     let Ok(request) = request.body(bad.body.clone()).build() else { return Ok((0, String::new())) };
     let answer = h.execute(request).await.map_err(|error| error.to_string())?;
     let status = answer.status().as_u16();
@@ -203,7 +203,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// A body that is no JSON, or hardly any.
+/// A body that is not JSON, or almost not.
 fn raw(rng: &mut StdRng) -> Vec<u8> {
     match rng.random_range(0..9) {
         0 => b"{".to_vec(),

@@ -1,5 +1,5 @@
-//! A stranger with a key of their own calls every route, again and again, with the ids of somebody else's things in every
-//! place that takes an id. Every text of those things holds a mark, so that a leak is seen in any answer.
+//! A stranger with a valid key calls every route repeatedly, with foreign ids in every place that takes an id. Every
+//! text of the foreign resources contains a mark, so any response shows a leak.
 
 use lamplighter_local::platform::PlatformConfig;
 use rand::rngs::StdRng;
@@ -16,7 +16,7 @@ const MARK: &str = "mark7f3a9d";
 /// How often each route is called.
 const ROUNDS: usize = 20;
 
-/// Paths under which an agent's id is a name that every owner has for themselves.
+/// Paths with an agent id that is a name within each owner's own data.
 const NAMES: &str = "/context/logs/";
 
 pub async fn attack(seed: u64) -> Vec<String> {
@@ -41,7 +41,7 @@ pub async fn attack(seed: u64) -> Vec<String> {
             requests += 1;
             *statuses.entry(answer.status).or_default() += 1;
             wrong.extend(leak(&ids, &route, &request, &answer));
-            // Nobody at all is refused before anything is looked at.
+            // Requests without credentials are refused before anything is read.
             let is_public = matches!(route.path.as_str(), "/health" | "/openapi.json");
             if !is_public {
                 let nobody = Caller { h: &h, key: None };
@@ -63,13 +63,14 @@ pub async fn attack(seed: u64) -> Vec<String> {
 
 struct Request {
     path: String,
-    /// Whether an id in the path is the owner's.
+    /// Whether an id in the path belongs to the owner.
     is_foreign: bool,
     body: Value,
 }
 
 fn request(rng: &mut StdRng, api: &OpenApi, route: &Route, ids: &Ids, own: &Ids) -> Request {
-    // The stranger's own ids between the foreign ones: a foreign id may be the second in a path, or only in the body.
+    // The stranger's own ids are mixed with the foreign ones, because a foreign id may be the second one in a path, or
+    // only in the body.
     let has_ids = route.placed("path").any(|p| ids.contains_key(p.name.as_str()));
     let mixed = |rng: &mut StdRng, foreign: f64| -> Ids {
         ids.iter()
@@ -101,7 +102,7 @@ fn request(rng: &mut StdRng, api: &OpenApi, route: &Route, ids: &Ids, own: &Ids)
     Request { path, is_foreign, body }
 }
 
-/// What an answer should not have told or done.
+/// Everything that a response should not have revealed or done.
 fn leak(ids: &Ids, route: &Route, request: &Request, answer: &Answer) -> Option<String> {
     let told = answer.body.to_string();
     let what = format!("{} {} {}", route.method, request.path, request.body);
@@ -112,7 +113,7 @@ fn leak(ids: &Ids, route: &Route, request: &Request, answer: &Answer) -> Option<
     if request.is_foreign && is_done && !request.path.starts_with(NAMES) {
         return Some(format!("{what}: {} for a foreign id", answer.status));
     }
-    // An id that the request did not name.
+    // An id that the request did not contain.
     let named = format!("{} {}", request.path, request.body);
     let unnamed = ids.iter().find(|(name, id)| {
         !matches!(**name, "path" | "version") && told.contains(id.as_str()) && !named.contains(id.as_str())
@@ -120,7 +121,7 @@ fn leak(ids: &Ids, route: &Route, request: &Request, answer: &Answer) -> Option<
     unnamed.map(|(name, _)| format!("{what}: {} tells a {name}", answer.status))
 }
 
-/// All that the owner can read of the things, to see that nobody has changed them.
+/// Everything that the owner can read of the resources, to check that nobody has changed them.
 async fn everything(me: &Caller<'_>, ids: &Ids) -> Vec<Value> {
     let mut all = Vec::new();
     for path in [

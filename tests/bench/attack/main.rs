@@ -1,17 +1,17 @@
-//! Attacks on the platform, as counts. Anybody can repeat them; each ends with 1 if one thing is wrong.
+//! Attacks on the platform, with counts. Anybody can repeat them. Each program exits with 1 if anything is wrong.
 //!
 //! ```text
-//! cargo build -p tests --bin server        # what is killed and measured is a program of its own
+//! cargo build -p tests --bin server        # the server that is killed and measured is a separate program
 //! cargo run -p tests --example attack -- isolation     # a stranger calls every route with foreign ids
-//! cargo run -p tests --example attack -- inputs        # bad inputs to every route
+//! cargo run -p tests --example attack -- inputs        # invalid input to every route
 //! cargo run -p tests --example attack -- kills         # kill -9 under load
 //! cargo run -p tests --example attack -- burst         # 150 actions due in one second, and kill -9
 //! cargo run -p tests --example attack -- growth        # memory and latency while data grows
 //! cargo run -p tests --example attack -- all
 //! ```
 //!
-//! Requests are generated from `/openapi.json`: a new route is attacked without a change here. A number after the name is
-//! the seed of what is generated (1 if not given); the same seed gives the same requests.
+//! Requests are generated from `/openapi.json`, so new routes are attacked without a change here. A number after the
+//! name is the seed (default 1); the same seed gives the same requests.
 
 #![allow(clippy::unwrap_used, reason = "a program that measures panics where it can't measure")]
 
@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use tests::{kills, program};
 
-/// How often `kills` kills, and how many write meanwhile.
+/// The number of kills in `kills`, and the number of concurrent writers.
 const KILLS: usize = 42;
 const WRITERS: usize = 6;
 
