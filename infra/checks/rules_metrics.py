@@ -45,7 +45,7 @@ VALUES = {
 # The alarms that must exist: namespace, metric, resource, and the direction that is bad.
 WATCHED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${DeadLetters.QueueName}"): ">",
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${Queue.QueueName}"): ">",
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage", "${Queue.QueueName}"): ">",
     ("AWS/Lambda", "Errors", "${ScheduledExecutorFunction}"): ">",
     ("AWS/Lambda", "Errors", "${ScheduleSweepFunction}"): ">",
     ("AWS/Lambda", "Invocations", "${ScheduleSweepFunction}"): "<",
@@ -53,7 +53,7 @@ WATCHED = {
     ("AWS/DynamoDB", "ReadThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "WriteThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "ReadThrottleEvents", "due"): ">",
-    ("Lamplighter", "FireLagMs", "schedule-sweep"): ">",
+    ("Lamplighter", "FireLagMs", "scheduled-executor"): ">",
 }
 
 

@@ -158,10 +158,14 @@ class Repo:
 
     @cached_property
     def metrics(self) -> dict[str, set[str]]:
-        """The metrics that each function writes."""
-        return {
-            name: set(re.findall(r'\("(\w+)", "(?:Milliseconds|Count)",', source.read_text()))
+        """The figures that each function writes, in its own folder or in a flow that names it."""
+        figures = re.compile(r'\("(\w+)", "(?:Milliseconds|Count)",')
+        found = {
+            source.parts[-3]: set(figures.findall(source.read_text()))
             for source in self.root.glob("functions/*/src/lib.rs")
             if "metrics::emit(FUNCTION.name" in source.read_text()
-            for name in [source.parts[-3]]
         }
+        wake = self.text("shared/src/flows/wake.rs")
+        executor = one(r'const EXECUTOR: &str = "([^"]+)"', wake, "EXECUTOR")
+        found.setdefault(executor, set()).update(figures.findall(wake))
+        return found

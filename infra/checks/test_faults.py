@@ -429,7 +429,7 @@ f("a metric of ours under another name", plant=put("FireLagAlarm/Properties/Metr
 fault(
     "a metric that no code writes any more",
     "alarms_watch_what_exists",
-    lambda s, r: r.metrics["schedule-sweep"].discard("FireLagMs"),
+    lambda s, r: r.metrics["scheduled-executor"].discard("FireLagMs"),
     "the_dashboard_shows_what_exists",
 )
 f = partial(fault, rule="alarms_can_be_sent")

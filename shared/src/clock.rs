@@ -89,17 +89,26 @@ impl Clock {
         tokio::time::sleep(real).await;
     }
 
-    /// A new UUIDv7 with this clock's time.
+    /// A new UUIDv7 with this clock's time. It sorts after all earlier ones, also if the clock was set back since.
     #[must_use]
     pub fn uuid(&self) -> Uuid {
-        let now = self.now();
-        let seconds = now.as_second().max(0) as u64;
+        self.uuid_at(self.now())
+    }
+
+    /// From now on ids sort after all that were made up to `then`, though the clock shows less: an earlier process made some
+    /// by a clock that was set back since.
+    pub fn ids_after(&self, then: Timestamp) {
+        let _ = self.uuid_at(then);
+    }
+
+    fn uuid_at(&self, at: Timestamp) -> Uuid {
+        let seconds = at.as_second().max(0) as u64;
         let sequence = match self {
             Self::System => &*SYSTEM,
             Self::Scaled { sequence, .. } => sequence,
             Self::Manual(manual) => &manual.1,
         };
-        Uuid::new_v7(uuid::Timestamp::from_unix(&*sequence.0, seconds, now.subsec_nanosecond().max(0) as u32))
+        Uuid::new_v7(uuid::Timestamp::from_unix(&*sequence.0, seconds, at.subsec_nanosecond().max(0) as u32))
     }
 }
 
@@ -115,6 +124,21 @@ mod tests {
         assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 1_000);
         let (seconds, nanos) = ids[0].get_timestamp().unwrap().to_unix();
         assert_eq!((seconds, nanos / 1_000_000), (1_795_251_600, 123));
+    }
+
+    #[test]
+    fn ids_sort_in_the_order_they_were_made_though_the_clock_is_set_back() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let manual = ManualClock::at(at("2026-11-24T09:00:00Z"));
+        let clock = Clock::Manual(manual.clone());
+        let ahead = clock.uuid();
+        manual.set(at("2026-11-21T09:00:00Z"));
+        let ids: Vec<Uuid> = (0..1_000).map(|_| clock.uuid()).collect();
+        assert!(ids.is_sorted() && ids[0] > ahead);
+        // Another process, which is told.
+        let restarted = Clock::Manual(ManualClock::at(at("2026-11-21T09:00:00Z")));
+        restarted.ids_after(at("2026-11-24T09:00:00.001Z"));
+        assert!(restarted.uuid() > ahead);
     }
 
     #[test]

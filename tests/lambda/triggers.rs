@@ -41,7 +41,7 @@ async fn a_due_action_goes_from_the_sweep_to_its_output() {
     let swept = sweep.invoke_within(timer.clone(), LONGEST).await.json().await;
     assert_eq!((&swept["leased"], &swept["published"], &swept["failed"]), (&json!(1), &json!(1), &json!(0)));
     assert!(swept["oldest_lag_ms"].as_i64().is_some_and(|lag| lag >= 60_000), "{swept:#}");
-    assert!(sweep.log().contains("FireLagMs"), "{}", sweep.log());
+    assert!(sweep.log().contains("DispatchLagMs"), "{}", sweep.log());
     // A dispatched action is not dispatched again for a while.
     assert_eq!(sweep.invoke_within(timer, LONGEST).await.json().await["leased"], 0);
 
@@ -56,6 +56,8 @@ async fn a_due_action_goes_from_the_sweep_to_its_output() {
         "{}",
         executor.log()
     );
+    // It tells how late it began.
+    assert!(executor.log().contains("FireLagMs"), "{}", executor.log());
     // A duplicate does nothing.
     assert_eq!(executor.invoke(&event).await.json().await, json!({"batchItemFailures": []}));
 

@@ -142,3 +142,27 @@ async fn an_edit_of_what_a_run_is_told_withdraws_the_approval_and_shows_the_diff
         (&json!(false), &Value::Null, &json!([]))
     );
 }
+
+/// Many approvals under one `Idempotency-Key` are all given, and the answer is replayed.
+#[tokio::test]
+async fn many_approvals_are_given_under_one_key() {
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let agent = format!("/agents/{}", stage.agent);
+    for _ in 0..12 {
+        stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    }
+    let edited = stage.h.patch(&agent, json!({"instructions": "Name your sources"})).await.expect(200);
+    let approvals: Vec<Value> = edited["withdrawn_approvals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| json!({"action_id": one["action_id"], "approval_hash": one["approval_hash"]}))
+        .collect();
+    let body = json!({"approvals": approvals});
+    let given = stage.h.post_once(&format!("{agent}/approvals"), "all", body.clone()).await.expect(200);
+    let approved = given["data"].as_array().unwrap().iter().filter(|one| one["approved"] == true).count();
+    assert_eq!(approved, 12, "{given:#}");
+    let again = stage.h.post_once(&format!("{agent}/approvals"), "all", body).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.expect(200), given);
+}

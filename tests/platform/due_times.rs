@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use shared::config::ModelsConfig;
 use shared::flows::actions;
+use shared::flows::clock::{self, ClockState};
 use shared::flows::wake::wake;
 use shared::store::Store;
 use tests::Answer;
@@ -173,7 +174,7 @@ async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
     };
     assert_eq!(due().await, QUEUED as usize);
     let mut cut_off = 0;
-    for millis in (0..).step_by(7) {
+    for millis in (0..).step_by(23) {
         let patch = serde_json::from_value(json!({"task_config": {"instructions": "Else"}})).unwrap();
         let change = actions::change(cx, &stage.owner, id, None, patch);
         let done = timeout(Duration::from_millis(millis), change).await;
@@ -223,4 +224,54 @@ async fn a_run_that_asks_after_an_edit_ends_and_leaves_the_action_free() {
     model.allow(1);
     stage.happens_at(120).await;
     assert_eq!(stage.became(id).await[1], "120 waiting asked");
+}
+
+/// The clock of the machine jumps three days ahead, and is put right an hour later.
+#[tokio::test]
+async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
+    const DAYS: i64 = 3 * 24 * 60;
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let cx = &stage.h.platform.cx;
+    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    let id = stage.approved(json!({"schedule": {"every": "12h"}})).await;
+    let chat = stage.h.post(&format!("/agents/{}/chats", stage.agent), json!({})).await.expect(201);
+    let messages = format!("/chats/{}", chat["chat_id"].as_str().unwrap());
+    let say = async |text: &str| {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        assert!(stage.h.post(&format!("{messages}/messages"), body).await.status < 300);
+    };
+    say("before").await;
+
+    stage.at(DAYS + 5);
+    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    say("ahead").await;
+    stage.happens_at(DAYS + 5).await;
+    let ahead = ["720", "1440", "2160", "2880", "3600"].map(|due| format!("{due} missed superseded"));
+    assert_eq!(stage.became(id).await[..5], ahead);
+    assert_eq!(stage.became(id).await[5], "4320 succeeded");
+
+    stage.at(60);
+    assert_eq!(clock::look(cx).await.unwrap(), ClockState::SetBack { actions: 1 });
+    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    assert_eq!(stage.action(id).await.next_due, Some(minute(720)));
+    say("after").await;
+    let chat = stage.h.get(&messages).await.expect(200);
+    let said: Vec<&Value> = chat["messages"].as_array().unwrap().iter().map(|m| &m["content"]).collect();
+    assert_eq!(said, ["before", "ahead", "after"]);
+
+    // By hand it runs now, and not in three days.
+    let run = stage.h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202)["run_id"].clone();
+    stage.executors.work().await;
+    let run = stage.h.get(&format!("/actions/{id}/runs/{}", run.as_str().unwrap())).await.expect(200);
+    assert_eq!((&run["state"], &run["due_at"]), (&json!("succeeded"), &json!(minute(60))));
+
+    // What was written off by the clock that was ahead runs at its time; what has run does not run again.
+    for due in [720, 1_440, 2_160, 2_880, 3_600, 4_320, 5_040] {
+        stage.happens_at(due).await;
+        assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    }
+    let due: Vec<String> =
+        stage.became(id).await.into_iter().filter(|became| !became.starts_with("60 ")).collect();
+    let expected = [720, 1_440, 2_160, 2_880, 3_600, 4_320, 5_040].map(|due| format!("{due} succeeded"));
+    assert_eq!(due, expected);
 }

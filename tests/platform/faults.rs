@@ -139,6 +139,7 @@ async fn what_is_acknowledged_among_faults_is_there_once() {
         slow: 0.05,
         dropped: 0.02,
         answer_lost: 0.02,
+        ..FaultRates::default()
     });
     for n in 0..OPERATIONS {
         stage.acknowledged(n).await;

@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
+use domain::actions::NewAction;
 use domain::ids::{ActionId, Owner};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::engines::faults::{Fault, FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
 use shared::flows::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};
 use shared::function::{Invocation, Trigger};
+use shared::store::Store;
+use shared::store::keys::SHARDS;
+use shared::store::table::Write;
 use tests::Harness;
 
 fn noon() -> Timestamp {
@@ -73,6 +78,12 @@ async fn what_is_due_is_dispatched_once_in_a_lease() {
     clock.set(after(1));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::ZERO));
     assert_eq!(sweep_all(cx).await, Swept::default());
+    // Each event says what is due, and since when.
+    let queue = h.platform.engines().queue("scheduled-executor").unwrap();
+    let events = queue.receive(10, Duration::from_secs(10)).await;
+    let details =
+        events.iter().map(|event| serde_json::from_str::<Value>(&event.body).unwrap()["detail"].clone());
+    assert_eq!(details.map(|detail| detail["due_at"].clone()).collect::<Vec<_>>(), vec![json!(after(1)); 10]);
     // Nobody's edit is disturbed by it.
     let (owner, id) = &made[0];
     assert_eq!(actions::read(cx, owner, *id).await.unwrap().action.version, 2);
@@ -119,6 +130,57 @@ async fn a_sweep_begins_nothing_that_its_deadline_would_cut_off() {
     clock.set(after(1));
     assert_eq!(sweep(cx, after(1) + SignedDuration::from_secs(10)).await.unwrap(), Swept::default());
     assert_eq!(sweep_all(cx).await.leased, 1);
+}
+
+/// One shard holds more than a page, the index is behind the table, and another sweep has leased the first page: the rest is
+/// found all the same.
+#[tokio::test]
+async fn an_index_that_is_behind_hides_nothing() {
+    let clock = ManualClock::at(noon());
+    let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
+    let h = Harness::with(PlatformConfig {
+        clock: Clock::Manual(clock.clone()),
+        automatic: false,
+        faults: Some(faults),
+        ..PlatformConfig::in_memory()
+    })
+    .await;
+    let cx = &h.platform.cx;
+    let owner = Owner::new("local").unwrap();
+    let agent = h.agent().await.parse().unwrap();
+    let in_first_shard = || {
+        let ids = std::iter::repeat_with(|| cx.clock.uuid());
+        ids.into_iter()
+            .find(|id| u32::from(id.as_bytes()[15]) % SHARDS == 0)
+            .map(ActionId::from_uuid)
+            .unwrap()
+    };
+    const ACTIONS: usize = 230;
+    let made = join_all((0..ACTIONS).map(async |_| {
+        let input: NewAction = serde_json::from_value(json!({
+            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+        }))
+        .unwrap();
+        let action = input.validate().unwrap().define(in_first_shard(), agent, noon());
+        // Whatever it is due for: only the index is looked at here.
+        let mut writes = Store::action_writes(&owner, &action).unwrap();
+        writes[0] = Store::replace_action(&owner, &action, 0, Some(after(1))).unwrap();
+        let Write::Replace { key, item, .. } = writes.remove(0) else { panic!("it is a replacement") };
+        writes.push(Write::Create { key, item });
+        assert!(cx.store.transact(writes).await.unwrap().done());
+    }))
+    .await;
+    assert_eq!(made.len(), ACTIONS);
+    clock.set(after(1));
+    for entry in cx.store.due(0, after(1), 100).await.unwrap() {
+        assert!(cx.store.lease_due(&entry, after(4)).await.unwrap().done());
+    }
+    let faults = h.platform.engines().faults().unwrap();
+    faults.set_rates(FaultRates { stale_index: 1.0, ..FaultRates::default() });
+    assert_eq!(sweep_all(cx).await.leased, ACTIONS - 100);
+    // Now all that the index shows is leased.
+    assert_eq!(sweep_all(cx).await, Swept::default());
+    assert!(faults.injected(Fault::StaleIndex) >= 3);
 }
 
 #[tokio::test]

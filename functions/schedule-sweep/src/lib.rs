@@ -23,7 +23,7 @@ fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> 
         let swept = sweep::sweep(&cx, invocation.deadline).await?;
         let dispatched = i64::try_from(swept.published).unwrap_or(i64::MAX);
         let figures =
-            [("FireLagMs", "Milliseconds", swept.oldest_lag_ms), ("Dispatched", "Count", dispatched)];
+            [("DispatchLagMs", "Milliseconds", swept.oldest_lag_ms), ("Dispatched", "Count", dispatched)];
         if swept.published > 0 {
             tracing::info!(
                 published = swept.published,

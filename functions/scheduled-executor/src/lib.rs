@@ -11,7 +11,7 @@ use shared::flows::due;
 use shared::function::{Function, Invocation, Trigger};
 use shared::models::Models;
 use shared::store::DueItem;
-use shared::{Cx, Error, Result};
+use shared::{Cx, Error, Result, metrics};
 
 pub const FUNCTION: Function = Function {
     name: "scheduled-executor",
@@ -23,7 +23,12 @@ fn execute(cx: Cx, invocation: Invocation, detail: Value) -> BoxFuture<'static, 
     async move {
         let item: DueItem = serde_json::from_value(detail)
             .map_err(|error| Error::internal(format!("the event names no due item: {error}")))?;
-        due::look_at(&cx, &item, invocation.deadline).await
+        let looked_at = due::look_at(&cx, &item, invocation.deadline).await;
+        if looked_at.is_err() {
+            // The index brings it again in three minutes, long before the queue does. This is so that somebody sees it.
+            metrics::emit(FUNCTION.name, cx.clock.now(), &[("FailedItems", "Count", 1)]);
+        }
+        looked_at
     }
     .boxed()
 }

@@ -27,6 +27,7 @@ use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig, ModelsConfig,
 };
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
+use shared::flows::clock;
 use shared::function::{Function, Invocation, Trigger};
 use shared::guard::may_be_signed;
 use shared::models::InvalidEndpoint;
@@ -393,6 +394,9 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
             _ = ticks.tick() => {}
+        }
+        if let Err(error) = clock::look(&cx).await {
+            tracing::warn!(cause = %error.causes(), "could not look whether the clock was set back");
         }
         let invocation = Invocation { deadline: deadline(&cx.clock) };
         if let Err(error) = handler(cx.clone(), invocation).await {

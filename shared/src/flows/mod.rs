@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod assets;
 pub mod call;
 pub mod chats;
+pub mod clock;
 pub mod documents;
 pub mod due;
 pub mod edit;

@@ -51,14 +51,29 @@ struct Leased {
     item: DueItem,
 }
 
-/// Dispatches everything that is due, round by round, until nothing is or the deadline is near.
+/// Dispatches everything that is due, page by page in each shard, until nothing is or the deadline is near. What the index
+/// shows and is not so any more (it follows the table with a delay, and other sweeps lease too) is passed over.
 ///
 /// # Errors
 /// When the table does not answer for a shard; the others were served.
 pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
-    let mut swept = Swept::default();
-    while cx.clock.now() + RESERVE < deadline {
-        let Due { entries, more, unread } = due(cx).await;
+    let (mut swept, mut unread) = (Swept::default(), None);
+    let due_by = cx.clock.now();
+    let mut places: Vec<Place> = (0..SHARDS).map(|shard| Place { shard, after: None }).collect();
+    while !places.is_empty() && cx.clock.now() + RESERVE < deadline {
+        let pages = stream::iter(places.into_iter().map(|place| read(cx, due_by, place)));
+        let pages: Vec<_> = pages.buffer_unordered(CALLS).collect().await;
+        let (mut entries, mut further) = (Vec::new(), Vec::new());
+        for page in pages {
+            match page {
+                Ok((found, next)) => {
+                    entries.extend(found);
+                    further.extend(next);
+                }
+                Err(error) => unread = unread.or(Some(error)),
+            }
+        }
+        places = further;
         let leased = lease(cx, entries).await;
         let now = cx.clock.now();
         swept.leased += leased.len();
@@ -69,43 +84,29 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
         let failed = publish(cx, leased).await;
         swept.published += round - failed;
         swept.failed += failed;
-        if let Some(error) = unread {
-            return Err(error.into());
-        }
-        // What was given back is for the next sweep: the bus is not asked again at once. Where nothing was leased, another
-        // sweep is at it.
-        if !more || round == 0 || failed > 0 {
+        // What was given back is for the next sweep: the bus is not asked again at once.
+        if failed > 0 {
             break;
         }
     }
-    Ok(swept)
+    unread.map_or(Ok(swept), |error| Err(error.into()))
 }
 
-/// What a look at all shards has found.
-#[derive(Default)]
-struct Due {
-    entries: Vec<DueEntry>,
-    /// Whether a shard may hold more than a round takes.
-    more: bool,
-    /// The first failure to read a shard.
-    unread: Option<StoreError>,
+/// Where the sweep goes on in a shard.
+struct Place {
+    shard: u32,
+    /// The last entry that was read.
+    after: Option<DueEntry>,
 }
 
-async fn due(cx: &Cx) -> Due {
-    let now = cx.clock.now();
-    let mut shards =
-        stream::iter((0..SHARDS).map(|shard| cx.store.due(shard, now, PER_SHARD))).buffer_unordered(CALLS);
-    let mut due = Due::default();
-    while let Some(read) = shards.next().await {
-        match read {
-            Ok(found) => {
-                due.more |= found.len() == PER_SHARD;
-                due.entries.extend(found);
-            }
-            Err(error) => due.unread = due.unread.or(Some(error)),
-        }
-    }
-    due
+/// The next page of a shard, and where to go on if there is more.
+async fn read(
+    cx: &Cx,
+    due_by: Timestamp,
+    Place { shard, after }: Place,
+) -> std::result::Result<(Vec<DueEntry>, Option<Place>), StoreError> {
+    let (entries, next) = cx.store.due_after(shard, due_by, PER_SHARD, after.as_ref()).await?;
+    Ok((entries, next.map(|entry| Place { shard, after: Some(entry) })))
 }
 
 async fn lease(cx: &Cx, due: Vec<DueEntry>) -> Vec<Leased> {
@@ -157,5 +158,5 @@ async fn publish_chunk(cx: &Cx, chunk: &[Leased]) -> usize {
 }
 
 fn event(leased: &Leased) -> Event {
-    Event::Due(leased.item.clone())
+    Event::Due(DueItem { due_at: Some(leased.was_due), ..leased.item.clone() })
 }

@@ -3,7 +3,7 @@
 //! The event says only which action. Everything else is read here and decided by the domain, so an event that comes
 //! twice, late or never does no harm: the sweep sends another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::{
     Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
@@ -17,6 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::actions::{self, Loaded, runs};
 use super::{edit, execute};
 use crate::context::Cx;
+use crate::metrics;
 use crate::problem::{Error, Result};
 use crate::store::table::Order;
 use crate::store::{Store, Versioned};
@@ -29,6 +30,12 @@ pub const MAX_ATTEMPTS: u32 = 3;
 
 /// How much longer than its executor a lease lasts.
 const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
+
+/// The function that looks at actions: the dimension of its metrics.
+const EXECUTOR: &str = "scheduled-executor";
+
+/// The longest lease that any executor takes.
+pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 
 /// How long an occurrence is put off that can't begin yet.
 const DEFER: SignedDuration = SignedDuration::from_secs(60);
@@ -61,8 +68,9 @@ async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
 /// the next sweep goes on.
 async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<Option<Planned>> {
     let mut tries = edit::Tries::default();
-    // Due times that have a record already, and the version of the action for which that was looked up.
-    let (mut recorded, mut refused_at) = (BTreeSet::new(), None);
+    // Due times that have a record already, those whose record a clock wrote that was ahead, and the version of the action at
+    // which that was looked up.
+    let (mut recorded, mut premature, mut refused_at) = (BTreeSet::new(), BTreeMap::new(), None);
     loop {
         tries.next().await?;
         let Some(loaded) = load(cx, owner, id).await? else { return Ok(None) };
@@ -88,14 +96,18 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         let mut cancelled = None;
         for decided in &plan.decided {
             let occurrence = Occurrence::decided(&action.value, decided, now);
-            writes.push(Store::create_occurrence(owner, &occurrence)?);
+            writes.push(match premature.get(&decided.due_at) {
+                Some(version) => Store::replace_occurrence(owner, &occurrence, *version)?,
+                None => Store::create_occurrence(owner, &occurrence)?,
+            });
             if let Decision::Run { cancels, .. } = &decided.decision {
                 writes.push(Store::run_write(owner, &runs::record(&next, occurrence.run_id, now))?);
                 if let Some(run) = cancels {
                     cancelled = Some(*run);
                 }
                 if next.live_run == Some(occurrence.run_id) {
-                    live_after = Some(Versioned { value: occurrence, version: 1 });
+                    let version = premature.get(&decided.due_at).map_or(1, |version| version + 1);
+                    live_after = Some(Versioned { value: occurrence, version });
                 }
             }
         }
@@ -113,12 +125,19 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         if !cx.store.transact(writes).await?.done() {
             // Refused twice though nobody has changed the action: a due time has a record already.
             if refused_at == Some(action.version) {
-                recorded.extend(on_record(cx, owner, id, &plan).await?);
+                for (due_at, record) in on_record(cx, owner, id, &plan).await? {
+                    if record.value.is_premature(now) {
+                        premature.insert(due_at, record.version);
+                    } else {
+                        recorded.insert(due_at);
+                    }
+                }
             }
             refused_at = Some(action.version);
             continue;
         }
         tries = edit::Tries::default();
+        tell_lag(&next, &plan, now);
         if let Some(run) = cancelled {
             runs::end_run(cx, owner, run).await?;
         }
@@ -129,11 +148,29 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
     }
 }
 
-/// Which of the decided due times have a record: the clock was set back, and they come for the second time.
-async fn on_record(cx: &Cx, owner: &Owner, id: ActionId, plan: &DuePlan) -> Result<Vec<Timestamp>> {
+/// Tells how late the run begins that the plan made live: from its due time (with its jitter) to now. Runs that wait for others
+/// are not late by it.
+fn tell_lag(action: &Action, plan: &DuePlan, now: Timestamp) {
+    let begins = plan.decided.iter().find(|decided| {
+        matches!(decided.decision, Decision::Run { .. }) && action.live_run == Some(decided.run_id(action.id))
+    });
+    if let (Some(decided), Some(schedule)) = (begins, &action.schedule) {
+        let lag = now.duration_since(schedule.wake_at(action.id, decided.due_at)).as_millis();
+        let lag = i64::try_from(lag).unwrap_or(i64::MAX);
+        metrics::emit(EXECUTOR, now, &[("FireLagMs", "Milliseconds", lag)]);
+    }
+}
+
+/// The records of those of the decided due times that have one: the clock was set back, and they come for the second time.
+async fn on_record(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    plan: &DuePlan,
+) -> Result<Vec<(Timestamp, Versioned<Occurrence>)>> {
     let reads = plan.decided.iter().map(async |decided| {
         let found = cx.store.occurrence(owner, id, decided.run_id(id)).await?;
-        Ok::<_, Error>(found.map(|_| decided.due_at))
+        Ok::<_, Error>(found.map(|record| (decided.due_at, record)))
     });
     Ok(try_join_all(reads).await?.into_iter().flatten().collect())
 }

@@ -18,6 +18,9 @@ pub struct DueItem {
     pub owner: Owner,
     #[serde(flatten)]
     pub target: DueTarget,
+    /// When it was due, where a sweep has found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
 }
 
 /// What is due: its kind and its id.
@@ -42,12 +45,12 @@ impl DueTarget {
 impl DueItem {
     #[must_use]
     pub fn action(owner: &Owner, id: ActionId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Action(id) }
+        Self { owner: owner.clone(), target: DueTarget::Action(id), due_at: None }
     }
 
     #[must_use]
     pub fn run(owner: &Owner, id: RunId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Run(id) }
+        Self { owner: owner.clone(), target: DueTarget::Run(id), due_at: None }
     }
 }
 
@@ -69,6 +72,25 @@ impl DueEntry {
 impl Store {
     /// Up to `limit` entries of one shard that are due, earliest first.
     pub async fn due(&self, shard: u32, now: Timestamp, limit: usize) -> Result<Vec<DueEntry>, StoreError> {
+        Ok(self.due_after(shard, now, limit, None).await?.0)
+    }
+
+    /// The same from behind an entry on, and the entry to go on from: `None` when there is no more.
+    pub async fn due_after(
+        &self,
+        shard: u32,
+        now: Timestamp,
+        limit: usize,
+        after: Option<&DueEntry>,
+    ) -> Result<(Vec<DueEntry>, Option<DueEntry>), StoreError> {
+        let start = after.map(|entry| {
+            HashMap::from([
+                ("pk".to_owned(), text(&entry.key.pk)),
+                ("sk".to_owned(), text(&entry.key.sk)),
+                ("shard".to_owned(), text(&keys::shard_name(shard))),
+                ("due_at".to_owned(), text(&entry.due_at)),
+            ])
+        });
         let output = self
             .client
             .query()
@@ -79,6 +101,7 @@ impl Store {
             .expression_attribute_values(":shard", text(&keys::shard_name(shard)))
             .expression_attribute_values(":now", text(&keys::sortable(now)))
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start)
             .send()
             .await
             .map_err(|error| unavailable(&error))?;
@@ -86,7 +109,8 @@ impl Store {
             let part = |name: &str| item.get(name).and_then(|v| v.as_s().ok()).cloned();
             Some(DueEntry { key: Key { pk: part("pk")?, sk: part("sk")? }, due_at: part("due_at")? })
         };
-        Ok(output.items.unwrap_or_default().into_iter().filter_map(entry).collect())
+        let next = output.last_evaluated_key.and_then(entry);
+        Ok((output.items.unwrap_or_default().into_iter().filter_map(entry).collect(), next))
     }
 
     /// Moves an entry on to `until` if it still is what was read: of two sweeps that meet, one goes on with it.

@@ -80,6 +80,16 @@ impl Claimed {
         CLAIMED.scope(self.clone(), work).await
     }
 
+    /// Does work that is safe to repeat and commits more than once: no commit in it says that the request is done. If it is cut
+    /// off, the next try under the same key does it again.
+    pub async fn repeatable<T>(work: impl Future<Output = T>) -> T {
+        let Ok(claimed) = CLAIMED.try_with(Arc::clone) else { return work.await };
+        let Self { key, fingerprint, version, .. } = &*claimed;
+        let (key, fingerprint) = (key.clone(), fingerprint.clone());
+        let unmarked = Self { key, fingerprint, version: *version, done: AtomicBool::new(true) };
+        CLAIMED.scope(Arc::new(unmarked), work).await
+    }
+
     /// The current request, if it has a claim and has not committed yet.
     pub(super) fn current() -> Option<Arc<Self>> {
         CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))

@@ -36,6 +36,7 @@
 //! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import it is of) | `FILE#path` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
+//! | how far the clock has come, on one machine | `CLOCK` | `SEEN` |
 //!
 //! The index `due` holds the items that have a time to be looked at (actions, and the runs of chat turns): `shard` (of 16)
 //! and `due_at` (an instant of fixed width, so that text sorts as time).
@@ -504,6 +505,12 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
+}
+
+/// How far the clock of this installation has come.
+#[must_use]
+pub fn clock() -> Key {
+    Key { pk: "CLOCK".to_owned(), sk: "SEEN".to_owned() }
 }
 
 /// An instant as text of fixed width: it sorts as time.

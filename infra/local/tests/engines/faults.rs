@@ -175,6 +175,7 @@ async fn the_sdk_s_own_retries_come_through_what_passes() {
         slow: 0.1,
         dropped: 0.1,
         answer_lost: 0.1,
+        ..FaultRates::default()
     };
     let engines = faulty(rates).await;
     let retries =

@@ -183,6 +183,15 @@ impl Occurrence {
         }
     }
 
+    /// Whether it was written down by a clock that was ahead of `now`, and never ran: the due time comes again, and is decided
+    /// about again.
+    #[must_use]
+    pub fn is_premature(&self, now: Timestamp) -> bool {
+        let never_ran =
+            matches!(self.state, OccurrenceState::Missed | OccurrenceState::Skipped | OccurrenceState::Held);
+        never_ran && self.attempts == 0 && self.finished_at.is_some_and(|at| at > now)
+    }
+
     pub(super) fn finish(&mut self, state: OccurrenceState, now: Timestamp) {
         self.state = state;
         self.lease_until = None;

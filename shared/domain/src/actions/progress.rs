@@ -9,7 +9,7 @@ use super::reason::{Reason, ReasonCode};
 use crate::ids::RunId;
 use crate::models::Usage;
 
-/// What happens to an occurrence. All but the last four come from its executor and name the fence of its claim.
+/// What happens to an occurrence. All but the last five come from its executor and name the fence of its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OccurrenceCommand {
     /// An executor takes it until `lease_until`.
@@ -70,6 +70,10 @@ pub enum OccurrenceCommand {
     Cancel {
         reason: Reason,
     },
+    /// The clock was ahead and has been set back: it waits no longer than it would have by the clock of now.
+    ClockSetBack {
+        longest_lease: SignedDuration,
+    },
     /// The lease ran out and no attempt is left.
     Expire {
         max_attempts: u32,
@@ -92,6 +96,7 @@ impl OccurrenceCommand {
             Self::Answer => "resume",
             Self::Defer { .. } => "defer",
             Self::Cancel { .. } => "cancel",
+            Self::ClockSetBack { .. } => "correct the clock of",
             Self::Expire { .. } => "expire",
         }
     }
@@ -127,6 +132,7 @@ impl OccurrenceCommand {
             | Self::Answer
             | Self::Defer { .. }
             | Self::Cancel { .. }
+            | Self::ClockSetBack { .. }
             | Self::Expire { .. } => None,
         }
     }
@@ -264,6 +270,14 @@ impl Occurrence {
                     next.finish(Cancelled, now);
                     next.because(reason.code, &reason.text);
                 }
+            },
+            OccurrenceCommand::ClockSetBack { longest_lease } => match state {
+                Due => next.not_before = self.not_before.min(now),
+                Claimed | Running => {
+                    let latest = now.checked_add(longest_lease).unwrap_or(now);
+                    next.lease_until = self.lease_until.map(|until| until.min(latest));
+                }
+                _ => {}
             },
             OccurrenceCommand::Expire { max_attempts } => match self.check_claim(now, max_attempts) {
                 Ok(()) => return Err(OccurrenceRefused::AttemptsLeft),

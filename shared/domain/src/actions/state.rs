@@ -57,6 +57,8 @@ pub enum Command<'a> {
     Planned {
         plan: &'a DuePlan,
     },
+    /// The clock that this action was planned by was ahead, and has been set back: what comes first by the clock of now is due.
+    ClockSetBack,
     /// An executor claims `run`, an occurrence that holds `approval_hash`. Whether its agent or tools have changed since is for
     /// the executor to ask ([`Action::is_approved`]).
     OccurrenceStarted {
@@ -87,6 +89,7 @@ impl Command<'_> {
             Self::Complete => "complete",
             Self::Patch { .. } => "edit",
             Self::Planned { .. } => "plan",
+            Self::ClockSetBack => "plan again",
             Self::OccurrenceStarted { .. } => "start",
             Self::Unqueued { .. } => "unqueue",
             Self::OccurrenceEnded { .. } => "end",
@@ -230,6 +233,17 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             }
             _ => return Err(wrong_state),
         },
+        Command::ClockSetBack => {
+            if let (Some(schedule), Some(anchor), Some(due)) =
+                (&action.schedule, action.anchor, action.next_due)
+            {
+                let anchor = anchor.min(Timestamp::from_second(now.as_second()).unwrap_or(now));
+                if let Some(first) = schedule.next_after(anchor, now).filter(|first| *first < due) {
+                    next.anchor = Some(anchor);
+                    next.next_due = Some(first);
+                }
+            }
+        }
         Command::OccurrenceStarted { run, approval_hash } => {
             let Some(approval) = &action.approval else { return Err(Refused::NotApproved { state }) };
             if approval.hash != approval_hash {

@@ -164,7 +164,8 @@ async fn perform(
         let own = writes.len();
         let live_after = match (command, &live) {
             (Command::Run { run }, _) => {
-                let occurrence = Occurrence::manual(&next, run, run.instant());
+                // Its id is ahead of the clock where that was set back.
+                let occurrence = Occurrence::manual(&next, run, run.instant().min(now));
                 writes.push(Store::create_occurrence(owner, &occurrence)?);
                 writes.push(Store::run_write(owner, &runs::record(&next, run, now))?);
                 Some(occurrence)

@@ -19,6 +19,7 @@ use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
+use crate::store::Claimed;
 
 /// How many approvals can be given in one call, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
@@ -214,6 +215,7 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
             },
         }
     });
-    let data = stream::iter(given).buffered(AT_ONCE).collect().await;
+    // Each is an approval of its own, and a second yes to the same changes nothing.
+    let data = Claimed::repeatable(stream::iter(given).buffered(AT_ONCE).collect()).await;
     Ok(Approvals { data })
 }

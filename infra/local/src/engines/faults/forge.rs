@@ -72,6 +72,13 @@ pub(super) fn answer(status: StatusCode, content_type: &'static str, body: Strin
         .expect("a status and a fixed header make a response")
 }
 
+/// What names a read of an index: which index, which partition, from where and how many. `None` for every other request.
+pub(super) fn index_read(operation: &str, request: &Value) -> Option<String> {
+    let index = request["IndexName"].as_str().filter(|_| operation == "Query")?;
+    let (partition, from) = (&request["ExpressionAttributeValues"][":shard"], &request["ExclusiveStartKey"]);
+    Some(format!("{index} {partition} {from} {}", request["Limit"]))
+}
+
 /// How many writes or keys a batch has, of all tables together.
 pub(super) fn batch_size(request: &Value) -> usize {
     let tables = request["RequestItems"].as_object().into_iter().flat_map(Map::values);

@@ -1,9 +1,11 @@
 //! What AWS does and the embedded engines never do by themselves: a layer before the table and the bucket that
-//! throttles, conflicts, leaves work over, is slow, and loses connections before and after the work is done.
+//! throttles, conflicts, leaves work over, answers from an index that is behind the table, is slow, and loses connections
+//! before and after the work is done.
 
 mod forge;
 mod proxy;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -24,6 +26,8 @@ pub enum Fault {
     Unprocessed,
     /// Bucket: 503 `SlowDown`; nothing was done.
     SlowDown,
+    /// Table: a read of an index answers what it answered before, as an index does that is behind the table.
+    StaleIndex,
     /// Either: the answer comes late.
     Slow,
     /// Either: the connection ends before the request is done.
@@ -39,6 +43,7 @@ pub struct FaultRates {
     pub conflict: f64,
     pub unprocessed: f64,
     pub slow_down: f64,
+    pub stale_index: f64,
     pub slow: f64,
     pub dropped: f64,
     pub answer_lost: f64,
@@ -63,14 +68,17 @@ struct State {
     rates: FaultRates,
     slow_by: Duration,
     injected: [u64; Fault::ALL.len()],
+    /// The last answer to each read of an index.
+    index: HashMap<String, String>,
 }
 
 impl Fault {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Throttled,
         Self::Conflict,
         Self::Unprocessed,
         Self::SlowDown,
+        Self::StaleIndex,
         Self::Slow,
         Self::Dropped,
         Self::AnswerLost,
@@ -84,6 +92,7 @@ impl FaultRates {
             Fault::Conflict => self.conflict,
             Fault::Unprocessed => self.unprocessed,
             Fault::SlowDown => self.slow_down,
+            Fault::StaleIndex => self.stale_index,
             Fault::Slow => self.slow,
             Fault::Dropped => self.dropped,
             Fault::AnswerLost => self.answer_lost,
@@ -98,6 +107,7 @@ impl Faults {
             rates: config.rates,
             slow_by: config.slow_by,
             injected: [0; Fault::ALL.len()],
+            index: HashMap::new(),
         })))
     }
 
@@ -121,6 +131,15 @@ impl Faults {
             (possible.iter().copied()).find(|fault| rng.random_bool(rates.of(*fault).clamp(0.0, 1.0)))?;
         injected[fault as usize] += 1;
         Some(fault)
+    }
+
+    /// What this read of an index was answered last.
+    fn index_answer(&self, read: &str) -> Option<String> {
+        self.state().index.get(read).cloned()
+    }
+
+    fn remember_index(&self, read: String, answer: String) {
+        self.state().index.insert(read, answer);
     }
 
     fn delay(&self) -> Duration {

@@ -40,7 +40,14 @@ impl Proxy {
         let operation = operation(&head.headers);
         let json = || serde_json::from_slice::<Value>(&body).unwrap_or_default();
 
+        let index_read = forge::index_read(&operation, &json());
         let fault = self.faults.pick(&self.possible(&operation, json));
+        if fault == Some(Fault::StaleIndex)
+            && let Some(old) = index_read.as_deref().and_then(|read| self.faults.index_answer(read))
+        {
+            let content_type = "application/x-amz-json-1.0";
+            return Ok(forge::answer(StatusCode::OK, content_type, old));
+        }
         let refusal = match fault {
             Some(Fault::Throttled) => Some(forge::throttled(&mut self.faults.state().rng)),
             Some(Fault::Conflict) => Some(forge::conflict(&operation, &json(), &mut self.faults.state().rng)),
@@ -50,7 +57,7 @@ impl Proxy {
                 tokio::time::sleep(self.faults.delay()).await;
                 None
             }
-            Some(Fault::Unprocessed | Fault::AnswerLost) | None => None,
+            Some(Fault::Unprocessed | Fault::AnswerLost | Fault::StaleIndex) | None => None,
         };
         if let Some(mut refusal) = refusal {
             if head.method == Method::HEAD {
@@ -83,7 +90,16 @@ impl Proxy {
                 let content_type = "application/x-amz-json-1.0";
                 Ok(forge::answer(StatusCode::OK, content_type, body.to_string()))
             }
-            _ => Ok(answer),
+            _ => match index_read.filter(|_| answer.status() == StatusCode::OK) {
+                Some(read) => {
+                    let body = answer.into_body().collect().await.map_err(|_| Hangup)?.to_bytes();
+                    let body = String::from_utf8(body.to_vec()).map_err(|_| Hangup)?;
+                    self.faults.remember_index(read, body.clone());
+                    let content_type = "application/x-amz-json-1.0";
+                    Ok(forge::answer(StatusCode::OK, content_type, body))
+                }
+                None => Ok(answer),
+            },
         }
     }
 
@@ -100,6 +116,9 @@ impl Proxy {
                     }
                     "BatchWriteItem" | "BatchGetItem" if forge::batch_size(&request()) >= 2 => {
                         possible.push(Fault::Unprocessed);
+                    }
+                    "Query" if forge::index_read(operation, &request()).is_some() => {
+                        possible.push(Fault::StaleIndex);
                     }
                     _ => {}
                 }

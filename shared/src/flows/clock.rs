@@ -1,0 +1,126 @@
+//! A clock that was ahead and has been set back. The clocks of AWS do not jump; that of a person's machine may.
+//!
+//! How far the clock has come is kept in the table, to ten minutes. Where it shows less than that, what was planned by the clock
+//! that was ahead is planned again, and ids go on from where they were, so that what is said next still sorts last.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::actions::{self, Loaded};
+use super::{edit, wake};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::keys::{self, SHARDS};
+use crate::store::table::{Extras, item};
+use crate::store::{DueTarget, Versioned};
+use domain::actions::{Command, OccurrenceCommand, transition};
+use domain::ids::{ActionId, Owner};
+
+/// How far the clock goes before that is written down again.
+const STEP: SignedDuration = SignedDuration::from_mins(10);
+
+/// Clocks are corrected by so much all the time.
+const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How many entries of the index are read at once.
+const PAGE: usize = 100;
+
+/// As it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Seen {
+    at: Timestamp,
+}
+
+/// What a look at the clock has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockState {
+    Fine,
+    /// It was set back, and so many actions were looked at again.
+    SetBack {
+        actions: usize,
+    },
+}
+
+/// Looks whether the clock has been set back since this was called last, and mends what that has done.
+///
+/// # Errors
+/// When the table does not answer; the next call goes on.
+pub async fn look(cx: &Cx) -> Result<ClockState> {
+    let now = cx.clock.now();
+    let seen: Option<Versioned<Seen>> = cx.store.get(&keys::clock()).await?;
+    let Some(seen) = seen.map(|seen| seen.value.at) else {
+        return write(cx, now).await.map(|()| ClockState::Fine);
+    };
+    if now + TOLERANCE >= seen {
+        if now.duration_since(seen) >= STEP {
+            write(cx, now).await?;
+        }
+        return Ok(ClockState::Fine);
+    }
+    tracing::warn!(%seen, %now, "the clock was set back; what it was ahead of is planned again");
+    // What was written down last may be older by a step than the last id.
+    cx.clock.ids_after(seen + STEP);
+    let actions = plan_again(cx, now).await?;
+    write(cx, now).await?;
+    Ok(ClockState::SetBack { actions })
+}
+
+async fn write(cx: &Cx, at: Timestamp) -> Result<()> {
+    Ok(cx.store.put(&keys::clock(), item(&Seen { at }, &Extras::default())?).await?)
+}
+
+/// Plans every action again that is not due before `now`.
+async fn plan_again(cx: &Cx, now: Timestamp) -> Result<usize> {
+    // All are read before any is written: what is written moves within the index.
+    let mut found = Vec::new();
+    for shard in 0..SHARDS {
+        let mut after = None;
+        loop {
+            let (entries, next) = cx.store.due_after(shard, Timestamp::MAX, PAGE, after.as_ref()).await?;
+            found.extend(entries.iter().filter_map(|entry| entry.item()));
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    let mut looked_at = 0;
+    for item in found {
+        if let DueTarget::Action(id) = item.target {
+            plan_action_again(cx, &item.owner, id, now).await?;
+            looked_at += 1;
+        }
+    }
+    Ok(looked_at)
+}
+
+async fn plan_action_again(cx: &Cx, owner: &Owner, id: ActionId, now: Timestamp) -> Result<()> {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
+        let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
+            Ok(loaded) => loaded,
+            Err(Error::NotFound(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let Ok(next) = transition(&action.value, Command::ClockSetBack, now) else { return Ok(()) };
+        let mut writes = Vec::new();
+        let mut live_after = live.as_ref().map(|live| live.value.clone());
+        if let Some(live) = &live {
+            let command = OccurrenceCommand::ClockSetBack { longest_lease: wake::LONGEST_LEASE };
+            if let Ok(corrected) = live.value.transition(command, now)
+                && corrected != live.value
+            {
+                writes.push(crate::store::Store::replace_occurrence(owner, &corrected, live.version)?);
+                live_after = Some(corrected);
+            }
+        }
+        if writes.is_empty() && next == action.value {
+            return Ok(());
+        }
+        writes.extend(actions::action_writes(owner, &action, &next, live_after.as_ref(), now)?);
+        if cx.store.transact(writes).await?.done() {
+            return Ok(());
+        }
+    }
+}
