@@ -19,19 +19,19 @@ STORES = {
     "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor", "theme-index"}
+PUBLISHES = {"agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor", "theme-index"}
 # The permissions for each kind of body.
 BODIES = {
     "agents": {
-        "s3:GetObject": {"chats"},
-        "s3:PutObject": {"chats"},
+        "s3:GetObject": {"chats", "runs"},
+        "s3:PutObject": {"chats", "runs"},
         "s3:DeleteObject": {"actions", "assets", "chats", "proposals", "runs"},
     },
     "agent-chat": {
-        "s3:GetObject": {"actions", "assets", "chats", "proposals"},
-        "s3:PutObject": {"actions", "chats", "proposals"},
+        "s3:GetObject": {"actions", "assets", "chats", "proposals", "runs"},
+        "s3:PutObject": {"actions", "chats", "proposals", "runs"},
         "s3:PutObjectTagging": {"proposals"},
-        "s3:DeleteObject": {"chats", "proposals"},
+        "s3:DeleteObject": {"actions", "chats", "proposals"},
     },
     "asset-save": {
         "s3:GetObject": {"assets", "proposals"},
@@ -48,7 +48,13 @@ BODIES = {
     },
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
-    "scheduled-executor": {"s3:GetObject": {"assets", "runs"}, "s3:PutObject": {"assets", "runs"}},
+    # It also finishes turns that another function began.
+    "scheduled-executor": {
+        "s3:GetObject": {"actions", "assets", "chats", "runs"},
+        "s3:PutObject": {"actions", "assets", "chats", "proposals", "runs"},
+        "s3:PutObjectTagging": {"proposals"},
+        "s3:DeleteObject": {"actions", "chats"},
+    },
 }
 ITEMS = {
     "dynamodb:BatchGetItem",

@@ -84,10 +84,11 @@ impl BlobKey {
         Self(format!("{owner}/runs/{run}/"))
     }
 
-    /// The result of a step that is too large for an item.
+    /// A part of a step that is too large for an item: its reply, or the result of one of its calls.
     #[must_use]
-    pub fn step(owner: &Owner, run: RunId, step: u32) -> Self {
-        Self(format!("{owner}/runs/{run}/{step:04}"))
+    pub fn step(owner: &Owner, run: RunId, step: u32, call: Option<u32>, fence: u64) -> Self {
+        let call = call.map(|call| format!("-{call:04}")).unwrap_or_default();
+        Self(format!("{owner}/runs/{run}/{step:04}{call}-{fence}"))
     }
 
     /// All objects of a project.

@@ -1,6 +1,7 @@
 //! What every handler and flow is given: the store, the blobs, the models, the bus, the clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Semaphore;
 
@@ -16,6 +17,21 @@ use crate::stream::LiveRuns;
 use crate::themes::{NotesCache, ThemeCache};
 use crate::turns::Turns;
 
+/// Whether the process is about to end: then runs are put down, and others go on with them.
+#[derive(Clone, Debug, Default)]
+pub struct Stopping(Arc<AtomicBool>);
+
+impl Stopping {
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The context of a process; cheap to clone.
 #[derive(Clone)]
 pub struct Cx {
@@ -26,6 +42,7 @@ pub struct Cx {
     pub bus: Bus,
     pub models: Models,
     pub live: LiveRuns,
+    pub stopping: Stopping,
     pub turns: Turns,
     pub themes: ThemeCache,
     pub notes: NotesCache,
@@ -56,6 +73,7 @@ impl Cx {
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
             models,
             live: LiveRuns::default(),
+            stopping: Stopping::default(),
             turns: Turns::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),

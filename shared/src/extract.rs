@@ -1,5 +1,6 @@
 //! Extractors that parse at the edge and refuse as problems: a handler that runs has what it declared.
 
+use std::convert::Infallible;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -12,6 +13,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::compute::Compute;
+use crate::function::Invocation;
 use crate::problem::Error;
 
 /// Who calls: put into the request by [`crate::http`] after authentication.
@@ -24,6 +26,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         parts.extensions.get::<Self>().cloned().ok_or(Error::Unauthenticated("this call needs credentials"))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Invocation {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
     }
 }
 

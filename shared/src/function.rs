@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::Router;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
+use http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::config::ModelsConfig;
@@ -56,4 +57,21 @@ pub struct Uploaded {
 pub struct Invocation {
     /// When the environment will be stopped: work that is not done by then is lost.
     pub deadline: Timestamp,
+}
+
+/// How long before its end an invocation's answer ends.
+const ANSWERS_BEFORE: SignedDuration = SignedDuration::from_secs(10);
+
+impl Invocation {
+    /// The invocation that a request came with. A server that is not a Lambda has no deadline.
+    #[must_use]
+    pub fn of(parts: &Parts) -> Self {
+        parts.extensions.get().copied().unwrap_or(Self { deadline: Timestamp::MAX })
+    }
+
+    /// When an answer must end that follows a run.
+    #[must_use]
+    pub fn answers_until(&self) -> Timestamp {
+        self.deadline - ANSWERS_BEFORE
+    }
 }

@@ -17,10 +17,12 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::RunId;
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::context::Cx;
 use crate::extract::{Caller, header_text};
+use crate::function::Invocation;
 use crate::http::MAX_BODY_BYTES;
 use crate::problem::{Error, Result};
 use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
@@ -75,11 +77,12 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     let fingerprint = cx.compute.on_body(body.len(), hash).await?;
     let owner = &caller.owner;
     let accept = Accept::from_headers(&parts.headers);
+    let until = Invocation::of(&parts).answers_until();
 
     let claimed = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
         Claim::First(claimed) => claimed,
         Claim::Other(record) if record.fingerprint != fingerprint => return Err(Error::IdempotencyMismatch),
-        Claim::Other(record) => return replay(cx, caller, record, accept).await,
+        Claim::Other(record) => return replay(cx, caller, record, accept, until).await,
     };
     let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
@@ -118,7 +121,13 @@ async fn complete(cx: &Cx, claimed: &Claimed, outcome: Outcome) {
     }
 }
 
-async fn replay(cx: &Cx, caller: &Caller, record: IdempotencyRecord, accept: Accept) -> Result<Response> {
+async fn replay(
+    cx: &Cx,
+    caller: &Caller,
+    record: IdempotencyRecord,
+    accept: Accept,
+    until: Timestamp,
+) -> Result<Response> {
     let mut response = match record.outcome {
         Outcome::Done if record.expires_at <= cx.clock.now() => {
             return Err(Error::conflict(
@@ -143,7 +152,7 @@ async fn replay(cx: &Cx, caller: &Caller, record: IdempotencyRecord, accept: Acc
                     &serde_json::json!({ "run_id": run_id }),
                 ));
             }
-            stream::respond(cx, &caller.owner, run_id, 0, accept).await?
+            stream::respond(cx, &caller.owner, run_id, 0, accept, until).await?
         }
         Outcome::Answered { status, headers, body } => {
             let mut response = Response::new(Body::from(body));

@@ -96,6 +96,10 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
         if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
             tracing::debug!("the table is not warm: no answer in time");
         }
+        // Only what calls models has runs to put down.
+        if cx.models.are_configured() {
+            crate::shutdown::watch(cx.clone()).await;
+        }
         serve(cx).await
     });
     match ended {
@@ -131,7 +135,13 @@ fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
         }
         _ => Default::default(),
     };
+    let deadline = request
+        .lambda_context_ref()
+        .and_then(|context| Timestamp::from_millisecond(i64::try_from(context.deadline).ok()?).ok());
     let (mut parts, body) = request.into_parts();
+    if let Some(deadline) = deadline {
+        parts.extensions.insert(Invocation { deadline });
+    }
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let path = below_base(&raw, &resource);
     // The context alone has the path as the client sees it, with the stage. It may encode other characters.

@@ -6,6 +6,7 @@
 //! RFC 9457 answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
 //! AWS SDKs, also locally.
 
+pub mod agent_loop;
 pub mod archive;
 pub mod aws;
 pub mod blobs;
@@ -30,6 +31,7 @@ pub mod page;
 pub mod problem;
 pub mod respond;
 pub mod routes;
+mod shutdown;
 pub mod store;
 pub mod stream;
 pub mod themes;

@@ -44,6 +44,8 @@ struct Shared {
     refusals: Mutex<VecDeque<u64>>,
     /// The bodies of the requests for work.
     sent: Mutex<Vec<Value>>,
+    /// What it answers to the next checks.
+    verdicts: Mutex<VecDeque<String>>,
 }
 
 impl ScriptedModel {
@@ -69,6 +71,7 @@ impl ScriptedModel {
             output_tokens: AtomicUsize::new(10),
             refusals: Mutex::default(),
             sent: Mutex::default(),
+            verdicts: Mutex::default(),
         });
         let app = Router::new().route("/chat/completions", post(complete)).with_state(shared.clone());
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves") });
@@ -88,6 +91,18 @@ impl ScriptedModel {
     /// seconds; 0 sends none.
     pub fn refuses(&self, retry_after: impl IntoIterator<Item = u64>) {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).extend(retry_after);
+    }
+
+    /// Answers the next checks with these, in their order; after that every output is good.
+    pub fn finds<'a>(&self, verdicts: impl IntoIterator<Item = &'a str>) {
+        let verdicts = verdicts.into_iter().map(str::to_owned);
+        self.shared.verdicts.lock().unwrap_or_else(PoisonError::into_inner).extend(verdicts);
+    }
+
+    /// How many verdicts were not asked for.
+    #[must_use]
+    pub fn verdicts_left(&self) -> usize {
+        self.shared.verdicts.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The requests for work, oldest first.
@@ -144,7 +159,9 @@ async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> 
         model.permits.acquire().await.expect("it is never closed").forget();
         (model.script)(body["messages"].as_array().map_or(&[], Vec::as_slice))
     } else {
-        Says::Text(json!({"score": 90, "meets": true, "missing": []}).to_string())
+        let verdict = model.verdicts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let good = || json!({"score": 90, "meets": true, "missing": []}).to_string();
+        Says::Text(verdict.unwrap_or_else(good))
     };
     let (delta, finish) = match says {
         Says::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),

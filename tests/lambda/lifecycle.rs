@@ -1,7 +1,5 @@
 //! How a function's process starts, survives unreadable payloads, and ends.
 
-use std::os::unix::process::ExitStatusExt;
-
 use serde_json::Value;
 
 use crate::bed::Bed;
@@ -80,15 +78,15 @@ async fn an_unreadable_payload_does_not_end_the_process() {
     }
 }
 
-/// Lambda sends SIGTERM between invocations. Nothing is buffered in memory, so ending at once loses nothing.
+/// Lambda sends SIGTERM before it takes an environment away. Nothing is held back in memory, so ending at once loses
+/// nothing.
 #[tokio::test]
 async fn sigterm_ends_the_process() {
-    const SIGTERM: i32 = 15;
     let bed = Bed::new().await;
     let mut lambda = bed.lambda("agents").await;
     assert_eq!(lambda.http(&payload("agents.create")).await.status, 201);
     let ended = lambda.terminate().await;
-    assert_eq!(ended.signal(), Some(SIGTERM), "{ended}");
+    assert!(ended.success(), "{ended}");
     let mut next = bed.lambda("agents").await;
     assert_eq!(next.http(&payload("agents.list")).await.expect(200)["data"][0]["name"], "Market watch");
 }

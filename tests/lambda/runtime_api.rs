@@ -61,6 +61,8 @@ impl RuntimeApi {
         let (invocations, next) = mpsc::unbounded_channel();
         let exchange = Arc::new(Exchange { next: next.into(), waiting: Mutex::default() });
         let app = Router::new()
+            .route("/2020-01-01/extension/register", post(register))
+            .route("/2020-01-01/extension/event/next", get(no_event))
             .route("/2018-06-01/runtime/invocation/next", get(next_invocation))
             .route("/2018-06-01/runtime/invocation/{request_id}/response", post(response))
             .route("/2018-06-01/runtime/invocation/{request_id}/error", post(error))
@@ -99,6 +101,15 @@ async fn next_invocation(State(exchange): State<Arc<Exchange>>) -> impl IntoResp
         ),
     ];
     (headers, payload)
+}
+
+/// Only with an extension is a function told that its environment ends.
+async fn register() -> impl IntoResponse {
+    ([("lambda-extension-identifier", "00000000-0000-4000-8000-000000000001")], "{}")
+}
+
+async fn no_event() -> StatusCode {
+    std::future::pending().await
 }
 
 async fn response(

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::bed::Bed;
 use crate::http::action;
+use crate::lambda::LONGEST;
 use crate::payload::{messages, payload, post, request};
 
 #[tokio::test]
@@ -88,6 +89,48 @@ async fn conversations_about_an_action_stream() {
     assert_eq!(chat.http(&answer).await.expect(202)["state"], "running");
     executor.invoke(&messages(&[&sent().await.body])).await.json().await;
     assert_eq!(bed.server.get(&path).await.expect(200)["state"], "completed", "{}", executor.log());
+}
+
+/// A turn that its function has no more time for, or whose environment ends, is put into the queue, and an executor goes on
+/// with it. Who follows it sees one run.
+#[tokio::test]
+async fn a_turn_is_handed_on_before_its_function_ends() {
+    let bed = Bed::new().await;
+    let agent = bed.server.agent().await;
+    let mut executor = bed.lambda("scheduled-executor").await;
+    for terminated in [false, true] {
+        let mut chat = bed.lambda("agent-chat").await;
+        let mut turn = payload("agent-chat.turn");
+        turn["path"] = format!("/agents/{agent}/chat").into();
+        turn["requestContext"]["authorizer"]["owner"] = "local".into();
+        for headers in ["headers", "multiValueHeaders"] {
+            turn[headers].as_object_mut().unwrap().remove("Idempotency-Key");
+        }
+        bed.model.hold();
+        let remaining = if terminated { LONGEST } else { Duration::from_secs(61) };
+        let mut stream = chat.invoke_within(turn.to_string(), remaining).await.streamed().await;
+        let location = stream.headers["location"].to_str().unwrap().to_owned();
+        stream.until("The lamp ").await;
+        let chat = if terminated {
+            assert!(chat.terminate().await.success());
+            None
+        } else {
+            Some(chat)
+        };
+        let queue = bed.server.platform.engines().queue("scheduled-executor").unwrap();
+        let sent = queue.receive(10, Duration::from_secs(10)).await.pop().expect("an executor is sent for");
+        bed.model.release();
+        executor.invoke(&messages(&[&sent.body])).await.json().await;
+        queue.delete(sent.receipt).unwrap();
+        let run = bed.server.get(&location).await.expect(200);
+        assert_eq!((&run["state"], &run["message"]), (&json!("completed"), &json!("The lamp is lit.")));
+        if chat.is_some() {
+            let ended = stream.rest().await;
+            let events = ended.events();
+            assert!(events.contains(&"step.restarted"), "{events:?}");
+            assert_eq!(events.last(), Some(&"run.completed"));
+        }
+    }
 }
 
 #[tokio::test]

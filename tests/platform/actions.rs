@@ -97,7 +97,7 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
             let reason = Reason::new(ReasonCode::Asked, "which week?");
             (OccurrenceCommand::Wait { fence, reason }, Outcome::Waiting)
         }
-        _ => (OccurrenceCommand::Succeed { fence, score: Some(90) }, Outcome::Succeeded),
+        _ => (OccurrenceCommand::Succeed { fence, score: Some(90), note: None }, Outcome::Succeeded),
     };
     let commands =
         [OccurrenceCommand::Claim { lease_until, max_attempts: 3 }, OccurrenceCommand::Start { fence }, end];

@@ -20,6 +20,7 @@ mod cors;
 mod crash;
 mod door;
 mod due_times;
+mod durable;
 mod enrichment;
 mod faults;
 mod isolation;

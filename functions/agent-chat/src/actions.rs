@@ -10,6 +10,8 @@ use shared::extract::{Caller, Id, Json, Query};
 use shared::flows::actions;
 use shared::flows::messages::MessageView;
 use shared::flows::run_view::RunView;
+use shared::flows::turn::IfBusy;
+use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::stream::Accept;
@@ -38,6 +40,9 @@ async fn messages(
 struct NewActionMessage {
     /// 1 to 32,000 characters.
     content: String,
+    /// What to do if a turn of this conversation is under way.
+    #[serde(default)]
+    if_busy: IfBusy,
 }
 
 /// Talk about an action
@@ -69,7 +74,9 @@ async fn talk(
     caller: Caller,
     Id(id): Id<ActionId>,
     headers: HeaderMap,
+    invocation: Invocation,
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
-    actions::say(&cx, &caller.owner, id, input.content, Accept::from_headers(&headers)).await
+    let how = (input.if_busy, Accept::from_headers(&headers));
+    actions::say(&cx, &caller.owner, id, input.content, how, invocation).await
 }

@@ -9,6 +9,8 @@ use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::extract::{Caller, Id, Query, header_text};
 use shared::flows::run_view::{self, RunView};
+use shared::flows::runs;
+use shared::function::Invocation;
 use shared::respond::{Problems, Tagged};
 use shared::stream::{self, Accept};
 use shared::{Cx, Result};
@@ -57,6 +59,7 @@ async fn follow_run(
     Id(id): Id<RunId>,
     Query(query): Query<After>,
     headers: HeaderMap,
+    invocation: Invocation,
 ) -> Result<Response> {
     let after = match (query.after, header_text(&headers, "last-event-id")) {
         (Some(after), _) => after,
@@ -65,25 +68,24 @@ async fn follow_run(
             text.parse().map_err(|_| FieldErrors::one("Last-Event-ID", "must be the number of an event"))?
         }
     };
-    stream::respond(&cx, &caller.owner, id, after, Accept::from_headers(&headers)).await
+    let accept = Accept::from_headers(&headers);
+    stream::respond(&cx, &caller.owner, id, after, accept, invocation.answers_until()).await
 }
 
 /// Cancel a run
 ///
-/// It stops within a second. A run that has ended stays as it is.
+/// It has ended when this answers, within two seconds, and makes no further call. A run that has ended stays as it is; one
+/// that waits for a person is cancelled, too.
 #[utoipa::path(
     post, path = "/runs/{run_id}/cancel", tag = "runs",
     params(("run_id" = RunId, Path)),
-    responses((status = 202, description = "It has been asked to stop", body = RunView), Problems),
+    responses((status = 202, description = "The run as it is now", body = RunView), Problems),
 )]
 async fn cancel_run(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<RunId>,
 ) -> Result<(StatusCode, axum::Json<RunView>)> {
-    let run = stream::load(&cx, &caller.owner, id).await?.value;
-    if !run.state.is_final() {
-        cx.store.request_cancel(&caller.owner, id, cx.clock.now()).await?;
-    }
+    let run = runs::cancel(&cx, &caller.owner, id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(run_view::view(&cx, &caller.owner, run).await?)))
 }

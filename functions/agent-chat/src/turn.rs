@@ -7,7 +7,8 @@ use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use shared::extract::{Caller, Id, Json};
 use shared::flows::run_view::RunView;
-use shared::flows::turn::{self, Topic, TurnInput};
+use shared::flows::turn::{self, Said, Topic, TurnInput};
+use shared::function::Invocation;
 use shared::respond::Problems;
 use shared::stream::Accept;
 use shared::{Cx, Result};
@@ -17,7 +18,8 @@ shared::routes!(talk_to_agent);
 /// Talk to an agent
 ///
 /// Answers with the events of a run, as they happen; with `Accept: application/json` with its result. The run goes on when
-/// the client leaves: come back to `/runs/{run_id}/events` with `Last-Event-ID`.
+/// the client leaves: come back to `/runs/{run_id}/events` with `Last-Event-ID`. One turn of a conversation runs at a time:
+/// `if_busy` says what to do about one that is under way, and 409 `turn_in_progress` names its run.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/chat", tag = "chats",
     params(
@@ -39,8 +41,10 @@ async fn talk_to_agent(
     caller: Caller,
     Id(id): Id<AgentId>,
     headers: HeaderMap,
-    Json(TurnInput { chat_id, message }): Json<TurnInput>,
+    invocation: Invocation,
+    Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let topic = Topic::Agent(id, chat_id);
-    turn::serve(&cx, &caller.owner, topic, message, Accept::from_headers(&headers)).await
+    let accept = Accept::from_headers(&headers);
+    let said = Said { topic: Topic::Agent(id, chat_id), message, if_busy, accept };
+    turn::serve(&cx, &caller.owner, said, invocation).await
 }

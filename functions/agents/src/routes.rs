@@ -10,7 +10,8 @@ use serde::Deserialize;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::run_view::RunView;
-use shared::flows::turn::{self, Topic, TurnInput};
+use shared::flows::turn::{self, Said, Topic, TurnInput};
+use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::stream::Accept;
@@ -125,8 +126,10 @@ async fn set_up(
     State(cx): State<Cx>,
     caller: Caller,
     headers: HeaderMap,
-    Json(TurnInput { chat_id, message }): Json<TurnInput>,
+    invocation: Invocation,
+    Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let topic = Topic::Setup(chat_id);
-    turn::serve(&cx, &caller.owner, topic, message, Accept::from_headers(&headers)).await
+    let accept = Accept::from_headers(&headers);
+    let said = Said { topic: Topic::Setup(chat_id), message, if_busy, accept };
+    turn::serve(&cx, &caller.owner, said, invocation).await
 }

@@ -116,6 +116,8 @@ pub enum PlatformError {
     Engine(#[from] EngineError),
     #[error("read which uploads were handled: {0}")]
     Uploads(io::Error),
+    #[error("take over what the server before this one has left: {}", .0.causes())]
+    Leases(shared::Error),
     #[error("start the demo model: {0}")]
     Demo(io::Error),
     #[error("make a key: {0}")]
@@ -184,6 +186,7 @@ impl Platform {
 
         // The table's items expire by the machine's clock: under another one they would at the wrong time.
         let expiry = matches!(clock, Clock::System);
+        let on_disk = matches!(data, DataLocation::Folder(_));
         let engines =
             Engines::start(EnginesConfig { expiry, faults, ports: engine_ports, ..engines_config(data) })
                 .await?;
@@ -201,6 +204,10 @@ impl Platform {
             Config { aws: aws_config(&engines, &reachable(address)), auth, models, budget, logs, cors };
         let cx = Cx::new(config, clock)?;
 
+        if on_disk {
+            // The folder is ours alone: whoever held a lease in it is dead.
+            shared::flows::restart::free_leases(&cx).await.map_err(PlatformError::Leases)?;
+        }
         let page = home::page(&url);
         let storage = engines.storage().clone();
         let routes = catalog::router()
@@ -247,6 +254,8 @@ impl Platform {
     /// Stops taking work, lets what is under way come to an end, and closes the data.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
+        // Runs are put down: the next process goes on with them.
+        self.cx.stopping.set();
         for poller in self.pollers {
             poller.stop().await;
         }
@@ -254,6 +263,9 @@ impl Platform {
         self.server.stop().await;
         let _ = tokio::time::timeout(Duration::from_secs(2), async {
             while self.tasks.join_next().await.is_some() {}
+            while !self.cx.live.is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         })
         .await;
         self.tasks.shutdown().await;

@@ -10,6 +10,7 @@
 //! - [`prompts`]: the prompts for models
 //! - [`runs`]: a turn or an occurrence, and the events that clients follow
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
+//! - [`agent_loop`]: what a conversation between a model and tools does next
 //! - [`models`]: provider-independent requests, replies, usage and prices
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme and what is known about the work on it
@@ -19,6 +20,7 @@
 
 pub mod accounts;
 pub mod actions;
+pub mod agent_loop;
 pub mod agents;
 pub mod assets;
 pub mod chats;

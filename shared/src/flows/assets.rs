@@ -157,29 +157,36 @@ pub async fn store(
     Ok(asset)
 }
 
-/// Makes an asset of a run's output, under an id that is the run's own and together with the write that lists it under the
-/// run. `false`: it is there already.
+/// The writes that save a run's output as an asset, under an id that is the run's own: a new asset, or a new version of it
+/// if it is there. The content is stored when they are returned. They are refused if the asset has changed meanwhile.
 ///
 /// # Errors
-/// 400 with every field that breaks its limit, 404 where the agent is gone.
-pub async fn make_output(
+/// 400 with every field that breaks its limit, 404 if the agent is gone.
+pub async fn output_writes(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
     run: RunId,
     id: AssetId,
-    output: &NewAsset,
-    listed: Write,
-) -> Result<bool> {
-    let WithContent { asset, content } = output.clone().into_asset(id, agent, Some(run), cx.clock.now())?;
-    upload(cx, owner, &asset, content).await?;
-    let mut writes = Store::asset_writes(owner, &asset)?;
-    writes.push(listed);
-    if cx.store.transact(writes).await?.done() {
-        return Ok(true);
+    output: NewAsset,
+) -> Result<Vec<Write>> {
+    match cx.store.asset(owner, id).await? {
+        None => {
+            agents::load(cx, owner, agent).await?;
+            let WithContent { asset, content } = output.into_asset(id, agent, Some(run), cx.clock.now())?;
+            upload(cx, owner, &asset, content).await?;
+            Ok(Store::asset_writes(owner, &asset)?)
+        }
+        Some(current) => {
+            let patch = AssetPatch { content: Some(output.content), ..AssetPatch::default() };
+            let WithContent { asset, content } = current.value.patched(patch, cx.clock.now())?;
+            let is_new = content.is_some();
+            if let Some(content) = content {
+                upload(cx, owner, &asset, content).await?;
+            }
+            Ok(Store::replace_asset_writes(owner, &asset, current.version, is_new)?)
+        }
     }
-    agents::load(cx, owner, agent).await?;
-    Ok(false)
 }
 
 async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Result<()> {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::messages::{self, MessageView};
-use super::{agents, edit};
+use super::{agents, edit, runs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
@@ -256,6 +256,7 @@ fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
 /// # Errors
 /// 404 where there is no such chat.
 pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
+    stop_turn(cx, owner, id).await?;
     for _ in 0..edit::TRIES {
         let Versioned { value: chat, version } = load(cx, owner, id).await?;
         let newest = cx.store.messages(owner, id, None, 1, Order::Newest).await?;
@@ -301,11 +302,26 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
 /// # Errors
 /// When the table or the bucket does not answer; the call can be made again.
 pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
+    stop_turn(cx, owner, chat.chat_id).await?;
     // Contents first: as long as the record stands, the call can be repeated.
     cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?;
     cx.store.delete_chat(owner, chat).await?;
     // An append may have stored one meanwhile.
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?)
+}
+
+/// Cancels the turn that is under way in a chat, if there is one: its reply would come too late.
+async fn stop_turn(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
+    let Some(live) = cx.store.live_turn(owner, id.into()).await? else { return Ok(()) };
+    match runs::cancel(cx, owner, live.value.run_id).await {
+        Ok(_) | Err(Error::NotFound(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes what was written under a chat, if the chat is not there.
+pub(super) async fn sweep_if_gone(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
+    if cx.store.chat(owner, id).await?.is_none() { sweep(cx, owner, id).await } else { Ok(()) }
 }
 
 /// Deletes what was written under a chat that is not there.

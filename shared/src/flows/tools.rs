@@ -97,22 +97,30 @@ pub async fn query_assets(
     Ok(json!({ "assets": rows }).to_string())
 }
 
-/// An asset with its content, as much of it as a model is shown. `None`: this agent has no such asset.
+/// An asset with its content from a byte on, as much of it as a model is shown at once. `None`: this agent has no such
+/// asset.
 ///
 /// # Errors
 /// When the table or the bucket does not answer.
-pub async fn read_asset(cx: &Cx, owner: &Owner, agent: AgentId, id: AssetId) -> Result<Option<String>> {
+pub async fn read_asset(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    id: AssetId,
+    from_byte: usize,
+) -> Result<Option<String>> {
     let found = cx.store.asset(owner, id).await?;
     let Some(asset) = found.filter(|asset| asset.value.agent_id == agent) else { return Ok(None) };
     let content = assets::content(cx, owner, id, None).await?.text;
-    let mut end = content.len().min(MAX_READ);
-    while !content.is_char_boundary(end) {
-        end -= 1;
-    }
-    let row = json!({
+    let start = content.floor_char_boundary(from_byte);
+    let end = content.floor_char_boundary(start.saturating_add(MAX_READ));
+    let mut row = json!({
         "asset_id": id, "title": asset.value.title, "asset_type": asset.value.asset_type,
-        "content": &content[..end], "truncated_bytes": content.len() - end,
+        "content": &content[start..end], "truncated_bytes": content.len() - end,
     });
+    if end < content.len() {
+        row["next_byte"] = json!(end);
+    }
     Ok(Some(row.to_string()))
 }
 
@@ -131,7 +139,7 @@ pub async fn look_up(
         ToolCall::QueryAssets { asset_type, query, limit } => {
             Ok(query_assets(cx, owner, agent, asset_type, query.as_deref(), limit).await?)
         }
-        ToolCall::ReadAsset { asset_id } => read_asset(cx, owner, agent, asset_id)
+        ToolCall::ReadAsset { asset_id, from_byte } => read_asset(cx, owner, agent, asset_id, from_byte)
             .await?
             .ok_or_else(|| format!("there is no asset {asset_id}")),
         ToolCall::Deliver(_)

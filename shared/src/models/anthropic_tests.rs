@@ -241,6 +241,7 @@ const BEFORE: Usage = Usage {
     cache_write_1h_tokens: 1500,
     output_tokens: 1,
     reasoning_tokens: 0,
+    estimated: false,
 };
 const AFTER: Usage = Usage { output_tokens: 55, reasoning_tokens: 10, ..BEFORE };
 

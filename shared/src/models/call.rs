@@ -229,24 +229,73 @@ pub(super) fn stream<D: Decode>(
     call: Result<Call, ModelError>,
     decoder: D,
 ) -> EventStream {
-    let opened = async move {
-        let call = call?;
-        let deadline = Instant::now() + endpoint.limits.deadline;
+    let tries =
+        Tries { endpoint, provider, call: Some(call), decoder, deadline: None, failures: 0, failed: None };
+    stream::unfold(Some(tries), |tries| async move {
+        let mut tries = tries?;
+        match tries.next().await {
+            Ok(Try::Lost) => Some((Ok(stream::once(async { Ok(ModelEvent::TryLost) }).boxed()), Some(tries))),
+            Ok(Try::Opened(events)) => Some((Ok(events), None)),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .try_flatten()
+    .boxed()
+}
+
+/// The tries of one call.
+struct Tries<D> {
+    endpoint: Endpoint,
+    provider: Provider,
+    call: Option<Result<Call, ModelError>>,
+    decoder: D,
+    deadline: Option<Instant>,
+    failures: u32,
+    /// Why the last try failed, if the pause after it is still to come.
+    failed: Option<ModelError>,
+}
+
+/// What became of a try.
+enum Try {
+    Opened(EventStream),
+    /// It failed, may have been billed, and another one follows.
+    Lost,
+}
+
+impl<D: Decode> Tries<D> {
+    async fn next(&mut self) -> Result<Try, ModelError> {
+        let limits = self.endpoint.limits;
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limits.deadline);
         let tries = async {
-            let mut failures = 0;
             loop {
-                match open(&endpoint, provider, &call, decoder.clone(), deadline).await {
-                    Ok(events) => return Ok(events),
-                    Err(error) => {
-                        failures += 1;
-                        endpoint.limits.retry.rest(failures, error).await?;
-                    }
+                if let Some(error) = self.failed.take() {
+                    limits.retry.rest(self.failures, error).await?;
+                }
+                let call = match &self.call {
+                    Some(Ok(call)) => call,
+                    _ => return Err(self.call.take().and_then(Result::err).unwrap_or(ModelError::Truncated)),
+                };
+                let (endpoint, provider, decoder) = (&self.endpoint, self.provider, self.decoder.clone());
+                let mut began = false;
+                let error = match open(endpoint, provider, call, decoder, deadline, &mut began).await {
+                    Ok(events) => return Ok(Try::Opened(events)),
+                    Err(error) => error,
+                };
+                self.failures += 1;
+                let last = limits.retry.pause(self.failures, &error, 0.0).is_none();
+                // A reply that began is billed, whatever ended it.
+                if last && (error.may_be_billed() || !began) {
+                    return Err(error);
+                }
+                let lost = began || error.may_be_billed();
+                self.failed = Some(error);
+                if lost {
+                    return Ok(Try::Lost);
                 }
             }
         };
         timeout_at(deadline, tries).await.unwrap_or(Err(ModelError::Timeout(TimeoutPhase::Deadline)))
-    };
-    stream::once(opened).try_flatten().boxed()
+    }
 }
 
 /// One try, up to the first event that a caller would notice: what fails before that can be tried again.
@@ -256,6 +305,7 @@ async fn open<D: Decode>(
     call: &Call,
     decoder: D,
     deadline: Instant,
+    began: &mut bool,
 ) -> Result<EventStream, ModelError> {
     let url = format!("{}{}", endpoint.base, call.path);
     let request = endpoint.client().post(url).headers(endpoint.headers.clone()).json(&call.body);
@@ -272,6 +322,7 @@ async fn open<D: Decode>(
     let mut seen = Vec::new();
     while let Some(event) = events.next().await {
         let event = event?;
+        *began = true;
         let unnoticed = matches!(event, ModelEvent::Started { .. } | ModelEvent::Usage(_));
         seen.push(Ok(event));
         if !unnoticed {

@@ -120,6 +120,31 @@ async fn what_fails_before_the_first_piece_is_tried_again() {
     }
 }
 
+/// A try that may have been billed is told of once: by an event, or by the error that ends the call.
+#[tokio::test]
+async fn a_try_that_may_have_been_billed_is_counted() {
+    let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n";
+    let start = &HELLO[..HELLO.find("event: content_block_start").unwrap()];
+    let cut_off = || Answer::Stream(vec![Piece::Break]);
+    let begun = || whole(&format!("{start}{overloaded}"));
+    let refused = || refuse(429, &[("retry-after", "0")], "{}");
+    for (answers, lost, fails) in [
+        (vec![whole(HELLO)], 0, false),
+        (vec![refused(), whole(HELLO)], 0, false),
+        (vec![cut_off(), whole(HELLO)], 1, false),
+        (vec![begun(), refused(), whole(HELLO)], 1, false),
+        (vec![refused(), refused(), refused()], 0, true),
+        // The last one is billed by its error.
+        (vec![cut_off(), cut_off(), cut_off()], 2, true),
+        (vec![begun(), begun(), begun()], 3, true),
+    ] {
+        let fake = Fake::start(answers).await;
+        let events: Vec<_> = Anthropic::new(fake.anthropic()).stream(&request("m")).collect().await;
+        let counted = events.iter().filter(|event| matches!(event, Ok(ModelEvent::TryLost))).count();
+        assert_eq!((counted, events.last().unwrap().is_err()), (lost, fails), "{events:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_no_try_can_help_is_not_tried_again() {
     let check = async |answers: Vec<Answer>, expected: ModelError, sent: usize| {

@@ -356,6 +356,7 @@ impl Decoder {
         let usage = self.usage.unwrap_or_else(|| Usage {
             input_tokens: self.likely_input,
             output_tokens: estimate::tokens(&self.model, self.bytes),
+            estimated: true,
             ..Usage::default()
         });
         events.push(ModelEvent::Finished {
@@ -380,6 +381,7 @@ fn usage(usage: &Value) -> Option<Usage> {
         cache_write_1h_tokens: 0,
         output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
         reasoning_tokens: count("completion_tokens_details", "reasoning_tokens"),
+        estimated: false,
     })
 }
 

@@ -132,6 +132,7 @@ const COUNTED: Usage = Usage {
     cache_write_1h_tokens: 0,
     output_tokens: 55,
     reasoning_tokens: 10,
+    estimated: false,
 };
 
 fn call(index: Value, id: &str, name: &str, arguments: Value) -> Value {
@@ -286,6 +287,7 @@ fn usage_may_come_early_late_or_never() {
     let usage = last(&[chunk(json!({"content": "0123456789"}), Some("stop"))]);
     assert_eq!(usage.output_tokens, estimate::tokens(&request().model, 10));
     assert_eq!(usage.input_tokens, estimate::request_tokens(&request()));
+    assert!(usage.estimated && !COUNTED.estimated);
 }
 
 #[test]

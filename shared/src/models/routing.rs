@@ -109,6 +109,12 @@ impl Models {
         })
     }
 
+    /// Whether any model can be called.
+    #[must_use]
+    pub fn are_configured(&self) -> bool {
+        self.routes.is_some()
+    }
+
     /// The configured provider and model, for people.
     #[must_use]
     pub fn description(&self) -> &str {

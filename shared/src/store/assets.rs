@@ -35,6 +35,16 @@ impl Store {
         read_at: u64,
         new_content: bool,
     ) -> Result<Written, StoreError> {
+        self.transact(Self::replace_asset_writes(owner, asset, read_at, new_content)?).await
+    }
+
+    /// The writes of an edited asset, for a transaction.
+    pub fn replace_asset_writes(
+        owner: &Owner,
+        asset: &Asset,
+        read_at: u64,
+        new_content: bool,
+    ) -> Result<Vec<Write>, StoreError> {
         let plain = Extras::default();
         let key = keys::asset(owner, asset.asset_id);
         let mut writes = vec![Write::Replace { key, version: read_at, item: item(asset, &plain)? }];
@@ -42,7 +52,7 @@ impl Store {
             let key = keys::asset_version(owner, asset.asset_id, asset.content_version);
             writes.push(Write::Put { key, item: item(&asset.newest_version(), &plain)? });
         }
-        self.transact(writes).await
+        Ok(writes)
     }
 
     pub async fn assets(

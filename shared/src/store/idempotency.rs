@@ -95,9 +95,11 @@ impl Claimed {
         CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
     }
 
-    /// The write that marks the request as done. Refused if another request has claimed the key.
-    pub(super) fn mark(&self) -> Write {
-        Write::Done { key: self.key.clone(), version: self.version }
+    /// The write that says that it is done; if it began a run, which one, and until when that can be replayed. Refused if
+    /// another request has taken the key over.
+    pub(super) fn mark(&self, run: Option<(RunId, Timestamp)>) -> Write {
+        let run = run.map(|(run, now)| (run.to_string(), now + LIFETIME));
+        Write::Done { key: self.key.clone(), version: self.version, run }
     }
 
     pub(super) fn marked(&self) {

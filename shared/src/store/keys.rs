@@ -15,7 +15,8 @@
 //! | proposal | `U#owner#PROPOSAL` | `prp_…` |
 //! | run | `U#owner#RUN#run_…` | `META` |
 //! | event of a run | `U#owner#RUN#run_…` | `EVENT#0000000001` |
-//! | step of a run | `U#owner#RUN#run_…` | `STEP#0001` |
+//! | step of a run | `U#owner#RUN#run_…` | `STEP#0001`; the results of its calls `STEP#0001#0000` |
+//! | turn that is under way in a conversation | the conversation's | `LIVE` |
 //! | output of a run | `U#owner#RUN#run_…` | `OUT#0001` |
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | project | `U#owner#PROJECT` | `prj_…` |
@@ -176,6 +177,11 @@ pub fn messages(owner: &Owner, thread: Thread) -> Range {
 }
 
 #[must_use]
+pub fn live_turn(owner: &Owner, thread: Thread) -> Key {
+    key(messages(owner, thread).pk, "LIVE")
+}
+
+#[must_use]
 pub fn proposal(owner: &Owner, id: ProposalId) -> Key {
     key(part(owner, "PROPOSAL"), id)
 }
@@ -196,8 +202,9 @@ pub fn run_events(owner: &Owner, id: RunId) -> Range {
 }
 
 #[must_use]
-pub fn run_step(owner: &Owner, id: RunId, step: u32) -> Key {
-    key(format!("U#{owner}#RUN#{id}"), format!("STEP#{step:04}"))
+pub fn run_step(owner: &Owner, id: RunId, step: u32, call: Option<u32>) -> Key {
+    let call = call.map(|call| format!("#{call:04}")).unwrap_or_default();
+    key(format!("U#{owner}#RUN#{id}"), format!("STEP#{step:04}{call}"))
 }
 
 #[must_use]

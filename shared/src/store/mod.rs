@@ -24,6 +24,7 @@ pub mod runs;
 pub mod spend;
 pub mod steps;
 mod themes;
+pub mod threads;
 
 pub use api_keys::ApiKey;
 pub use due::{DueEntry, DueItem, DueTarget};

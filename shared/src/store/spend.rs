@@ -29,6 +29,29 @@ fn day_of(now: Timestamp) -> Date {
 }
 
 impl Store {
+    /// The write that takes `amount` from the day's ceiling: refused if the ceiling does not pay for it.
+    #[must_use]
+    pub fn reserve_write(owner: &Owner, now: Timestamp, amount: i64, ceiling: i64) -> Write {
+        Write::Reserve {
+            key: keys::spend(owner, day_of(now)),
+            number: "committed_micros",
+            amount,
+            ceiling,
+            expires: Some(now + LIFETIME),
+        }
+    }
+
+    /// The write that gives a reservation of `reserved_at` back and counts what was spent.
+    #[must_use]
+    pub fn settle_write(owner: &Owner, reserved_at: Timestamp, reserved: i64, spent: i64) -> Write {
+        Write::Add {
+            key: keys::spend(owner, day_of(reserved_at)),
+            numbers: vec![("committed_micros", spent - reserved), ("spent_micros", spent)],
+            upsert: true,
+            expires: Some(reserved_at + LIFETIME),
+        }
+    }
+
     /// Reserves `amount` of the day's ceiling.
     pub async fn reserve(
         &self,
@@ -37,14 +60,7 @@ impl Store {
         amount: i64,
         ceiling: i64,
     ) -> Result<Written, StoreError> {
-        self.transact(vec![Write::Reserve {
-            key: keys::spend(owner, day_of(now)),
-            number: "committed_micros",
-            amount,
-            ceiling,
-            expires: Some(now + LIFETIME),
-        }])
-        .await
+        self.transact(vec![Self::reserve_write(owner, now, amount, ceiling)]).await
     }
 
     /// Returns the reservation that was made at `reserved_at` and records what was spent.
@@ -55,14 +71,7 @@ impl Store {
         reserved: i64,
         spent: i64,
     ) -> Result<(), StoreError> {
-        self.transact(vec![Write::Add {
-            key: keys::spend(owner, day_of(reserved_at)),
-            numbers: vec![("committed_micros", spent - reserved), ("spent_micros", spent)],
-            upsert: true,
-            expires: Some(reserved_at + LIFETIME),
-        }])
-        .await
-        .map(|_| ())
+        self.transact(vec![Self::settle_write(owner, reserved_at, reserved, spent)]).await.map(|_| ())
     }
 
     pub async fn spend(&self, owner: &Owner, now: Timestamp) -> Result<Spend, StoreError> {

@@ -1,94 +1,137 @@
-//! The steps of a run: each one's result is stored before the next begins, so that another executor resumes and does not
-//! repeat.
+//! The steps of a run. A reply is stored whole before its calls begin, and the result of each call as it ends, so that
+//! another process goes on with the run and repeats nothing that was done.
 
+use domain::agent_loop::{CallResult, Purpose, Reply, Step};
 use domain::ids::{Owner, RunId};
-use domain::models::Message;
 use serde::{Deserialize, Serialize};
 
 use super::keys;
 use super::runs::LIFETIME;
-use super::table::{Extras, Order, Store, StoreError, Write, item};
+use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
 
-/// One step: what was said in it, and what it decided.
+/// A part of a step as it is stored: its reply, or the result of one of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// From 1.
+pub struct StepPart {
+    /// The step, from 1.
     pub n: u32,
-    /// What the conversation has more, in its order.
+    /// The call that this is the result of, from 0. Absent for the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<u32>,
     #[serde(default)]
-    pub messages: Vec<Message>,
-    /// The messages lie in S3, and the record's are empty.
+    pub purpose: Purpose,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Reply>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CallResult>,
+    /// The reply or result lies in S3 and not in the record.
     #[serde(default)]
     pub overflow: bool,
-    /// The model has nothing more to do; what it saved is to be checked.
+    /// The claim under which it was stored.
     #[serde(default)]
-    pub work_done: bool,
-    /// The score of a check, where this step was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<u8>,
-    /// The check asked for a better version.
+    pub fence: u64,
+    /// The run's newest event when it was stored.
     #[serde(default)]
-    pub revise: bool,
+    pub event: u64,
     /// The steps before it had expired: the conversation begins with this one.
     #[serde(default)]
     pub anew: bool,
 }
 
-/// The conversation that can be gone on with, of the steps that are `left` of `done`. Steps expire, one at a time, and a
-/// person may answer later than that: without its beginning a conversation makes no sense to a model, so it is begun anew.
+/// The steps that can be continued, made of the parts that are `left`. Parts expire one at a time, and a person may answer
+/// later than that: without its beginning a conversation makes no sense to a model, so it begins anew. `done` is how many
+/// replies were stored, if that is known.
 #[must_use]
-pub fn standing(mut left: Vec<Step>, done: u32) -> Vec<Step> {
-    if let Some(begin) = left.iter().rposition(|step| step.n == 1 || step.anew) {
-        left.drain(..begin);
-        let whole = left.last().is_some_and(|last| last.n == done)
-            && left.iter().zip(left[0].n..).all(|(step, n)| step.n == n);
-        if whole {
-            return left;
+pub fn continued(mut left: Vec<StepPart>, done: Option<u32>) -> Vec<Step> {
+    let begin = left.iter().rposition(|part| part.call.is_none() && (part.n == 1 || part.anew));
+    let Some(begin) = begin else { return Vec::new() };
+    left.drain(..begin);
+    let (mut steps, first): (Vec<Step>, u32) = (Vec::new(), left[0].n);
+    for part in left {
+        match (part.call, part.reply, part.result) {
+            (None, Some(reply), _) if part.n as usize == first as usize + steps.len() => {
+                steps.push(Step { purpose: part.purpose, reply, results: Vec::new() });
+            }
+            (Some(call), _, Some(result)) if part.n as usize + 1 == first as usize + steps.len() => {
+                match steps.last_mut() {
+                    Some(step) if step.results.len() == call as usize => step.results.push(result),
+                    _ => return Vec::new(),
+                }
+            }
+            // A gap, or a format of before.
+            _ => return Vec::new(),
         }
     }
-    Vec::new()
+    let last = first as usize + steps.len() - 1;
+    if done.is_some_and(|done| done as usize != last) { Vec::new() } else { steps }
 }
 
 impl Store {
-    /// All steps of a run, in their order.
-    pub async fn steps(&self, owner: &Owner, run: RunId) -> Result<Vec<Step>, StoreError> {
-        let (mut steps, mut after) = (Vec::new(), None::<String>);
+    /// The parts of a run's steps, in their order.
+    pub async fn step_parts(&self, owner: &Owner, run: RunId) -> Result<Vec<StepPart>, StoreError> {
+        let (mut parts, mut after) = (Vec::new(), None::<String>);
         loop {
             let found =
                 self.query(&keys::run_steps(owner, run), after.as_deref(), 100, Order::Oldest).await?;
-            steps.extend(found.items.into_iter().map(|(_, step)| step.value));
+            parts.extend(found.items.into_iter().map(|(_, part)| part.value));
             after = found.last;
             if after.is_none() {
-                return Ok(steps);
+                return Ok(parts);
             }
         }
     }
 
-    /// The write of a step: refused where another executor has stored it.
-    pub fn step_write(owner: &Owner, run: RunId, step: &Step) -> Result<Write, StoreError> {
-        let extras = Extras::expiring(run.instant() + LIFETIME);
-        Ok(Write::Create { key: keys::run_step(owner, run, step.n), item: item(step, &extras)? })
+    /// The newest event of a run that tells of something that is stored; 0 if there is no step.
+    pub async fn last_stored_event(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
+        let found: Found<StepPart> = self.query(&keys::run_steps(owner, run), None, 1, Order::Newest).await?;
+        Ok(found.items.first().map_or(0, |(_, part)| part.value.event))
+    }
+
+    /// The write of a part of a step: refused if another process has stored it.
+    pub fn step_write(owner: &Owner, run: RunId, part: &StepPart) -> Result<Write, StoreError> {
+        let key = keys::run_step(owner, run, part.n, part.call);
+        Ok(Write::Create { key, item: item(part, &Extras::expiring(run.instant() + LIFETIME))? })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::agent_loop::Call;
+    use serde_json::Value;
+
     use super::*;
 
+    fn reply(n: u32, calls: usize, anew: bool) -> StepPart {
+        let call = Call { id: None, name: "a".into(), input: Value::Null, invalid: None, implied: false };
+        let reply = Reply { calls: vec![call; calls], ..Reply::default() };
+        StepPart { n, anew, reply: Some(reply), ..StepPart::default() }
+    }
+
+    fn result(n: u32, call: u32) -> StepPart {
+        StepPart { n, call: Some(call), result: Some(CallResult::told("r")), ..StepPart::default() }
+    }
+
     #[test]
-    fn a_conversation_stands_with_its_beginning_or_not_at_all() {
-        let check = |left: &[(u32, bool)], done: u32, expected: &[u32]| {
-            let left = left.iter().map(|(n, anew)| Step { n: *n, anew: *anew, ..Step::default() }).collect();
-            let standing: Vec<u32> = standing(left, done).iter().map(|step| step.n).collect();
-            assert_eq!(standing, expected);
+    fn a_conversation_is_continued_with_its_beginning_or_not_at_all() {
+        let check = |left: Vec<StepPart>, done: Option<u32>, expected: &[usize]| {
+            let steps = continued(left.clone(), done);
+            let results: Vec<usize> = steps.iter().map(|step| step.results.len()).collect();
+            assert_eq!(results, expected, "{left:?}");
         };
-        check(&[], 0, &[]);
-        check(&[(1, false), (2, false)], 2, &[1, 2]);
-        check(&[(2, false), (3, false)], 3, &[]);
-        check(&[(1, false), (3, false)], 3, &[]);
-        check(&[(1, false), (2, false)], 3, &[]);
-        check(&[(1, false), (2, true), (3, false)], 3, &[2, 3]);
-        check(&[(3, true), (4, false)], 4, &[3, 4]);
-        check(&[(4, false)], 4, &[]);
+        let plain = |n: u32| reply(n, 0, false);
+        check(vec![], Some(0), &[]);
+        check(vec![], None, &[]);
+        check(vec![plain(1), plain(2)], Some(2), &[0, 0]);
+        check(vec![plain(2), plain(3)], Some(3), &[]);
+        check(vec![plain(1), plain(3)], Some(3), &[]);
+        check(vec![plain(1), plain(2)], Some(3), &[]);
+        check(vec![plain(1), reply(2, 0, true), plain(3)], Some(3), &[0, 0]);
+        check(vec![reply(3, 0, true), plain(4)], Some(4), &[0, 0]);
+        check(vec![plain(4)], Some(4), &[]);
+        check(vec![reply(1, 2, false), result(1, 0), result(1, 1), plain(2)], None, &[2, 0]);
+        check(vec![reply(1, 2, false), result(1, 0)], None, &[1]);
+        check(vec![reply(1, 2, false), result(1, 1)], None, &[]);
+        check(vec![result(1, 0), plain(2)], None, &[]);
+        // A step of an earlier format has no reply of this form.
+        check(vec![StepPart { n: 1, ..StepPart::default() }, plain(2)], Some(2), &[]);
     }
 }

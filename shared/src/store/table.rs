@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, ConditionCheck, Delete, DeleteRequest, KeysAndAttributes, Put, PutRequest,
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
 };
+use domain::ids::RunId;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use rand::Rng;
@@ -160,10 +161,12 @@ pub enum Write {
         value: String,
         or_missing: bool,
     },
-    /// Marks the record of an `Idempotency-Key` as done. The record must be at this version.
+    /// Says in the record of an `Idempotency-Key`, which must be at this version, that it is done; with `run`, that it
+    /// began this run, whose result can be replayed until then.
     Done {
         key: Key,
         version: u64,
+        run: Option<(String, Timestamp)>,
     },
     /// Adds `amount` to `number` if the sum stays within `ceiling`.
     Reserve {
@@ -438,11 +441,32 @@ impl Store {
     /// be safe to repeat.
     ///
     /// # Errors
-    /// As [`Store::transact`], and if another request has claimed the key.
-    pub async fn commit(&self, mut writes: Vec<Write>) -> Result<Written, StoreError> {
+    /// As [`Store::transact`]; and where another request has taken the key over.
+    pub async fn commit(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
+        self.commit_marked(writes, None).await
+    }
+
+    /// Like [`Store::commit`], for a request that begins a run: from then on the key answers with the run.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub async fn commit_run(
+        &self,
+        writes: Vec<Write>,
+        run: RunId,
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        self.commit_marked(writes, Some((run, now))).await
+    }
+
+    async fn commit_marked(
+        &self,
+        mut writes: Vec<Write>,
+        run: Option<(RunId, Timestamp)>,
+    ) -> Result<Written, StoreError> {
         let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
         let own = writes.len();
-        writes.push(claimed.mark());
+        writes.push(claimed.mark(run));
         match self.transact(writes).await? {
             Written::Yes => {
                 claimed.marked();
@@ -567,17 +591,27 @@ impl Store {
             Write::Add { key, numbers, upsert, expires } => {
                 builder.update(self.add(&key, &numbers, upsert, expires).map_err(incomplete)?)
             }
-            Write::Done { key, version } => {
+            Write::Done { key, version, run } => {
                 let update = Update::builder()
                     .table_name(table)
                     .set_key(Some(key_of(&key)))
-                    .update_expression("SET outcome.#state = :done ADD #v :one")
                     .condition_expression("#v = :v")
                     .expression_attribute_names("#state", "state")
                     .expression_attribute_names("#v", VERSION)
-                    .expression_attribute_values(":done", text("done"))
                     .expression_attribute_values(":one", number(1))
                     .expression_attribute_values(":v", number(version));
+                let update = match run {
+                    None => update
+                        .update_expression("SET outcome.#state = :done ADD #v :one")
+                        .expression_attribute_values(":done", text("done")),
+                    Some((run, until)) => update
+                        .update_expression(
+                            "SET outcome.#state = :run, outcome.run_id = :id, expires_at = :until ADD #v :one",
+                        )
+                        .expression_attribute_values(":run", text("run"))
+                        .expression_attribute_values(":id", text(&run))
+                        .expression_attribute_values(":until", text(&until.to_string())),
+                };
                 builder.update(update.build().map_err(incomplete)?)
             }
             Write::Reserve { key, number: name, amount, ceiling, expires } => {

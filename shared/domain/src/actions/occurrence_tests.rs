@@ -39,7 +39,7 @@ fn in_state(state: OccurrenceState) -> Occurrence {
         Due => due(),
         Claimed => claimed,
         Running => running(),
-        Succeeded => then(running(), OccurrenceCommand::Succeed { fence: 1, score: Some(90) }),
+        Succeeded => then(running(), OccurrenceCommand::Succeed { fence: 1, score: Some(90), note: None }),
         Failed => then(running(), fail(1, false)),
         Waiting => then(
             running(),
@@ -86,7 +86,7 @@ fn every_state_answers_every_command() {
             ("effect begun", EffectBegun { fence: 1, effect: "send_email".into() }),
             ("step done", StepDone { fence: 1, usage: Usage::default(), cost_micros: 5 }),
             ("hand over", HandOver { fence: 1 }),
-            ("succeed", Succeed { fence: 1, score: None }),
+            ("succeed", Succeed { fence: 1, score: None, note: None }),
             ("fail, retry", fail(1, true)),
             ("fail, for good", fail(1, false)),
             ("wait", Wait { fence: 1, reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email") }),
@@ -197,7 +197,8 @@ fn a_hand_over_keeps_the_steps_and_is_no_attempt() {
     assert_eq!(handed, expected);
     // The executor that handed it over can write nothing any more once it is claimed.
     let claimed = handed.transition(claim(30), after(14)).unwrap();
-    let late = claimed.transition(OccurrenceCommand::Succeed { fence: 1, score: None }, after(15));
+    let late =
+        claimed.transition(OccurrenceCommand::Succeed { fence: 1, score: None, note: None }, after(15));
     assert_eq!(late, Err(OccurrenceRefused::StaleFence { given: 1, current: 2 }));
 }
 
@@ -266,7 +267,7 @@ proptest! {
             if let Ok(claimed) = claimed {
                 let started = claimed.transition(OccurrenceCommand::Start { fence: claimed.fence }, now).unwrap();
                 for stale in &fences {
-                    let late = started.transition(OccurrenceCommand::Succeed { fence: *stale, score: None }, now);
+                    let late = started.transition(OccurrenceCommand::Succeed { fence: *stale, score: None, note: None }, now);
                     prop_assert_eq!(late, Err(OccurrenceRefused::StaleFence { given: *stale, current: started.fence }));
                 }
                 fences.push(started.fence);

@@ -35,9 +35,11 @@ pub enum OccurrenceCommand {
     HandOver {
         fence: u64,
     },
+    /// `note` says what a reader should know all the same.
     Succeed {
         fence: u64,
         score: Option<u8>,
+        note: Option<Reason>,
     },
     /// Tried again after [`backoff`] where that may help and attempts are left.
     Fail {
@@ -226,9 +228,12 @@ impl Occurrence {
                 next.attempts = next.attempts.saturating_sub(1);
                 next.due_again(now);
             }
-            OccurrenceCommand::Succeed { score, .. } => {
+            OccurrenceCommand::Succeed { score, note, .. } => {
                 next.score = score;
                 next.finish(Succeeded, now);
+                if let Some(note) = note {
+                    next.because(note.code, &note.text);
+                }
             }
             OccurrenceCommand::Fail { error, retryable, max_attempts, .. } => {
                 if retryable && self.attempts < max_attempts {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A code for programs and a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     pub code: ReasonCode,
     pub text: String,
@@ -50,10 +50,12 @@ pub enum ReasonCode {
     EffectUnknown,
     /// A person cancelled it, or the action was no longer due.
     Cancelled,
+    /// It succeeded, and its output was not checked.
+    NotChecked,
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -70,5 +72,6 @@ impl ReasonCode {
         Self::Killed,
         Self::EffectUnknown,
         Self::Cancelled,
+        Self::NotChecked,
     ];
 }

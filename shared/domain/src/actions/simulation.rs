@@ -130,7 +130,7 @@ impl World {
         let lease_until = self.now + SignedDuration::from_mins(16);
         self.apply(run, OccurrenceCommand::Claim { lease_until, max_attempts: MAX_ATTEMPTS }).unwrap();
         let fence = self.occurrences[&run].fence;
-        let stale = self.apply(run, OccurrenceCommand::Succeed { fence: fence - 1, score: None });
+        let stale = self.apply(run, OccurrenceCommand::Succeed { fence: fence - 1, score: None, note: None });
         assert_eq!(stale, Err(OccurrenceRefused::StaleFence { given: fence - 1, current: fence }));
         if self.luck.roll(8) == 0 {
             return;
@@ -177,7 +177,7 @@ impl World {
             }
             _ => {
                 *self.completions.entry(run).or_default() += 1;
-                self.apply(run, OccurrenceCommand::Succeed { fence, score: Some(80) }).unwrap();
+                self.apply(run, OccurrenceCommand::Succeed { fence, score: Some(80), note: None }).unwrap();
                 self.end(run, Outcome::Succeeded);
                 // The queue delivers twice.
                 self.end(run, Outcome::Succeeded);

@@ -105,6 +105,20 @@ fn suffix(code: Option<&str>) -> String {
 }
 
 impl ModelError {
+    /// Whether a call that failed with this before anything of its reply was seen may have been billed: it was sent, and
+    /// nobody knows what the provider did with it.
+    #[must_use]
+    pub const fn may_be_billed(&self) -> bool {
+        matches!(
+            self,
+            Self::ProviderTimeout { .. }
+                | Self::Timeout(_)
+                | Self::ConnectionLost
+                | Self::Truncated
+                | Self::Malformed
+        )
+    }
+
     /// Whether the same request may succeed when retried.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {

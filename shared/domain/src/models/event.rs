@@ -29,6 +29,8 @@ pub enum ModelEvent {
         raw: String,
         reason: String,
     },
+    /// A try of this call was lost before anything of its reply was seen, may have been billed, and is made again.
+    TryLost,
     /// The usage of this call so far. It replaces the previous value and is never added to it.
     Usage(Usage),
     Finished {
@@ -39,9 +41,10 @@ pub enum ModelEvent {
 }
 
 /// Why a reply ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
+    #[default]
     EndTurn,
     /// The reply reached `max_output_tokens` and is cut off.
     MaxTokens,

@@ -4,11 +4,13 @@
 //! - [`event`]: what a model answers, as a stream of events
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`estimate`]: token estimates before the call, for reservations
+//! - [`meter`]: what a call used, also if it was cut off
 //! - [`error`]: how a call can fail, and which failures should be retried
 
 pub mod error;
 pub mod estimate;
 pub mod event;
+pub mod meter;
 pub mod prices;
 pub mod request;
 pub mod usage;

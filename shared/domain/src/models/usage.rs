@@ -20,6 +20,9 @@ pub struct Usage {
     pub output_tokens: u64,
     /// The part of `output_tokens` that was reasoning.
     pub reasoning_tokens: u64,
+    /// Some of it is an estimate: a call was cancelled or cut off, and its provider did not say what it used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
@@ -33,6 +36,7 @@ impl Usage {
             cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_sub(earlier.cache_write_1h_tokens),
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+            estimated: self.estimated,
         }
     }
 
@@ -53,6 +57,7 @@ impl Add for Usage {
             cache_write_1h_tokens: self.cache_write_1h_tokens + other.cache_write_1h_tokens,
             output_tokens: self.output_tokens + other.output_tokens,
             reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
+            estimated: self.estimated || other.estimated,
         }
     }
 }
@@ -82,6 +87,7 @@ mod tests {
             cache_write_1h_tokens: 4_000,
             output_tokens: 50_000,
             reasoning_tokens: 600_000,
+            estimated: false,
         };
         assert_eq!(a.total_input(), 4_321);
         let doubled = Usage {
@@ -91,6 +97,7 @@ mod tests {
             cache_write_1h_tokens: 8_000,
             output_tokens: 100_000,
             reasoning_tokens: 1_200_000,
+            estimated: false,
         };
         assert_eq!([a, a].into_iter().sum::<Usage>(), doubled);
         let json = serde_json::to_string(&doubled).unwrap();

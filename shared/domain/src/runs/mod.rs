@@ -7,9 +7,9 @@ use utoipa::ToSchema;
 
 use crate::agents::AgentDraft;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
-use crate::models::Usage;
+use crate::models::{ModelId, Usage};
 
-/// A run as it is stored. Only the process that executes it writes it, until its lease has run out.
+/// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub run_id: RunId,
@@ -24,7 +24,7 @@ pub struct Run {
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// Until when its executor promised to say something. A run that is past it was left by a dead process.
+    /// When the lease of its executor ends. A run that is past it was left by a dead process, and another one takes it over.
     pub lease_until: Timestamp,
     /// The reply, once it is finished.
     #[serde(default)]
@@ -39,6 +39,15 @@ pub struct Run {
     pub cost_micros: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// How often the run was taken over. What a former executor writes is refused.
+    #[serde(default)]
+    pub fence: u64,
+    /// How often it was taken over since its last step was stored.
+    #[serde(default)]
+    pub attempts: u32,
+    /// What the call that is under way may cost. Whoever takes the run over settles it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reservation>,
     /// Hash of the stable part of the first request: where it differs between turns of one agent, a cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
@@ -64,9 +73,22 @@ impl Run {
             usage: Usage::default(),
             cost_micros: 0,
             error: None,
+            fence: 0,
+            attempts: 0,
+            reserved: None,
             prefix_hash: None,
         }
     }
+}
+
+/// What was taken from the day's ceiling for a call of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub at: Timestamp,
+    pub micros: i64,
+    pub model: ModelId,
+    /// An estimate of what is sent.
+    pub input_tokens: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -141,6 +163,9 @@ pub enum EventKind {
     DeliverableInvalid,
     #[serde(rename = "usage.updated")]
     UsageUpdated,
+    /// Another process goes on with the run, and `step` begins again: the events from `void_from` on are void.
+    #[serde(rename = "step.restarted")]
+    StepRestarted,
     #[serde(rename = "run.completed")]
     RunCompleted,
     #[serde(rename = "run.failed")]
@@ -152,7 +177,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::MessageCompleted,
@@ -163,6 +188,7 @@ impl EventKind {
         Self::AgentProposed,
         Self::DeliverableInvalid,
         Self::UsageUpdated,
+        Self::StepRestarted,
         Self::RunCompleted,
         Self::RunFailed,
         Self::RunCancelled,
@@ -183,6 +209,7 @@ impl EventKind {
             Self::AgentProposed => "agent.proposed",
             Self::DeliverableInvalid => "deliverable.invalid",
             Self::UsageUpdated => "usage.updated",
+            Self::StepRestarted => "step.restarted",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",

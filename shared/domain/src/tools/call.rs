@@ -33,6 +33,8 @@ pub enum ToolCall {
     },
     ReadAsset {
         asset_id: AssetId,
+        /// The first byte of the content that is wanted.
+        from_byte: usize,
     },
     /// `generate_asset`, `generate_actions` and `ready_to_create`: the same as the signals of those names, and never
     /// [`Deliverable::Invalid`].
@@ -67,6 +69,8 @@ struct QueryAssets {
 #[derive(Deserialize)]
 struct ReadAsset {
     asset_id: AssetId,
+    #[serde(default)]
+    from_byte: usize,
 }
 
 #[derive(Deserialize)]
@@ -107,8 +111,8 @@ impl Tool {
                 ToolCall::QueryAssets { asset_type, query, limit: checked_limit(&mut errors, limit) }
             }
             Self::ReadAsset => {
-                let ReadAsset { asset_id } = arguments(input)?;
-                ToolCall::ReadAsset { asset_id }
+                let ReadAsset { asset_id, from_byte } = arguments(input)?;
+                ToolCall::ReadAsset { asset_id, from_byte }
             }
             Self::GenerateAsset | Self::GenerateActions | Self::ReadyToCreate => {
                 match Deliverable::from_tool_call(self.name(), input) {

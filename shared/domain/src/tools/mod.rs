@@ -2,6 +2,7 @@
 //!
 //! - [`Tool`]: the registry, an enum; a name that is not in it is no tool
 //! - [`ToolCall`]: a call with its arguments read
+//! - [`decide`]: whether a call may be made
 //! - `spec`: what models are told of a tool (its JSON Schema is part of an approval)
 //!
 //! In a chat a person is present and says yes or no to everything that is proposed. In an unattended run nobody is: a
@@ -9,6 +10,7 @@
 //! was approved.
 
 mod call;
+mod decide;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,7 @@ use crate::actions::ToolSpecForHash;
 use crate::models::ToolSpec;
 
 pub use call::{DEFAULT_LIMIT, MAX_LIMIT, ToolCall};
+pub use decide::{Decision, Setting, decide};
 
 /// A built-in tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

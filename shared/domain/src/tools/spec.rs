@@ -16,7 +16,10 @@ pub(super) const fn description(tool: Tool) -> &'static str {
             "Lists this agent's saved assets, newest first, without their contents: id, title, description and type \
              of each. Call read_asset for a content."
         }
-        Tool::ReadAsset => "Reads the newest content of one of this agent's assets.",
+        Tool::ReadAsset => {
+            "Reads the newest content of one of this agent's assets. A long content comes in parts: next_byte says where \
+             the next one begins."
+        }
         Tool::GenerateAsset => {
             "Proposes a finished asset to the person, with its whole content. Call it when content was asked for; \
              put the content here and not into the reply."
@@ -58,9 +61,14 @@ pub(super) fn schema(tool: Tool) -> Value {
             &[],
         ),
         Tool::ReadAsset => (
-            json!({"asset_id": {
-                "type": "string", "pattern": "^ast_[0-9a-f]{32}$", "description": "As query_assets gave it.",
-            }}),
+            json!({
+                "asset_id": {
+                    "type": "string", "pattern": "^ast_[0-9a-f]{32}$", "description": "As query_assets gave it.",
+                },
+                "from_byte": {
+                    "type": "integer", "minimum": 0, "description": "Where to begin; 0 if not given.",
+                },
+            }),
             &["asset_id"],
         ),
         Tool::GenerateAsset => (

@@ -122,7 +122,12 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             json!({"query": "q".repeat(201)}),
             Err("query: must be 1 to 200 characters, is 201"),
         ),
-        (Tool::ReadAsset, json!({"asset_id": asset_id}), Ok(ToolCall::ReadAsset { asset_id })),
+        (Tool::ReadAsset, json!({"asset_id": asset_id}), Ok(ToolCall::ReadAsset { asset_id, from_byte: 0 })),
+        (
+            Tool::ReadAsset,
+            json!({"asset_id": asset_id, "from_byte": 49_152}),
+            Ok(ToolCall::ReadAsset { asset_id, from_byte: 49_152 }),
+        ),
         (Tool::ReadAsset, json!({}), Err("missing field `asset_id`")),
         (
             Tool::ReadAsset,

@@ -9,10 +9,11 @@ use futures::FutureExt;
 use http::{StatusCode, header};
 
 use super::super::messages::{self as thread, MessageView};
-use super::super::turn::{self, Topic};
+use super::super::turn::{self, IfBusy, Said, Topic};
 use super::super::{edit, run_view};
 use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
+use crate::function::Invocation;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::messages::StoredMessage;
@@ -43,7 +44,15 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
 ///
 /// # Errors
 /// As [`turn::serve`].
-pub async fn say(cx: &Cx, owner: &Owner, id: ActionId, content: String, accept: Accept) -> Result<Response> {
+pub async fn say(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    content: String,
+    how: (IfBusy, Accept),
+    invocation: Invocation,
+) -> Result<Response> {
+    let (if_busy, accept) = how;
     turn::check("content", &content)?;
     for _ in 0..edit::TRIES {
         let Loaded { action, live } = load_live(cx, owner, id).await?;
@@ -53,7 +62,8 @@ pub async fn say(cx: &Cx, owner: &Owner, id: ActionId, content: String, accept: 
                 && live.value.reason_code == Some(ReasonCode::Asked)
         });
         let Some(asks) = asks else {
-            return turn::serve(cx, owner, Topic::Action(id), content, accept).await;
+            let said = Said { topic: Topic::Action(id), message: content, if_busy, accept };
+            return turn::serve(cx, owner, said, invocation).await;
         };
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
@@ -63,17 +73,24 @@ pub async fn say(cx: &Cx, owner: &Owner, id: ActionId, content: String, accept: 
             // It was answered, cancelled or edited meanwhile: look again what this is.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
-            Ok(()) => return answered(cx, owner, run, heard, accept).await,
+            Ok(()) => return answered(cx, owner, run, heard, accept, invocation).await,
         }
     }
     Err(edit::contended())
 }
 
 /// The run that goes on: another process executes it, so that its result is not waited for here.
-async fn answered(cx: &Cx, owner: &Owner, run: RunId, heard: u64, accept: Accept) -> Result<Response> {
+async fn answered(
+    cx: &Cx,
+    owner: &Owner,
+    run: RunId,
+    heard: u64,
+    accept: Accept,
+    invocation: Invocation,
+) -> Result<Response> {
     match accept {
         Accept::Events => {
-            let events = stream::follow(cx.clone(), owner.clone(), run, heard);
+            let events = stream::follow(cx.clone(), owner.clone(), run, heard, invocation.answers_until());
             Ok(turn::of_run(stream::event_stream(events), run))
         }
         Accept::Json => {

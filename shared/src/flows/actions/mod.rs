@@ -25,8 +25,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{agents, edit};
-use crate::bus::Event;
+use super::{agents, due, edit};
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
@@ -148,10 +147,7 @@ pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp
 
 /// Sends an executor at once. Where the bus does not take it, the next sweep does the same within a minute.
 pub async fn dispatch(cx: &Cx, owner: &Owner, id: ActionId) {
-    let event = Event::Due(DueItem::action(owner, id));
-    if let Err(error) = cx.bus.publish(&[event]).await {
-        tracing::warn!(cause = %error, "an action waits for the next sweep");
-    }
+    due::dispatch(cx, &DueItem::action(owner, id)).await;
 }
 
 /// 409 with the action as it is.

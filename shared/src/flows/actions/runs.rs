@@ -1,7 +1,8 @@
 //! The runs of an action: started by hand, listed, read, explained, ended.
 
 use domain::actions::{
-    Action, Command, Occurrence, OccurrenceKind, OccurrenceState, ReasonCode, Why, why as explain,
+    Action, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
+    transition, why as explain,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
@@ -13,15 +14,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::super::{agents, edit};
-use super::{ActionView, apply, load};
+use super::super::{agents, edit, wake};
+use super::{ActionView, action_writes, apply, dispatch, load, wake_at};
+use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, Versioned, keys};
-use crate::stream;
 
 /// What became of one due time, or of one run by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -126,7 +127,7 @@ pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
     Run {
         agent_id: Some(action.agent_id),
         action_id: Some(action.id),
-        ..Run::begun(run_id, RunKind::Action, now, stream::lease_from(now))
+        ..Run::begun(run_id, RunKind::Action, now, lease_from(now))
     }
 }
 
@@ -166,12 +167,55 @@ pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
             return Ok(());
         }
         let error = found.value.error.clone();
-        if stream::end_without_executor(cx, owner, found, RunState::Cancelled, error).await? {
+        if end_without_executor(cx, owner, found, RunState::Cancelled, error).await? {
             return Ok(());
         }
     }
     // Its executor writes faster than this: it lives, and looks for the request to stop twice a second.
     Ok(())
+}
+
+/// Cancels one run of an action, whatever its state: queued, claimed, running or waiting, also if its executor is dead.
+///
+/// # Errors
+/// 404 if the action is not there.
+pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<()> {
+    // A live executor stops at its next look, and then finds that the run is no longer its own.
+    cx.store.request_cancel(owner, run, cx.clock.now()).await?;
+    for _ in 0..edit::TRIES {
+        let (action, occurrence) =
+            tokio::try_join!(load(cx, owner, id), async { Ok(cx.store.occurrence(owner, id, run).await?) })?;
+        let now = cx.clock.now();
+        let reason = Reason::new(ReasonCode::Cancelled, "a person cancelled it");
+        let Some(Versioned { value: occurrence, version }) =
+            occurrence.filter(|occurrence| !occurrence.value.state.is_final())
+        else {
+            return end_run(cx, owner, run).await;
+        };
+        let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now);
+        let cancelled = cancelled.map_err(|refused| Error::internal(refused.to_string()))?;
+        let next = if action.value.live_run == Some(run) {
+            wake::ended(&action.value, &cancelled, now)
+        } else {
+            let left = action.value.queued.saturating_sub(1);
+            transition(&action.value, Command::Unqueued { left }, now)
+                .unwrap_or_else(|_| action.value.clone())
+        };
+        let live = match next.live_run {
+            Some(live) => cx.store.occurrence(owner, id, live).await?,
+            None => None,
+        };
+        let live = live.as_ref().map(|live| &live.value);
+        let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
+        writes.extend(action_writes(owner, &action, &next, live, now)?);
+        if cx.store.transact(writes).await?.done() {
+            if wake_at(&next, live, now).is_some_and(|at| at <= now) {
+                dispatch(cx, owner, id).await;
+            }
+            return end_run(cx, owner, run).await;
+        }
+    }
+    Err(edit::contended())
 }
 
 /// Newest first.

@@ -1,46 +1,53 @@
 //! A turn: a person's message in, a streamed reply out, with what it proposes and the tools it calls.
 //!
-//! `begin` makes the run, the message and its first event in one transaction; from then on nothing is lost. The reply
-//! is written by a task of its own: the client may leave and come back. Where the process dies, the next reader ends the
-//! run as failed once its lease is over.
+//! `begin` makes the run, the message and its first event in one transaction; from then on nothing is lost. The reply is
+//! written by a task of its own: the client may leave and come back. If the process dies or its time is up, another one
+//! takes the run over once its lease has ended, and goes on after the last stored step.
 
-mod deliver;
+mod kind;
 mod place;
 
+use std::time::Duration;
+
 use axum::response::{IntoResponse, Response};
-use domain::agents::Agent;
-use domain::chats::conversation::{MAX_MESSAGE, window};
+use domain::agent_loop::{Outcome, Transcript};
+use domain::chats::conversation::MAX_MESSAGE;
 use domain::ids::{ChatId, Owner, RunId};
-use domain::models::{Block, Message, ModelRequest, ModelTier, Role, StopReason, ToolChoice};
-use domain::runs::{EventKind, Run, RunEvent, RunKind, RunState};
-use domain::tools::Tool;
+use domain::models::{Block, Role};
+use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use domain::validate::FieldErrors;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use super::call::{CallError, Ceilings, call};
-use super::messages;
+use super::{messages, runs};
+use crate::agent_loop::journal::Journal;
+use crate::agent_loop::recorder::{self, Recorder, lease_from};
+use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
+use crate::function::Invocation;
 use crate::idempotency::BeganRun;
 use crate::problem::{Error, Result};
-use crate::store::table::Write;
+use crate::store::table::{Write, Written};
+use crate::store::threads::LiveTurn;
 use crate::store::{Store, Versioned};
-use crate::stream::{self, Accept, Recorder};
+use crate::stream::{self, Accept};
 
+use kind::Turn;
+pub(crate) use kind::{room, too_many};
 use place::Place;
 pub use place::Topic;
 
-/// How often a turn calls the model at most.
-const MAX_STEPS: usize = 8;
+/// How often a turn is taken over that gets no further.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// How much of the conversation a model is shown.
-const MAX_HISTORY: usize = 200;
-const MAX_HISTORY_BYTES: usize = 240 * 1024;
+/// How long a turn waits for the one before it, with `if_busy: queue`.
+const QUEUE_FOR: SignedDuration = SignedDuration::from_secs(120);
 
-/// The longest reply of a turn, in tokens: room for a long document.
-const MAX_OUTPUT_TOKENS: u32 = 16_000;
+/// How often it looks.
+const QUEUE_LOOK: Duration = Duration::from_millis(250);
 
 /// A person's words.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -52,37 +59,49 @@ pub struct TurnInput {
     /// 1 to 32,000 characters.
     #[serde(default)]
     pub message: String,
+    /// What to do if a turn of this conversation is under way.
+    #[serde(default)]
+    pub if_busy: IfBusy,
 }
 
-/// A turn that is stored and may run.
-struct Turn {
-    cx: Cx,
-    owner: Owner,
-    agent: Option<Agent>,
-    place: Place,
-    recorder: Recorder,
+/// What to do if a turn of the conversation is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IfBusy {
+    /// 409 `turn_in_progress`, with the id of the run that is live.
+    #[default]
+    Reject,
+    /// Wait until it has ended, for at most two minutes.
+    Queue,
+    /// Cancel it and begin.
+    Interrupt,
 }
 
-/// Begins a turn with an agent, or of the conversation that sets one up, and answers with its run.
+/// What a person says, and how it is to be answered.
+pub struct Said {
+    pub topic: Topic,
+    pub message: String,
+    pub if_busy: IfBusy,
+    pub accept: Accept,
+}
+
+/// Begins a turn with an agent, or of the conversation that sets one up, and answers with its run. The turn is driven here
+/// until the invocation is nearly over.
 ///
 /// # Errors
-/// 404 for an agent, a chat or an action that is not there, 400 for a message that is empty or too long, 409 for an
-/// archived agent; with JSON asked for also what the run failed with.
-pub async fn serve(
-    cx: &Cx,
-    owner: &Owner,
-    topic: Topic,
-    message: String,
-    accept: Accept,
-) -> Result<Response> {
-    let turn = begin(cx, owner, topic, message).await?;
-    let run_id = turn.recorder.run().run_id;
-    // A task of its own: it ends the run whether or not anybody is still there to follow it.
-    tokio::spawn(run(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
+/// 404 if there is no such agent, chat or action; 400 for a message that is empty or too long; 409 for an archived agent,
+/// or a conversation with a turn under way. With JSON asked for also what the run failed with.
+pub async fn serve(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Response> {
+    let accept = said.accept;
+    let agent = begin(cx, owner, said, invocation).await?;
+    let run_id = agent.recorder.run().run_id;
+    // A task of its own: it goes on whether or not anybody is still there to follow it.
+    tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
+    let until = invocation.answers_until();
     let response = match accept {
         // It has just begun: there is nothing to look up before its first event.
-        Accept::Events => stream::event_stream(stream::follow(cx.clone(), owner.clone(), run_id, 0)),
-        Accept::Json => match stream::respond(cx, owner, run_id, 0, accept).await {
+        Accept::Events => stream::event_stream(stream::follow(cx.clone(), owner.clone(), run_id, 0, until)),
+        Accept::Json => match stream::respond(cx, owner, run_id, 0, accept, until).await {
             Ok(response) => response,
             Err(error) => error.into_response(),
         },
@@ -107,150 +126,234 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
     Ok(errors.into_result(())?)
 }
 
-async fn begin(cx: &Cx, owner: &Owner, topic: Topic, message: String) -> Result<Turn> {
-    check("message", &message)?;
-    let (agent, place, mut writes) = Place::find(cx, owner, topic, &message).await?;
-    let agent_id = agent.as_ref().map(|agent| agent.agent_id);
-    let now = cx.clock.now();
-    let run_id = RunId::from_uuid(cx.clock.uuid());
-    let kind = if agent.is_some() { RunKind::Chat } else { RunKind::Setup };
-    let run = Run {
-        agent_id,
-        chat_id: place.chat_id(),
-        action_id: place.action_id(),
-        ..Run::begun(run_id, kind, now, stream::lease_from(now))
-    };
-    let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
-    match &place {
-        Place::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
-        Place::Action(action) => data["action_id"] = json!(action.id),
+async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Agent<Turn>> {
+    check("message", &said.message)?;
+    let give_up = (cx.clock.now() + QUEUE_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
+    // The version of the mark that a turn which has ended has left.
+    let mut left = 0;
+    loop {
+        let (agent, place, mut writes) = Place::find(cx, owner, said.topic, &said.message).await?;
+        let agent_id = agent.as_ref().map(|agent| agent.agent_id);
+        let now = cx.clock.now();
+        let run_id = RunId::from_uuid(cx.clock.uuid());
+        let kind = if agent.is_some() { RunKind::Chat } else { RunKind::Setup };
+        let run = Run {
+            agent_id,
+            chat_id: place.chat_id(),
+            action_id: place.action_id(),
+            ..Run::begun(run_id, kind, now, lease_from(now))
+        };
+        let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
+        match &place {
+            Place::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
+            Place::Action(action) => data["action_id"] = json!(action.id),
+        }
+        let started = RunEvent { id: 1, event: EventKind::RunStarted, data };
+        let words = vec![Block::text(said.message.as_str())];
+        let words = messages::new(cx, Role::User, words, Some(run.run_id));
+        let thread = place.thread();
+        let held_at = writes.len();
+        writes.push(Store::hold_thread(owner, thread, run_id, left)?);
+        writes.push(Store::run_write(owner, &run)?);
+        writes.push(Store::event_write(owner, run.run_id, &started)?);
+        writes.extend(messages::writes(cx, owner, thread, vec![words]).await?);
+        match cx.store.commit_run(writes, run_id, now).await? {
+            Written::Yes => {
+                let recorder =
+                    Recorder::new(cx.clone(), owner.clone(), Versioned { value: run.clone(), version: 1 }, 1);
+                let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
+                let deadline = invocation.deadline - PUT_DOWN_BEFORE;
+                let (journal, transcript) = (Journal::new(run_id, 0), Transcript::default());
+                return Ok(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline });
+            }
+            Written::Refused { first } if first == held_at => {
+                left = free(cx, owner, thread, said.if_busy, give_up).await?;
+            }
+            // It went away between the look and the write.
+            Written::Refused { .. } => {
+                let is_new = said.topic.is_new();
+                return Err(Error::NotFound(match place {
+                    Place::Action(_) => "action",
+                    Place::Chat(_) if is_new => "agent",
+                    Place::Chat(_) => "chat",
+                }));
+            }
+        }
     }
-    let started = RunEvent { id: 1, event: EventKind::RunStarted, data };
-    let said = messages::new(cx, Role::User, vec![Block::text(message)], Some(run.run_id));
-    writes.push(Store::run_write(owner, &run)?);
-    writes.push(Store::event_write(owner, run.run_id, &started)?);
-    writes.extend(messages::writes(cx, owner, place.thread(), vec![said]).await?);
-    if !cx.store.commit(writes).await?.done() {
-        // It went away between the look and the write.
-        return Err(Error::NotFound(if place.action_id().is_some() { "action" } else { "agent" }));
-    }
-    let recorder = Recorder::new(cx.clone(), owner.clone(), Versioned { value: run, version: 1 }, 1);
-    Ok(Turn { cx: cx.clone(), owner: owner.clone(), agent, place, recorder })
 }
 
-/// Writes the reply and ends the run, however it went.
-async fn run(mut turn: Turn) {
-    let mut said = Vec::new();
-    let ended = turn.talk(&mut said).await;
-    let run_id = turn.recorder.run().run_id;
-    if let Err(error) = turn.end(ended, said).await {
+/// Makes way for a turn: gives the version of the mark that may be written over.
+async fn free(
+    cx: &Cx,
+    owner: &Owner,
+    thread: crate::store::messages::Thread,
+    if_busy: IfBusy,
+    give_up: Timestamp,
+) -> Result<u64> {
+    let Some(Versioned { value: LiveTurn { run_id }, version }) = cx.store.live_turn(owner, thread).await?
+    else {
+        return Ok(0);
+    };
+    match cx.store.run(owner, run_id).await? {
+        Some(found) if !found.value.state.is_final() => {}
+        // It has ended; or its record has expired.
+        _ => return Ok(version),
+    }
+    match if_busy {
+        IfBusy::Interrupt => {
+            runs::cancel(cx, owner, run_id).await?;
+        }
+        IfBusy::Queue if cx.clock.now() < give_up => tokio::time::sleep(QUEUE_LOOK).await,
+        IfBusy::Queue | IfBusy::Reject => {
+            return Err(Error::conflict_with(
+                "turn_in_progress",
+                format!("a turn of this conversation is under way; follow it at /runs/{run_id}/events"),
+                &json!({ "run_id": run_id }),
+            ));
+        }
+    }
+    // Whether it has ended is seen by the next try.
+    Ok(0)
+}
+
+/// Writes the reply and ends the run, however it went, or hands it on.
+async fn drive(mut agent: Agent<Turn>) {
+    let rest = agent.drive().await;
+    let run_id = agent.recorder.run().run_id;
+    if let Err(error) = end(agent, rest).await {
         tracing::error!(%run_id, cause = %error.causes(), "a turn could not be ended; its lease will");
     }
 }
 
-impl Turn {
-    /// Calls the model until it has nothing more to ask for. What was said is what the chat keeps.
-    async fn talk(&mut self, said: &mut Vec<Message>) -> Result<(), CallError> {
-        let tier = self.agent.as_ref().map_or(ModelTier::Standard, |agent| agent.model_tier);
-        let route = self.cx.models.route(tier).map_err(CallError::Model)?.clone();
-        let ceilings = Ceilings {
-            run_micros: self
-                .agent
-                .as_ref()
-                .and_then(|agent| agent.budget.per_run_micros)
-                .unwrap_or(self.cx.config.budget.run_micros),
-            deadline: None,
+/// Goes on with a turn whose lease has ended: its process is dead, or has put it down.
+///
+/// # Errors
+/// When the table does not answer; the item comes again.
+pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
+    let Some(found) = cx.store.run(owner, id).await? else { return Ok(()) };
+    let now = cx.clock.now();
+    if found.value.state.is_final() || found.value.kind == RunKind::Action || found.value.lease_until > now {
+        return Ok(());
+    }
+    if cx.store.cancel_requested(owner, id).await? {
+        recorder::end_without_executor(cx, owner, found, RunState::Cancelled, None).await?;
+        return Ok(());
+    }
+    if found.value.attempts >= MAX_ATTEMPTS {
+        let error = RunError {
+            code: "interrupted".to_owned(),
+            detail: format!("the process that wrote this reply was killed {MAX_ATTEMPTS} times in a row"),
+            retryable: true,
         };
-        let (history, view) = tokio::try_join!(
-            self.place.history(&self.cx, &self.owner, MAX_HISTORY),
-            self.place.in_view(&self.cx, &self.owner, self.agent.as_ref()),
-        )?;
-        let mut messages = window(&history, MAX_HISTORY_BYTES);
-        if let Some(last) = messages.last_mut() {
-            // Before the newest words, and not kept: the history stays the same from turn to turn, and so cached.
-            let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
-            if let Some(view) = view {
-                last.content.insert(at, Block::text(view));
-            }
-        }
-        let mut repaired = false;
-        for step in 1..=MAX_STEPS {
-            let request = ModelRequest {
-                model: route.model.clone(),
-                system: self.place.system(self.agent.as_ref()),
-                tools: self.tools().into_iter().map(Tool::spec).collect(),
-                tool_choice: if step == MAX_STEPS { ToolChoice::None } else { ToolChoice::Auto },
-                messages: messages.clone(),
-                max_output_tokens: MAX_OUTPUT_TOKENS,
-                cache_last_turn: true,
-            };
-            let reply =
-                call(&self.cx, &self.owner, &mut self.recorder, &route, request, ceilings, true).await?;
-            let blocks = reply.blocks.clone();
-            let cut_off = reply.stop == StopReason::MaxTokens;
-            let pause = reply.stop == StopReason::Pause;
-            let done = self.perform(reply).await?;
-            if !blocks.is_empty() {
-                let reply = Message { role: Role::Assistant, content: blocks };
-                said.push(reply.clone());
-                messages.push(reply);
-            }
-            let answers: Vec<Block> = done
-                .results
-                .into_iter()
-                .chain(done.news.iter().map(|news| Block::text(news.as_str())))
-                .collect();
-            let has_news = done.go_on || !done.news.is_empty();
-            let again = pause || has_news && !(done.broken && std::mem::replace(&mut repaired, true));
-            if !answers.is_empty() {
-                let answers = Message { role: Role::User, content: answers };
-                said.push(answers.clone());
-                messages.push(answers);
-            }
-            if !again || cut_off && !done.broken {
-                break;
-            }
-        }
-        Ok(())
+        recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
+        return Ok(());
     }
+    let (agent, place) = match Place::of(cx, owner, &found.value).await {
+        Ok(place) => place,
+        Err(Error::NotFound(what)) => {
+            let detail = format!("the {what} of this turn was deleted");
+            let error = RunError { code: "not_found".to_owned(), detail, retryable: false };
+            recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let fence = found.value.fence + 1;
+    let (journal, steps) = Journal::load(cx, owner, id, fence, None).await?;
+    let step =
+        journal.last() + u32::from(steps.last().is_none_or(|s| s.results.len() == s.reply.calls.len()));
+    let Some(recorder) = claim(cx, owner, found, step).await? else { return Ok(()) };
+    let run = recorder.run().clone();
+    let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
+    let transcript = Transcript { steps, outputs: 0 };
+    let deadline = deadline - PUT_DOWN_BEFORE;
+    let span = tracing::info_span!("turn", run_id = %id);
+    drive(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline }).instrument(span).await;
+    Ok(())
+}
 
-    fn tools(&self) -> Vec<Tool> {
-        self.place.tools(self.agent.as_ref())
-    }
-
-    /// Ends the run; with it go the messages of the reply and the agent's cost.
-    async fn end(mut self, ended: Result<(), CallError>, said: Vec<Message>) -> Result<()> {
-        let (state, error) = match &ended {
-            Ok(()) => (RunState::Completed, None),
-            Err(CallError::Cancelled) => (RunState::Cancelled, None),
-            Err(error) => {
-                if let CallError::Failed(cause) = error {
-                    tracing::error!(cause = %cause.causes(), "a turn failed");
-                }
-                (RunState::Failed, Some(error.run_error()))
-            }
+/// Raises the fence and says from which event on the text is void. `None`: somebody else was faster.
+async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Result<Option<Recorder>> {
+    let id = found.value.run_id;
+    loop {
+        let Some(Versioned { value: mut run, version }) = cx.store.run(owner, id).await? else {
+            return Ok(None);
         };
-        let run = self.recorder.run();
-        let (run_id, cost) = (run.run_id, run.cost_micros);
-        if state == RunState::Completed && run.message.is_empty() && !run.proposals.is_empty() {
-            let run = self.recorder.run_mut();
-            run.message = "It is ready and waits for your yes.".to_owned();
-            let text = run.message.clone();
-            self.recorder.text(&text).await?;
+        if version != found.version {
+            return Ok(None);
         }
-        // Only whole exchanges are kept: a call without its result would spoil every later turn.
-        let mut more: Vec<Write> = Vec::new();
-        if state == RunState::Completed {
-            let said = said
-                .into_iter()
-                .map(|said| messages::new(&self.cx, said.role, said.content, Some(run_id)))
-                .collect();
-            more.extend(messages::writes(&self.cx, &self.owner, self.place.thread(), said).await?);
-            more.extend(self.place.still_there(&self.owner));
+        let (last, stored) =
+            tokio::try_join!(cx.store.last_event_id(owner, id), cx.store.last_stored_event(owner, id))?;
+        // The first event says that the run began.
+        let stored = stored.max(1);
+        let settle = recorder::settle_left(cx, owner, &mut run, stored).await?;
+        run.fence += 1;
+        run.attempts += 1;
+        run.lease_until = lease_from(cx.clock.now());
+        let data = json!({"step": step, "void_from": stored + 1});
+        let event = RunEvent { id: last + 1, event: EventKind::StepRestarted, data };
+        let mut writes =
+            vec![Store::replace_run_write(owner, &run, version)?, Store::event_write(owner, id, &event)?];
+        writes.extend(settle);
+        match cx.store.transact(writes).await? {
+            Written::Yes => {
+                tracing::info!(run_id = %id, fence = run.fence, step, "a turn is taken over");
+                let run = Versioned { value: run, version: version + 1 };
+                return Ok(Some(Recorder::new(cx.clone(), owner.clone(), run, last + 1)));
+            }
+            // The former process still wrote an event.
+            Written::Refused { first: 1 } => {}
+            Written::Refused { .. } => return Ok(None),
         }
-        if let Some(agent) = self.agent.as_ref().filter(|_| cost > 0) {
-            more.push(Store::count(&self.owner, agent.agent_id, vec![("cost_micros", cost)]));
-        }
-        self.recorder.finish(state, error, more).await.map(|_| ())
     }
+}
+
+/// Ends the run; with it go the messages of the reply and the agent's cost. A run that is put down is handed on.
+async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
+    let Agent { cx, kind, mut recorder, transcript, .. } = agent;
+    let owner = kind.owner.clone();
+    let (state, error) = match rest {
+        Rest::Lost => return Ok(()),
+        Rest::PutDown => {
+            let id = recorder.run().run_id;
+            recorder.run_mut().attempts = 0;
+            recorder.put_down().await?;
+            super::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
+            return Ok(());
+        }
+        Rest::Cancelled => (RunState::Cancelled, None),
+        Rest::Failed(error) => (RunState::Failed, Some(error)),
+        Rest::Ended(Outcome::Completed { .. }) => (RunState::Completed, None),
+        Rest::Ended(Outcome::Failed { code, detail }) => {
+            (RunState::Failed, Some(RunError { code: code.to_owned(), detail, retryable: false }))
+        }
+        Rest::Ended(Outcome::Waiting { reason }) => {
+            let error = RunError { code: "waiting".to_owned(), detail: reason.text, retryable: false };
+            (RunState::Failed, Some(error))
+        }
+    };
+    let run = recorder.run();
+    let (run_id, cost) = (run.run_id, run.cost_micros);
+    if state == RunState::Completed && run.message.is_empty() && !run.proposals.is_empty() {
+        let text = "It is ready and waits for your yes.".to_owned();
+        recorder.run_mut().message.clone_from(&text);
+        recorder.text(&text).await?;
+    }
+    // Only whole exchanges are kept: a call without its result would spoil every later turn.
+    let mut more: Vec<Write> = Vec::new();
+    let thread = kind.place.thread();
+    if state == RunState::Completed {
+        let said = transcript.messages(false).into_iter();
+        let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
+        more.extend(messages::writes(&cx, &owner, thread, said).await?);
+        more.push(kind.place.still_there(&owner));
+    }
+    if let Some(agent) = kind.agent.as_ref().filter(|_| cost > 0) {
+        more.push(Store::count(&owner, agent.agent_id, vec![("cost_micros", cost)]));
+    }
+    if !recorder.finish(state, error, more, || kind.always()).await? {
+        // The conversation was deleted meanwhile: it keeps no late reply.
+        kind.place.sweep(&cx, &owner).await?;
+    }
+    Ok(())
 }

@@ -6,10 +6,12 @@ use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
-use domain::tools::Tool;
+use domain::runs::Run;
+use domain::tools::{Setting, Tool};
 use futures::future::try_join_all;
 
 use super::super::{actions, agents, assets, chats, messages};
+use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::messages::Thread;
@@ -32,6 +34,13 @@ pub enum Topic {
     Setup(Option<ChatId>),
     Agent(AgentId, Option<ChatId>),
     Action(ActionId),
+}
+
+impl Topic {
+    /// Whether it begins a conversation.
+    pub(super) const fn is_new(self) -> bool {
+        matches!(self, Self::Setup(None) | Self::Agent(_, None))
+    }
 }
 
 /// The conversation, as it was when the turn began.
@@ -91,9 +100,50 @@ impl Place {
         }
     }
 
-    /// The look that must find the conversation there when more is written to it. A chat sweeps up after itself.
-    pub fn still_there(&self, owner: &Owner) -> Option<Write> {
-        self.action_id().map(|id| Write::Exists { key: keys::action(owner, id) })
+    /// The look that must find the conversation there when more is written to it.
+    pub fn still_there(&self, owner: &Owner) -> Write {
+        Write::Exists {
+            key: match self {
+                Self::Chat(chat) => keys::chat(owner, chat.chat_id),
+                Self::Action(action) => keys::action(owner, action.id),
+            },
+        }
+    }
+
+    /// Deletes what was stored for a conversation that is not there any more.
+    pub async fn sweep(&self, cx: &Cx, owner: &Owner) -> Result<()> {
+        match self {
+            Self::Chat(chat) => chats::sweep_if_gone(cx, owner, chat.chat_id).await,
+            Self::Action(action) => match actions::load(cx, owner, action.id).await {
+                Err(Error::NotFound(_)) => {
+                    Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, action.id)).await?)
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// The conversation of a turn that was begun before.
+    pub async fn of(cx: &Cx, owner: &Owner, run: &Run) -> Result<(Option<Agent>, Self)> {
+        let agent = match run.agent_id {
+            Some(id) => Some(agents::load(cx, owner, id).await?.value),
+            None => None,
+        };
+        let place = match (run.chat_id, run.action_id) {
+            (Some(id), _) => Self::Chat(chats::load(cx, owner, id).await?.value),
+            (None, Some(id)) => Self::Action(Box::new(actions::load(cx, owner, id).await?.value)),
+            (None, None) => return Err(Error::NotFound("conversation")),
+        };
+        Ok((agent, place))
+    }
+
+    pub fn setting(&self, agent: Option<&Agent>) -> Setting<'static> {
+        match (agent, self) {
+            (None, _) => Setting::Setup,
+            (Some(_), Self::Chat(_)) => Setting::Chat,
+            (Some(_), Self::Action(_)) => Setting::AboutAction,
+        }
     }
 
     pub fn system(&self, agent: Option<&Agent>) -> Vec<SystemBlock> {
@@ -145,7 +195,10 @@ fn or_new(
     message: &str,
 ) -> Result<(Chat, Vec<Write>)> {
     match chat {
-        Some(chat) if chat.agent_id == agent_id => Ok((chat, Vec::new())),
+        Some(chat) if chat.agent_id == agent_id => {
+            let there = Write::Exists { key: keys::chat(owner, chat.chat_id) };
+            Ok((chat, vec![there]))
+        }
         Some(_) => Err(Error::NotFound("chat")),
         None => {
             let title: String = message.trim().chars().take(80).collect();

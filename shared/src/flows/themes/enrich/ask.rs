@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use domain::ids::Owner;
 use domain::models::error::TimeoutPhase;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, estimate, prices};
+use domain::models::meter::Meter;
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, estimate, prices};
 use domain::projects::enrichment::Stop;
 use domain::theme::enrich::answer::Raw;
 use domain::theme::enrich::prompt::TOOL;
@@ -141,8 +142,10 @@ async fn once(
     if amount > 0 && !cx.store.reserve(owner, now, amount, day).await?.done() {
         return Err(too_dear("ceiling of a day", day, tomorrow(now)));
     }
-    let (answer, usage) = read(route, request).await;
-    let cost = prices::cost_micros(&request.model, &usage).unwrap_or(0);
+    let mut meter = Meter::default();
+    let answer = read(route, request, &mut meter).await;
+    let used = meter.used(request, answer.as_ref().err());
+    let cost = prices::cost_micros(&request.model, &used).unwrap_or(0);
     purse.spent += cost;
     if amount > 0 || cost > 0 {
         cx.store.settle(owner, now, amount, cost).await?;
@@ -156,33 +159,31 @@ fn tomorrow(now: Timestamp) -> Option<Timestamp> {
     Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-async fn read(route: &Route, request: &ModelRequest) -> (Result<Answer, ModelError>, Usage) {
+async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Result<Answer, ModelError> {
     let mut events = route.stream(request);
-    let (mut model, mut used) = (request.model.clone(), Usage::default());
+    let mut model = request.model.clone();
     let (mut text, mut called) = (String::new(), None);
-    let ended = loop {
-        match events.next().await {
-            None => break Err(ModelError::Truncated),
-            Some(Err(error)) => break Err(error),
-            Some(Ok(event)) => match event {
-                ModelEvent::Started { model: answering } => model = answering,
-                ModelEvent::TextDelta(delta) => text.push_str(&delta),
-                ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
-                    called.get_or_insert(Raw::Call(input));
-                }
-                ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
-                    called.get_or_insert(Raw::Text(raw));
-                }
-                ModelEvent::ToolUse { .. } | ModelEvent::InvalidToolInput { .. } => {}
-                ModelEvent::Usage(usage) => used = usage,
-                ModelEvent::Finished { usage, .. } => {
-                    used = usage;
-                    break Ok(());
-                }
-            },
+    loop {
+        let event = events.next().await.ok_or(ModelError::Truncated)??;
+        meter.hear(&event);
+        match event {
+            ModelEvent::Started { model: answering } => model = answering,
+            ModelEvent::TextDelta(delta) => text.push_str(&delta),
+            ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
+                called.get_or_insert(Raw::Call(input));
+            }
+            ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
+                called.get_or_insert(Raw::Text(raw));
+            }
+            ModelEvent::Finished { .. } => {
+                return Ok(Answer { raw: called.unwrap_or(Raw::Text(text)), model });
+            }
+            ModelEvent::ToolUse { .. }
+            | ModelEvent::InvalidToolInput { .. }
+            | ModelEvent::TryLost
+            | ModelEvent::Usage(_) => {}
         }
-    };
-    (ended.map(|()| Answer { raw: called.unwrap_or(Raw::Text(text)), model }), used)
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,298 @@
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::models::{Block, Role};
+
+const CHAT: Policy = Policy {
+    max_steps: 8,
+    talks_at_last: true,
+    max_repairs: 1,
+    continues_cut_off: false,
+    checked: None,
+    until: Timestamp::MAX,
+};
+
+const RUN: Policy = Policy {
+    max_steps: 24,
+    talks_at_last: false,
+    max_repairs: usize::MAX,
+    continues_cut_off: true,
+    checked: Some(Revisions(2)),
+    until: Timestamp::MAX,
+};
+
+const TALK: Next = Next::CallModel { may_call_tools: true };
+
+fn native(name: &str, input: Value) -> Call {
+    Call { id: Some(format!("id-{name}")), name: name.into(), input, invalid: None, implied: false }
+}
+
+/// A reply that said something and made these calls, with the results that are there.
+fn work(calls: Vec<Call>, results: Vec<CallResult>) -> Step {
+    let mut blocks = vec![Block::text("words")];
+    let uses = calls.iter().filter(|call| call.invalid.is_none());
+    blocks.extend(uses.filter_map(|call| {
+        let (id, name, input) = (call.id.clone()?, call.name.clone(), call.input.clone());
+        Some(Block::ToolUse { id, name, input })
+    }));
+    Step { purpose: Purpose::Work, reply: Reply { blocks, calls, ..Reply::default() }, results }
+}
+
+fn said(stop: StopReason) -> Step {
+    let reply = Reply { blocks: vec![Block::text("words")], stop, ..Reply::default() };
+    Step { reply, ..Step::default() }
+}
+
+fn read(result: &str) -> Step {
+    work(vec![native("query_assets", json!({}))], vec![CallResult::told(result)])
+}
+
+fn check(text: &str) -> Step {
+    Step {
+        purpose: Purpose::Check,
+        reply: Reply { text: text.into(), ..Reply::default() },
+        results: Vec::new(),
+    }
+}
+
+fn of(steps: Vec<Step>, outputs: usize) -> Transcript {
+    Transcript { steps, outputs }
+}
+
+fn then(steps: Vec<Step>, outputs: usize, policy: &Policy) -> Next {
+    next(&of(steps, outputs), policy, Timestamp::UNIX_EPOCH)
+}
+
+fn failed(next: &Next) -> &'static str {
+    match next {
+        Next::Finish(Outcome::Failed { code, .. }) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_turn_goes_on_while_there_is_something_to_tell() {
+    let done = Next::Finish(Outcome::completed());
+    let call = || native("query_assets", json!({}));
+    let broken = || Call { invalid: Some("cut off".into()), ..native("generate_asset", Value::Null) };
+    let delivered = || work(vec![native("generate_asset", json!({}))], vec![CallResult::rest("it waits")]);
+    let repair = || work(vec![broken()], vec![CallResult::repair("cut off")]);
+    let cut_off_with = |result: CallResult| {
+        let mut step = work(vec![call()], vec![result]);
+        step.reply.stop = StopReason::MaxTokens;
+        step
+    };
+    for (what, steps, expected) in [
+        ("nothing was said yet", vec![], TALK),
+        ("it only talked", vec![said(StopReason::EndTurn)], done.clone()),
+        ("it was cut off", vec![said(StopReason::MaxTokens)], done.clone()),
+        ("it paused", vec![said(StopReason::Pause)], TALK),
+        ("a call has no result yet", vec![work(vec![call()], vec![])], Next::Perform { from: 0 }),
+        (
+            "the second call has none",
+            vec![work(vec![call(), call()], vec![CallResult::told("1")])],
+            Next::Perform { from: 1 },
+        ),
+        ("it looked something up", vec![read("one")], TALK),
+        ("it delivered", vec![delivered()], done.clone()),
+        (
+            "it delivered and looked something up",
+            vec![work(
+                vec![native("generate_asset", json!({})), call()],
+                vec![CallResult::rest("it waits"), CallResult::told("1")],
+            )],
+            TALK,
+        ),
+        ("what it delivered was broken", vec![repair()], TALK),
+        ("it was broken again", vec![repair(), repair()], done.clone()),
+        ("it was repaired", vec![repair(), delivered()], done.clone()),
+        ("it was cut off after a call", vec![cut_off_with(CallResult::told("1"))], done.clone()),
+        ("it was cut off in a call", vec![cut_off_with(CallResult::repair("cut off"))], TALK),
+    ] {
+        assert_eq!(then(steps, 0, &CHAT), expected, "{what}");
+    }
+}
+
+#[test]
+fn the_last_step_of_a_turn_only_talks() {
+    let steps = |n: usize| (0..n).map(|i| read(&format!("result {i}"))).collect::<Vec<_>>();
+    assert_eq!(then(steps(6), 0, &CHAT), TALK);
+    assert_eq!(then(steps(7), 0, &CHAT), Next::CallModel { may_call_tools: false });
+    assert_eq!(then(steps(8), 0, &CHAT), Next::Finish(Outcome::completed()));
+    assert_eq!(then(steps(23), 0, &RUN), TALK);
+    assert_eq!(failed(&then(steps(24), 0, &RUN)), "too_many_steps");
+    let late =
+        next(&of(steps(1), 0), &Policy { until: Timestamp::UNIX_EPOCH, ..CHAT }, Timestamp::UNIX_EPOCH);
+    assert_eq!(failed(&late), "run_too_long");
+}
+
+#[test]
+fn a_run_saves_is_checked_and_revised() {
+    let saved = || work(vec![native("save_output", json!({}))], vec![CallResult::told("saved")]);
+    let end = || said(StopReason::EndTurn);
+    let good = || check(r#"The verdict: {"score": 90, "meets": true}"#);
+    let bad = || check(r#"{"score": 40, "meets": false, "missing": ["prices"]}"#);
+    let vague = || check("It looks fine to me.");
+    let scored = Next::Finish(Outcome::Completed { score: Some(90), note: None });
+    assert_eq!(then(vec![saved()], 1, &RUN), TALK);
+    assert_eq!(then(vec![said(StopReason::MaxTokens)], 0, &RUN), TALK);
+    assert_eq!(failed(&then(vec![end()], 0, &RUN)), "empty_output");
+    assert_eq!(then(vec![saved(), end()], 1, &RUN), Next::Check);
+    assert_eq!(then(vec![saved(), end(), good()], 1, &RUN), scored);
+
+    // What is not good enough is sent back twice, and never ends as a success.
+    let mut steps = vec![saved(), end(), bad()];
+    assert_eq!(then(steps.clone(), 1, &RUN), TALK);
+    let last = of(steps.clone(), 1).messages(true).pop().unwrap();
+    assert!(last.role == Role::User && last.text().contains("prices"), "{last:?}");
+    steps.extend([saved(), end(), bad()]);
+    assert_eq!(then(steps.clone(), 1, &RUN), TALK);
+    let mut met = steps.clone();
+    met.extend([saved(), end(), good()]);
+    assert_eq!(then(met, 1, &RUN), scored);
+    steps.extend([saved(), end(), bad()]);
+    let rejected = then(steps, 1, &RUN);
+    assert_eq!(failed(&rejected), "output_rejected");
+    assert!(matches!(&rejected, Next::Finish(Outcome::Failed { detail, .. }) if detail.contains("prices")));
+
+    // A verdict that can't be read is asked for once more.
+    assert_eq!(then(vec![saved(), end(), vague()], 1, &RUN), Next::Check);
+    assert_eq!(then(vec![saved(), end(), vague(), good()], 1, &RUN), scored);
+    assert_eq!(failed(&then(vec![saved(), end(), vague(), vague()], 1, &RUN)), "check_unreadable");
+    // After a revision it may be unreadable once again.
+    let steps = vec![saved(), end(), vague(), bad(), saved(), end(), vague()];
+    assert_eq!(then(steps, 1, &RUN), Next::Check);
+}
+
+#[test]
+fn text_alone_is_the_output_of_a_run() {
+    let implied = |result: Vec<CallResult>| {
+        let mut step = work(vec![], result);
+        step.reply.calls = vec![Call::implied_output("Report", "All is well.")];
+        step
+    };
+    assert_eq!(then(vec![implied(vec![])], 0, &RUN), Next::Perform { from: 0 });
+    let saved = implied(vec![CallResult::rest("saved")]);
+    assert_eq!(then(vec![saved.clone()], 1, &RUN), Next::Check);
+    assert_eq!(of(vec![saved], 1).messages(true).len(), 1);
+    let refused = implied(vec![CallResult::repair("the title is too long")]);
+    assert_eq!(then(vec![refused.clone()], 0, &RUN), TALK);
+    assert_eq!(of(vec![refused], 0).messages(true).len(), 2);
+}
+
+#[test]
+fn a_question_waits_until_it_was_answered() {
+    let reason = || Reason::new(ReasonCode::Asked, "Which oil?");
+    let asked = work(
+        vec![native("ask_person", json!({}))],
+        vec![CallResult::asked("the person is asked", false, reason())],
+    );
+    let waits = Next::Finish(Outcome::Waiting { reason: reason() });
+    assert_eq!(then(vec![asked.clone()], 0, &RUN), waits);
+    let answer = Step {
+        purpose: Purpose::Heard,
+        reply: Reply { text: "The person answered: lamp oil".into(), ..Reply::default() },
+        results: Vec::new(),
+    };
+    let steps = vec![asked, answer];
+    assert_eq!(then(steps.clone(), 0, &RUN), TALK);
+    assert_eq!(of(steps, 0).messages(true).last().unwrap().text(), "The person answered: lamp oil");
+}
+
+#[test]
+fn what_repeats_is_warned_of_and_then_ended() {
+    let a = || read("the same");
+    let b =
+        || work(vec![native("query_actions", json!({"limit": 1}))], vec![CallResult::told("also the same")]);
+    let found = |steps: Vec<Step>| repeats::find(&of(steps, 0));
+    let times = |n: usize| (0..n).map(|_| a()).collect::<Vec<_>>();
+    let pairs = |n: usize| (0..n).flat_map(|_| [a(), b()]).collect::<Vec<_>>();
+    for (steps, expected) in [
+        (times(2), None),
+        (times(3), Some(Repeats::Same(3))),
+        (times(5), Some(Repeats::Same(5))),
+        (pairs(1), None),
+        (pairs(2), Some(Repeats::Pairs(2))),
+        (pairs(4), Some(Repeats::Pairs(4))),
+        ([times(4), vec![b()]].concat(), None),
+        ([pairs(2), vec![read("new")]].concat(), None),
+        ((0..6).map(|i| read(&i.to_string())).collect(), None),
+    ] {
+        assert_eq!(found(steps.clone()), expected, "{steps:?}");
+    }
+    use repeats::Repeats;
+    let warned = |steps: Vec<Step>| {
+        let messages = of(steps, 0).messages(false);
+        let Some(Block::ToolResult { content, .. }) = messages.last().and_then(|m| m.content.last()) else {
+            panic!("{messages:?}");
+        };
+        content.contains("Do something else")
+    };
+    assert!(!warned(times(2)) && warned(times(3)) && warned(pairs(2)));
+    for policy in [&CHAT, &RUN] {
+        assert_eq!(then(times(4), 0, policy), TALK);
+        assert_eq!(failed(&then(times(5), 0, policy)), "tool_loop");
+        assert_eq!(then(pairs(3), 0, policy), TALK);
+    }
+    assert_eq!(failed(&then(pairs(4), 0, &RUN)), "tool_loop");
+}
+
+#[test]
+fn the_same_steps_are_the_same_messages_and_more_steps_only_add_to_them() {
+    let broken = Call { invalid: Some("cut off".into()), ..native("generate_asset", Value::Null) };
+    let signal = Call { id: None, ..native("query_actions", json!({})) };
+    let steps = vec![
+        read("one"),
+        work(vec![signal, broken], vec![CallResult::told("two"), CallResult::repair("cut off")]),
+        read("one"),
+        said(StopReason::EndTurn),
+    ];
+    let whole = of(steps.clone(), 0).messages(true);
+    for n in 0..=steps.len() {
+        let part = of(steps[..n].to_vec(), 0).messages(true);
+        assert_eq!(part[..], whole[..part.len()], "{n} steps");
+    }
+    assert_eq!(
+        whole[3].text(),
+        "Result of query_actions:\ntwoWhat you tried to deliver could not be read: cut off. Deliver it again, whole and correct."
+    );
+}
+
+#[test]
+fn a_long_result_is_cut_and_says_so() {
+    assert_eq!(bounded("é".repeat(MAX_RESULT)).chars().count(), MAX_RESULT);
+    let cut = bounded("é".repeat(MAX_RESULT + 7));
+    assert!(cut.ends_with("[7 more characters were left out; ask for a smaller part]"));
+    assert!(cut.starts_with(&"é".repeat(MAX_RESULT)));
+}
+
+#[test]
+fn a_signal_is_the_call_that_it_stands_for() {
+    use crate::chats::signals::{Deliverable, Reply as Signals};
+    use crate::tools::{Tool, ToolCall};
+    let text = "Here it is.\nGENERATE_ASSET\n---\n{\"title\": \"Brief\", \"description\": \"d\", \"asset_type\": \"code\", \
+                \"content\": \"let x = {\"}\nGENERATE_ACTIONS\n---\n{\"title\": \"Watch\", \"description\": \"d\", \"priority\": \
+                \"high\", \"task_config\": {\"instructions\": \"i\", \"expected_output\": \"o\"}, \"schedule\": {\"every\": \"1h\"}}\n\
+                USE_TOOL: query_assets\n{\"limit\": 3}\nGENERATE_ASSET\n---\nnonsense";
+    let read = Signals::parse(text);
+    assert_eq!(read.deliverables.len(), 4, "{read:?}");
+    for deliverable in read.deliverables {
+        let call = Call::of_signal(deliverable.clone());
+        match deliverable {
+            Deliverable::UseTool { .. } => {
+                assert!(matches!(
+                    Tool::QueryAssets.parse(&call.input),
+                    Ok(ToolCall::QueryAssets { limit: 3, .. })
+                ));
+            }
+            Deliverable::Invalid { reason, .. } => {
+                assert_eq!((call.name.as_str(), call.invalid), ("generate_asset", Some(reason)));
+            }
+            whole => {
+                let tool = Tool::from_name(&call.name).unwrap();
+                assert_eq!(tool.parse(&call.input), Ok(ToolCall::Deliver(whole)));
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What was said and done in a run, step by step, and how a model is shown it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::check::Verdict;
+use super::repeats;
+use crate::actions::Reason;
+use crate::chats::signals::Deliverable;
+use crate::models::{Block, Message, Role, StopReason};
+use crate::prompts;
+use crate::tools::Tool;
+
+/// The steps of a run, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transcript {
+    pub steps: Vec<Step>,
+    /// How many outputs the run has saved.
+    pub outputs: usize,
+}
+
+/// One step: a reply, and the results of its calls as far as they were made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    pub purpose: Purpose,
+    pub reply: Reply,
+    pub results: Vec<CallResult>,
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    #[default]
+    Work,
+    /// The reply is the verdict on the outputs.
+    Check,
+    /// The text is what people have said to a run that waited.
+    Heard,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Its text as it was, signals and all, with tool calls: what the conversation keeps.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
+    /// The part of it that is chat.
+    #[serde(default)]
+    pub text: String,
+    /// What it asks for: first the signals of its text, then its native calls.
+    #[serde(default)]
+    pub calls: Vec<Call>,
+    #[serde(default)]
+    pub stop: StopReason,
+}
+
+/// A call of a tool, native or as a signal in the text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The provider's id of a native call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub name: String,
+    #[serde(default)]
+    pub input: Value,
+    /// Why it can't be read. A native call that can't be read is not among the blocks: no result may name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+    /// The model did not make it: text without a call was taken as the output.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub implied: bool,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    pub content: String,
+    #[serde(default)]
+    pub is_error: bool,
+    pub after: After,
+}
+
+/// What follows from a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum After {
+    /// Nothing: it was delivered.
+    Rest,
+    /// The model is told, and goes on.
+    Tell,
+    /// The model is asked to repair it.
+    Repair,
+    /// A person is asked, and the run waits.
+    Ask(Reason),
+}
+
+impl Call {
+    /// What a signal asks for, as a call.
+    #[must_use]
+    pub fn of_signal(deliverable: Deliverable) -> Self {
+        let (name, input, invalid) = match deliverable {
+            Deliverable::UseTool { name, input } => (name, input, None),
+            Deliverable::Asset(asset) => (Tool::GenerateAsset.name().to_owned(), json!(asset), None),
+            Deliverable::Actions { actions } => {
+                (Tool::GenerateActions.name().to_owned(), json!({ "actions": actions }), None)
+            }
+            Deliverable::ReadyToCreate(draft) => (Tool::ReadyToCreate.name().to_owned(), json!(draft), None),
+            Deliverable::Invalid { signal, reason, .. } => {
+                (signal.keyword().to_lowercase(), Value::Null, Some(reason))
+            }
+        };
+        Self { id: None, name, input, invalid, implied: false }
+    }
+
+    /// The text of a reply without calls, taken as the output of a run.
+    #[must_use]
+    pub fn implied_output(title: &str, content: &str) -> Self {
+        let input = json!({ "title": title, "content": content });
+        Self { id: None, name: Tool::SaveOutput.name().to_owned(), input, invalid: None, implied: true }
+    }
+}
+
+impl CallResult {
+    pub fn rest(content: impl Into<String>) -> Self {
+        Self { content: content.into(), is_error: false, after: After::Rest }
+    }
+
+    pub fn told(content: impl Into<String>) -> Self {
+        Self { content: content.into(), is_error: false, after: After::Tell }
+    }
+
+    pub fn refused(content: impl Into<String>) -> Self {
+        Self { content: content.into(), is_error: true, after: After::Tell }
+    }
+
+    /// The model is asked to make it again.
+    #[must_use]
+    pub fn repair(reason: &str) -> Self {
+        Self { content: prompts::repair(reason), is_error: true, after: After::Repair }
+    }
+
+    pub fn asked(content: impl Into<String>, is_error: bool, reason: Reason) -> Self {
+        Self { content: content.into(), is_error, after: After::Ask(reason) }
+    }
+
+    /// What a person is asked.
+    #[must_use]
+    pub const fn asks(&self) -> Option<&Reason> {
+        match &self.after {
+            After::Ask(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+impl Step {
+    /// Whether the model asked for anything itself.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        self.reply.calls.iter().any(|call| !call.implied)
+    }
+
+    #[must_use]
+    pub fn wants_repair(&self) -> bool {
+        self.results.iter().any(|result| result.after == After::Repair)
+    }
+
+    /// The verdict, if this is a check that could be read.
+    fn verdict(&self) -> Option<Verdict> {
+        (self.purpose == Purpose::Check).then(|| Verdict::read(&self.reply.text)).flatten()
+    }
+}
+
+impl Transcript {
+    #[must_use]
+    pub fn count(&self, purpose: Purpose) -> usize {
+        self.steps.iter().filter(|step| step.purpose == purpose).count()
+    }
+
+    /// How often a check before the last step has sent the run back to work.
+    pub(super) fn revisions_before_last(&self) -> usize {
+        let before = &self.steps[..self.steps.len().saturating_sub(1)];
+        before.iter().filter(|step| step.verdict().is_some_and(|verdict| !verdict.meets)).count()
+    }
+
+    /// How many checks in a row, up to the last step, could not be read.
+    pub(super) fn unreadable_checks(&self) -> usize {
+        let checks = self.steps.iter().rev().take_while(|step| step.purpose == Purpose::Check);
+        checks.take_while(|step| step.verdict().is_none()).count()
+    }
+
+    /// What was said in these steps, as a model takes it. The same steps are always the same messages. With
+    /// `continues_cut_off` a reply that was cut off is followed by the request to go on.
+    #[must_use]
+    pub fn messages(&self, continues_cut_off: bool) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for at in 0..self.steps.len() {
+            let step = &self.steps[at];
+            match step.purpose {
+                Purpose::Heard => messages.push(Message::user(step.reply.text.as_str())),
+                Purpose::Check => {
+                    if let Some(verdict) = step.verdict().filter(|verdict| !verdict.meets) {
+                        messages.push(Message::user(prompts::revise(&verdict.missing)));
+                    }
+                }
+                Purpose::Work => {
+                    if !step.reply.blocks.is_empty() {
+                        messages.push(Message { role: Role::Assistant, content: step.reply.blocks.clone() });
+                    }
+                    let mut content: Vec<Block> =
+                        step.reply.calls.iter().zip(&step.results).filter_map(told).collect();
+                    if let (Some(repeats), Some(last)) = (self.repeats_at(at), content.last_mut()) {
+                        warn(last, &repeats.warning());
+                    }
+                    if continues_cut_off && step.reply.stop == StopReason::MaxTokens && !step.has_calls() {
+                        content.push(Block::text("You were cut off. Go on where you stopped."));
+                    }
+                    if !content.is_empty() {
+                        messages.push(Message { role: Role::User, content });
+                    }
+                }
+            }
+        }
+        messages
+    }
+
+    fn repeats_at(&self, at: usize) -> Option<repeats::Repeats> {
+        if self.steps[at].results.is_empty() {
+            return None;
+        }
+        repeats::find_in(&self.steps[..=at])
+    }
+}
+
+fn warn(block: &mut Block, warning: &str) {
+    if let Block::ToolResult { content: text, .. } | Block::Text { text } = block {
+        text.push_str("\n\n");
+        text.push_str(warning);
+    }
+}
+
+/// A result as a block. A signal that was delivered has none: there is nothing to say about it.
+fn told((call, result): (&Call, &CallResult)) -> Option<Block> {
+    match &call.id {
+        Some(id) if call.invalid.is_none() => Some(Block::ToolResult {
+            tool_use_id: id.clone(),
+            content: result.content.clone(),
+            is_error: result.is_error,
+        }),
+        _ if result.after == After::Rest => None,
+        _ if result.after == After::Repair => Some(Block::text(result.content.as_str())),
+        _ => Some(Block::text(format!("Result of {}:\n{}", call.name, result.content))),
+    }
+}

@@ -1,0 +1,118 @@
+//! What a call used, whether or not its provider has said so.
+//!
+//! A provider says what a call used at its end. A call that is cancelled, cut or timed out has no such end, and costs all
+//! the same: what was sent and received is estimated then.
+
+use super::error::ModelError;
+use super::estimate;
+use super::event::ModelEvent;
+use super::request::ModelRequest;
+use super::usage::Usage;
+
+/// Counts along while a reply is read.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    said: Usage,
+    finished: bool,
+    begun: bool,
+    received_bytes: usize,
+    lost_tries: u64,
+}
+
+impl Meter {
+    /// Takes note of a piece of the reply.
+    pub fn hear(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::TryLost => {
+                self.lost_tries += 1;
+                return;
+            }
+            ModelEvent::Started { .. } => {}
+            ModelEvent::Usage(usage) => self.said = *usage,
+            ModelEvent::TextDelta(text) => self.received_bytes += text.len(),
+            ModelEvent::ToolUse { name, input, .. } => {
+                self.received_bytes += name.len() + input.to_string().len();
+            }
+            ModelEvent::InvalidToolInput { name, raw, .. } => self.received_bytes += name.len() + raw.len(),
+            ModelEvent::Finished { usage, .. } => {
+                self.said = *usage;
+                self.finished = true;
+            }
+        }
+        self.begun = true;
+    }
+
+    /// What the call used, all its tries together. `error` is why it did not finish; without one, we stopped it.
+    #[must_use]
+    pub fn used(&self, request: &ModelRequest, error: Option<&ModelError>) -> Usage {
+        let input_tokens = estimate::request_tokens(request);
+        let mut used = self.said;
+        if !self.finished && (self.begun || error.is_none_or(ModelError::may_be_billed)) {
+            if used.total_input() == 0 {
+                used.input_tokens = input_tokens;
+            }
+            let received = estimate::tokens(&request.model, self.received_bytes);
+            used.output_tokens = used.output_tokens.max(received).max(1);
+            used.estimated = true;
+        }
+        if self.lost_tries > 0 {
+            used.input_tokens += self.lost_tries * input_tokens;
+            used.output_tokens += self.lost_tries;
+            used.estimated = true;
+        }
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::error::TimeoutPhase;
+    use crate::models::request::tests::request;
+    use crate::models::{ModelId, StopReason};
+
+    fn used(events: &[ModelEvent], error: Option<ModelError>) -> Usage {
+        let mut meter = Meter::default();
+        events.iter().for_each(|event| meter.hear(event));
+        meter.used(&request(), error.as_ref())
+    }
+
+    #[test]
+    fn what_nobody_has_said_is_estimated() {
+        let input = estimate::request_tokens(&request());
+        let started = ModelEvent::Started { model: ModelId::new("m") };
+        let said = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };
+        let text = ModelEvent::TextDelta("word ".repeat(1_000));
+        let received = estimate::tokens(&request().model, 5_000);
+        let finished =
+            ModelEvent::Finished { stop: StopReason::EndTurn, assistant_blocks: Vec::new(), usage: said };
+        let check = |events: &[ModelEvent], error: Option<ModelError>, expected: (u64, u64, bool)| {
+            let used = used(events, error.clone());
+            assert_eq!(
+                (used.input_tokens, used.output_tokens, used.estimated),
+                expected,
+                "{events:?} {error:?}"
+            );
+        };
+        // It finished: what was said is what is true.
+        check(&[started.clone(), text.clone(), finished.clone()], None, (7, 2, false));
+        // We stopped it, before or after it began.
+        check(&[], None, (input, 1, true));
+        check(&[started.clone(), text.clone()], None, (input, received, true));
+        check(&[ModelEvent::Usage(said), text.clone()], None, (7, received, true));
+        // It was cut, or timed out.
+        for error in
+            [ModelError::ConnectionLost, ModelError::Truncated, ModelError::Timeout(TimeoutPhase::Idle)]
+        {
+            check(&[text.clone()], Some(error.clone()), (input, received, true));
+            check(&[], Some(error), (input, 1, true));
+        }
+        // It was refused before it began, and costs nothing; after it began, it does.
+        let overloaded = ModelError::Overloaded { retry_after: None };
+        check(&[], Some(overloaded.clone()), (0, 0, false));
+        check(&[started, text], Some(overloaded), (input, received, true));
+        // Earlier tries that were lost cost their input.
+        check(&[ModelEvent::TryLost, ModelEvent::TryLost, finished], None, (7 + 2 * input, 4, true));
+        check(&[ModelEvent::TryLost], Some(ModelError::Connection), (input, 1, true));
+    }
+}

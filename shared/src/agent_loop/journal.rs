@@ -1,0 +1,131 @@
+//! The stored steps of a run: read at the start, written as they come.
+
+use domain::agent_loop::{CallResult, Purpose, Reply, Step};
+use domain::ids::{Owner, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::blobs::BlobKey;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::Store;
+use crate::store::steps::{StepPart, continued};
+use crate::store::table::Write;
+
+/// A part of a step that is larger than this lies in S3, in bytes of JSON.
+const MAX_INLINE: usize = 64 * 1024;
+
+/// Where a run's steps are written.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    run: RunId,
+    fence: u64,
+    /// The number of the last stored step.
+    last: u32,
+    /// The next step begins the conversation anew.
+    anew: bool,
+}
+
+/// The content of a part that lies in S3.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    #[serde(default)]
+    reply: Option<Reply>,
+    #[serde(default)]
+    result: Option<CallResult>,
+}
+
+impl Journal {
+    /// For a run that nobody has worked on.
+    #[must_use]
+    pub const fn new(run: RunId, fence: u64) -> Self {
+        Self { run, fence, last: 0, anew: false }
+    }
+
+    /// Reads what is stored. `done` is how many replies were stored, if that is known.
+    ///
+    /// # Errors
+    /// When the table or the bucket does not answer.
+    pub async fn load(
+        cx: &Cx,
+        owner: &Owner,
+        run: RunId,
+        fence: u64,
+        done: Option<u32>,
+    ) -> Result<(Self, Vec<Step>)> {
+        let mut parts = cx.store.step_parts(owner, run).await?;
+        for part in parts.iter_mut().filter(|part| part.overflow) {
+            let json = cx.blobs.get(&BlobKey::step(owner, run, part.n, part.call, part.fence)).await?;
+            let body: Body =
+                serde_json::from_slice(&json).map_err(|error| Error::internal(error.to_string()))?;
+            (part.reply, part.result) = (body.reply, body.result);
+        }
+        let last = parts.last().map_or(0, |part| part.n).max(done.unwrap_or(0));
+        let steps = continued(parts, done);
+        Ok((Self { run, fence, last, anew: steps.is_empty() && last > 0 }, steps))
+    }
+
+    /// The write of the next step's reply; [`Journal::stored`] says that it is stored.
+    ///
+    /// # Errors
+    /// When a large reply can't be stored.
+    pub async fn reply(
+        &self,
+        cx: &Cx,
+        owner: &Owner,
+        purpose: Purpose,
+        reply: &Reply,
+        event: u64,
+    ) -> Result<Write> {
+        let part = StepPart {
+            n: self.last + 1,
+            purpose,
+            reply: Some(reply.clone()),
+            event,
+            anew: self.anew,
+            ..StepPart::default()
+        };
+        self.write(cx, owner, part).await
+    }
+
+    pub fn stored(&mut self) {
+        self.last += 1;
+        self.anew = false;
+    }
+
+    /// The write of a result of the last step's calls.
+    ///
+    /// # Errors
+    /// When a large result can't be stored.
+    pub async fn result(
+        &self,
+        cx: &Cx,
+        owner: &Owner,
+        call: usize,
+        result: &CallResult,
+        event: u64,
+    ) -> Result<Write> {
+        let call = Some(u32::try_from(call).unwrap_or(u32::MAX));
+        let part =
+            StepPart { n: self.last, call, result: Some(result.clone()), event, ..StepPart::default() };
+        self.write(cx, owner, part).await
+    }
+
+    async fn write(&self, cx: &Cx, owner: &Owner, mut part: StepPart) -> Result<Write> {
+        part.fence = self.fence;
+        let body = Body { reply: part.reply.clone(), result: part.result.clone() };
+        let json = serde_json::to_vec(&body).map_err(|error| Error::internal(error.to_string()))?;
+        if json.len() > MAX_INLINE {
+            let key = BlobKey::step(owner, self.run, part.n, part.call, part.fence);
+            cx.blobs.put(&key, json, "application/json").await?;
+            part.overflow = true;
+            (part.reply, part.result) = (None, None);
+        }
+        Ok(Store::step_write(owner, self.run, &part)?)
+    }
+
+    /// The step that is worked on, from 1.
+    #[must_use]
+    pub const fn last(&self) -> u32 {
+        self.last
+    }
+}

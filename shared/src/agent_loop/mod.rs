@@ -1,0 +1,379 @@
+//! The agent loop's shell: it asks the domain what a run does next, does it, and stores the result.
+//!
+//! The shell knows no kind of run. A [`Kind`] says what the model is told, which tools it has, what a call does and which
+//! limits hold. Every reply is stored whole before its calls begin, and every result as it ends, so that any process can
+//! go on with a run from what is stored.
+//!
+//! - [`recorder`]: the one writer of a run's record and events
+//! - [`journal`]: the stored steps
+//! - [`call`]: one call of a model
+
+pub mod call;
+pub mod journal;
+pub mod recorder;
+
+use domain::agent_loop::{self, Call, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
+use domain::ids::ProposalId;
+use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice};
+use domain::prompts;
+use domain::runs::{EventKind, Run, RunError};
+use domain::tools::{Decision, Setting, Tool, ToolCall, decide};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::context::Cx;
+use crate::models::Route;
+use crate::problem::Result;
+use crate::store::table::Write;
+
+use call::{CallError, Limits, Replied, call, look};
+use journal::Journal;
+use recorder::{Recorder, Stored};
+
+/// How long before its process's end a run is put down and handed on.
+pub const PUT_DOWN_BEFORE: SignedDuration = SignedDuration::from_secs(60);
+
+/// The longest reply of a step, in tokens: room for a long document.
+const MAX_OUTPUT_TOKENS: u32 = 16_000;
+
+/// The longest reply of a check, in tokens.
+const MAX_CHECK_TOKENS: u32 = 1_000;
+
+/// How often a call is made whose writes meet others.
+const TRIES: u32 = 8;
+
+/// The most of a result or an argument that an event shows, in characters.
+const MAX_SHOWN: usize = 2_000;
+
+/// A kind of run.
+pub trait Kind: Send {
+    fn policy(&self) -> Policy;
+    fn tier(&self) -> ModelTier;
+    /// The most that the run may cost, in micro-dollars.
+    fn ceiling_micros(&self) -> i64;
+    fn system(&self) -> Vec<SystemBlock>;
+    fn tools(&self) -> Vec<Tool>;
+    fn setting(&self) -> Setting<'_>;
+
+    /// What was said before the run's first step, oldest first; its last message is a person's or the task.
+    fn history(&mut self) -> impl Future<Output = Result<Vec<Message>>> + Send;
+
+    /// What a check is asked.
+    fn to_check(&mut self) -> impl Future<Output = Result<String>> + Send;
+
+    /// Adds what the kind reads out of a reply, before it is stored.
+    fn complete(&self, _reply: &mut Reply) {}
+
+    /// Writes that must succeed with a reply's; after they have, [`Kind::guarded`] is called.
+    fn guard(&mut self, _run: &Run) -> Result<Option<Write>> {
+        Ok(None)
+    }
+
+    fn guarded(&mut self) {}
+
+    /// Does a call that is allowed. It writes nothing that is not in the writes that it gives: they are stored together
+    /// with the result, so that the call is done once.
+    fn perform(&mut self, run: &Run, call: ToolCall) -> impl Future<Output = Result<Performed>> + Send;
+
+    /// What [`Kind::perform`] gave last is stored.
+    fn performed(&mut self) {}
+
+    /// How many outputs the run has saved.
+    fn outputs(&self) -> usize {
+        0
+    }
+}
+
+/// What a call has done, once it is stored.
+pub struct Performed {
+    pub result: CallResult,
+    /// Told to followers together with the writes.
+    pub events: Vec<(EventKind, Value)>,
+    pub writes: Vec<Write>,
+    pub proposals: Vec<ProposalId>,
+    pub agent_draft: Option<domain::agents::AgentDraft>,
+}
+
+impl From<CallResult> for Performed {
+    fn from(result: CallResult) -> Self {
+        Self { result, events: Vec::new(), writes: Vec::new(), proposals: Vec::new(), agent_draft: None }
+    }
+}
+
+/// How a run left the loop.
+#[derive(Debug)]
+pub enum Rest {
+    Ended(Outcome),
+    Failed(RunError),
+    Cancelled,
+    /// Another process goes on with it.
+    PutDown,
+    /// Another process has it, or somebody ended it: there is nothing more to write.
+    Lost,
+}
+
+/// A run at work.
+pub struct Agent<K> {
+    pub cx: Cx,
+    pub kind: K,
+    pub recorder: Recorder,
+    pub journal: Journal,
+    pub transcript: Transcript,
+    /// When work must be put down.
+    pub deadline: Timestamp,
+}
+
+impl<K: Kind> Agent<K> {
+    /// Works until the run ends or must be put down.
+    pub async fn drive(&mut self) -> Rest {
+        let ended = self.steps().await;
+        if self.recorder.is_lost() {
+            return Rest::Lost;
+        }
+        match ended {
+            Ok(rest) => rest,
+            Err(CallError::Cancelled) => Rest::Cancelled,
+            Err(CallError::PutDown) => Rest::PutDown,
+            Err(error) => {
+                if let CallError::Failed(cause) = &error {
+                    tracing::error!(cause = %cause.causes(), "a step failed");
+                }
+                Rest::Failed(error.run_error())
+            }
+        }
+    }
+
+    async fn steps(&mut self) -> Result<Rest, CallError> {
+        let mut route = None::<Route>;
+        let mut history = None::<Vec<Message>>;
+        loop {
+            self.transcript.outputs = self.kind.outputs();
+            let policy = self.kind.policy();
+            match agent_loop::next(&self.transcript, &policy, self.cx.clock.now()) {
+                Next::Finish(outcome) => return Ok(Rest::Ended(outcome)),
+                Next::Perform { from } => {
+                    let calls = self.transcript.steps.last().map_or(0, |step| step.reply.calls.len());
+                    for at in from..calls {
+                        self.look().await?;
+                        self.make(at).await?;
+                    }
+                }
+                next @ (Next::CallModel { .. } | Next::Check) => {
+                    self.look().await?;
+                    let route = match &route {
+                        Some(route) => route,
+                        None => {
+                            let tier = self.kind.tier();
+                            route.insert(self.cx.models.route(tier).map_err(CallError::Model)?.clone())
+                        }
+                    };
+                    let route = route.clone();
+                    if let Next::CallModel { may_call_tools } = next {
+                        if history.is_none() {
+                            history = Some(self.kind.history().await?);
+                        }
+                        let history = history.as_deref().unwrap_or_default();
+                        let request = self.request(&route, history, may_call_tools);
+                        let replied = self.call(&route, request, true).await?;
+                        self.store(Purpose::Work, replied).await?;
+                    } else {
+                        let request = self.check_request(&route).await?;
+                        match self.call(&route, request, false).await {
+                            Ok(replied) => self.store(Purpose::Check, replied).await?,
+                            // The work is done and saved, and stays: the run says that it was not checked.
+                            Err(CallError::Budget(why)) => return Ok(Rest::Ended(Outcome::unchecked(&why))),
+                            Err(error) => return Err(error),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { run_micros: self.kind.ceiling_micros(), deadline: self.deadline }
+    }
+
+    async fn look(&mut self) -> Result<(), CallError> {
+        let limits = self.limits();
+        look(&self.cx, &mut self.recorder, limits).await
+    }
+
+    async fn call(
+        &mut self,
+        route: &Route,
+        request: ModelRequest,
+        shown: bool,
+    ) -> Result<Replied, CallError> {
+        let limits = self.limits();
+        call(&self.cx, &mut self.recorder, route, request, limits, shown).await
+    }
+
+    fn request(&self, route: &Route, history: &[Message], may_call_tools: bool) -> ModelRequest {
+        let mut messages = history.to_vec();
+        messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
+        ModelRequest {
+            model: route.model.clone(),
+            system: self.kind.system(),
+            tools: self.kind.tools().into_iter().map(Tool::spec).collect(),
+            tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
+            messages,
+            max_output_tokens: MAX_OUTPUT_TOKENS,
+            cache_last_turn: true,
+        }
+    }
+
+    async fn check_request(&mut self, route: &Route) -> Result<ModelRequest> {
+        Ok(ModelRequest {
+            model: route.model.clone(),
+            system: prompts::check(),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            messages: vec![Message::user(self.kind.to_check().await?)],
+            max_output_tokens: MAX_CHECK_TOKENS,
+            cache_last_turn: false,
+        })
+    }
+
+    /// Stores a reply, what it cost, and the part of it that is chat.
+    async fn store(&mut self, purpose: Purpose, replied: Replied) -> Result<(), CallError> {
+        let Replied { mut reply, settle, usage } = replied;
+        self.recorder.flush().await?;
+        let mut events: Vec<(EventKind, Value)> = usage.into_iter().collect();
+        if purpose == Purpose::Work {
+            self.kind.complete(&mut reply);
+            let text = reply.text.trim();
+            if !text.is_empty() {
+                let run = self.recorder.run_mut();
+                if !run.message.is_empty() {
+                    run.message.push_str("\n\n");
+                }
+                run.message.push_str(text);
+                let step = self.journal.last() + 1;
+                events.push((EventKind::MessageCompleted, json!({"text": text, "step": step})));
+            }
+        }
+        self.recorder.run_mut().attempts = 0;
+        let last_event = self.recorder.last_event() + events.len() as u64;
+        let mut writes =
+            vec![self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?];
+        writes.extend(self.kind.guard(self.recorder.run())?);
+        let own = writes.len();
+        writes.extend(settle);
+        match self.recorder.commit(events, writes).await? {
+            Stored::Yes => {}
+            // Another process has stored this step, or the run was ended elsewhere.
+            Stored::Refused(at) if at < own => return Err(self.recorder.lose().into()),
+            Stored::Refused(_) => return Err(crate::problem::Error::internal("a reply was refused").into()),
+        }
+        self.journal.stored();
+        self.kind.guarded();
+        self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
+        Ok(())
+    }
+
+    /// Makes one call of the last reply and stores its result.
+    async fn make(&mut self, at: usize) -> Result<(), CallError> {
+        let Some(call) = self.transcript.steps.last().and_then(|step| step.reply.calls.get(at)).cloned()
+        else {
+            return Ok(());
+        };
+        let step = self.journal.last();
+        let call_id = format!("{step}.{at}");
+        let announced =
+            json!({"tool": call.name, "input": brief(&call.input), "step": step, "call_id": call_id});
+        if call.invalid.is_none() {
+            self.recorder.event(EventKind::ToolRequested, announced).await?;
+        }
+        for _ in 0..TRIES {
+            let Performed { mut result, mut events, writes, proposals, agent_draft } =
+                self.perform(&call).await?;
+            result.content = agent_loop::bounded(result.content);
+            if call.invalid.is_some() {
+                let reason = call.invalid.as_deref().unwrap_or_default();
+                events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
+            } else {
+                let shown: String = result.content.chars().take(MAX_SHOWN).collect();
+                events.push((
+                    EventKind::ToolResult,
+                    json!({"tool": call.name, "is_error": result.is_error,
+                    "result": shown, "step": step, "call_id": call_id}),
+                ));
+            }
+            let before = (self.recorder.run().proposals.len(), self.recorder.run().agent_draft.clone());
+            let run = self.recorder.run_mut();
+            run.proposals.extend(proposals);
+            run.agent_draft = agent_draft.or(run.agent_draft.take());
+            let last_event = self.recorder.last_event() + events.len() as u64;
+            let stored =
+                self.journal.result(&self.cx, self.recorder.owner(), at, &result, last_event).await?;
+            let mut all = vec![stored];
+            all.extend(writes);
+            match self.recorder.commit(events, all).await? {
+                Stored::Yes => {
+                    self.kind.performed();
+                    if let Some(last) = self.transcript.steps.last_mut() {
+                        last.results.push(result);
+                    }
+                    return Ok(());
+                }
+                // Another process has stored this result.
+                Stored::Refused(0) => return Err(self.recorder.lose().into()),
+                // The call met another writer: it is made again from what is there now.
+                Stored::Refused(_) => {
+                    let run = self.recorder.run_mut();
+                    run.proposals.truncate(before.0);
+                    run.agent_draft = before.1;
+                }
+            }
+        }
+        Err(crate::flows::edit::contended().into())
+    }
+
+    async fn perform(&mut self, call: &Call) -> Result<Performed> {
+        if let Some(reason) = &call.invalid {
+            return Ok(CallResult::repair(reason).into());
+        }
+        let tool = match decide(&call.name, self.kind.setting()) {
+            Decision::Allowed(tool) => tool,
+            Decision::Refused(why) => return Ok(CallResult::refused(why).into()),
+            Decision::NeedsPerson(why) => {
+                use domain::actions::{Reason, ReasonCode};
+                let told = format!("{} was not granted to this action; the person is asked", call.name);
+                let reason = Reason::new(ReasonCode::OutsideGrant, why);
+                return Ok(CallResult::asked(told, true, reason).into());
+            }
+        };
+        match tool.parse(&call.input) {
+            Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
+            Err(sentence)
+                if matches!(tool, Tool::GenerateAsset | Tool::GenerateActions | Tool::ReadyToCreate) =>
+            {
+                let mut performed = Performed::from(CallResult::repair(&sentence));
+                let data = json!({"kind": call.name, "reason": sentence});
+                performed.events.push((EventKind::DeliverableInvalid, data));
+                Ok(performed)
+            }
+            Err(sentence) => Ok(CallResult::refused(sentence).into()),
+        }
+    }
+}
+
+/// The input of a call as events show it: a long text is read where it is saved, not in the events.
+fn brief(input: &Value) -> Value {
+    match input {
+        Value::String(text) if text.len() > MAX_SHOWN => json!(format!("({} bytes)", text.len())),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) if name == "content" => {
+                    (name.clone(), json!(format!("({} bytes)", text.len())))
+                }
+                value => (name.clone(), brief(value)),
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(brief).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,458 @@
+//! The one writer of a run: its record, its events, and what is stored together with them.
+//!
+//! Every store of a run creates an event, and an event's id can be taken once. A process that takes a run over writes an
+//! event first: from then on nothing of the former process is stored any more. What concerns the run as a whole (a reply,
+//! a reservation, its end) also replaces the record at the version that this writer knows.
+
+use std::time::Duration;
+
+use domain::ids::Owner;
+use domain::models::{Usage, estimate, prices};
+use domain::runs::{EventKind, Reservation, Run, RunError, RunEvent, RunKind, RunState};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::table::{Write, Written};
+use crate::store::threads::thread_of;
+use crate::store::{Store, Versioned};
+
+/// Text is stored and sent in pieces no more often than this.
+const PIECE: Duration = Duration::from_millis(200);
+
+/// How long an executor's lease lasts.
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long before its end a lease is renewed.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(30);
+
+/// How often a run looks whether it should stop.
+const CANCEL_CHECK: Duration = Duration::from_millis(500);
+
+/// When a lease that is given now ends.
+#[must_use]
+pub fn lease_from(now: Timestamp) -> Timestamp {
+    now + LEASE
+}
+
+/// The run was taken away from its executor: another process has it, somebody ended it, or it was deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("the run is no longer this executor's")]
+pub struct Lost;
+
+/// Whether a store happened whose extra writes have conditions of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Stored {
+    Yes,
+    /// The condition of this one of the extra writes did not hold; nothing was written.
+    Refused(usize),
+}
+
+/// Whether a reservation was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserved {
+    Yes,
+    /// The day's ceiling does not pay for it.
+    TooDear,
+}
+
+/// The writer of one run's events.
+pub struct Recorder {
+    cx: Cx,
+    owner: Owner,
+    run: Run,
+    version: u64,
+    next_event: u64,
+    pending: String,
+    pending_since: Option<Instant>,
+    cancel_checked: Instant,
+    cancelled: bool,
+    lost: bool,
+}
+
+impl Recorder {
+    /// For a run that was just created (or taken over) at `version`, with `last_event` its newest event.
+    #[must_use]
+    pub fn new(cx: Cx, owner: Owner, run: Versioned<Run>, last_event: u64) -> Self {
+        cx.live.tell(run.value.run_id, last_event);
+        tracing::info!(run_id = %run.value.run_id, again = last_event > 1, "a run is taken up");
+        Self {
+            cx,
+            owner,
+            run: run.value,
+            version: run.version,
+            next_event: last_event + 1,
+            pending: String::new(),
+            pending_since: None,
+            cancel_checked: Instant::now(),
+            cancelled: false,
+            lost: false,
+        }
+    }
+
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The record; it is stored with the next [`Recorder::commit`], renewal of the lease, or the end of the run.
+    pub fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The id of the newest event.
+    #[must_use]
+    pub fn last_event(&self) -> u64 {
+        self.next_event - 1
+    }
+
+    /// Whether the run is no longer ours: there is nothing more to write.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Adds text of the reply. It is stored once enough has come together.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn text(&mut self, delta: &str) -> Result<()> {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        self.pending.push_str(delta);
+        // The first piece goes out at once: people wait for it.
+        let since = *self.pending_since.get_or_insert_with(|| Instant::now() - PIECE);
+        if since.elapsed() >= PIECE { self.flush_soon().await } else { Ok(()) }
+    }
+
+    /// Stores the text that has come together.
+    ///
+    /// # Errors
+    /// When it can't be stored; then it is stored with what comes after it.
+    pub async fn flush(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let renew = self.must_renew();
+        let events = vec![(EventKind::MessageDelta, json!({ "text": self.pending }))];
+        let _ = self.store(events, Vec::new(), renew).await?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Stores the text that has come together. If the table does not answer, it waits for the next time.
+    async fn flush_soon(&mut self) -> Result<()> {
+        let flushed = self.flush().await;
+        self.pending_since = Some(Instant::now());
+        self.tolerate(flushed)
+    }
+
+    /// A table that does not answer for a moment is no reason to stop while the lease lasts.
+    fn tolerate(&self, done: Result<()>) -> Result<()> {
+        match done {
+            Err(error) if !self.lost && self.cx.clock.now() < self.run.lease_until => {
+                tracing::warn!(cause = %error.causes(), "the table did not answer; it is asked again");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Stores the text that has come together, if it has waited long enough.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn flush_if_due(&mut self) -> Result<()> {
+        if self.pending_since.is_some_and(|since| since.elapsed() >= PIECE) {
+            self.flush_soon().await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Adds an event; the lease is renewed with it when that is due.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn event(&mut self, kind: EventKind, data: Value) -> Result<()> {
+        self.flush().await?;
+        self.pending_since = None;
+        let renew = self.must_renew();
+        match self.store(vec![(kind, data)], Vec::new(), renew).await? {
+            Stored::Yes => Ok(()),
+            Stored::Refused(_) => Err(self.lose()),
+        }
+    }
+
+    /// Adds events together with the record and with what they tell of: followers never hear of something that is not
+    /// there.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn commit(&mut self, events: Vec<(EventKind, Value)>, more: Vec<Write>) -> Result<Stored> {
+        self.flush().await?;
+        self.pending_since = None;
+        self.store(events, more, true).await
+    }
+
+    fn must_renew(&self) -> bool {
+        self.cx.clock.now() + RENEW_BEFORE > self.run.lease_until
+    }
+
+    /// Says that the run is no longer ours.
+    pub(super) fn lose(&mut self) -> Error {
+        self.lost = true;
+        Error::internal(Lost.to_string())
+    }
+
+    async fn store(
+        &mut self,
+        events: Vec<(EventKind, Value)>,
+        more: Vec<Write>,
+        record: bool,
+    ) -> Result<Stored> {
+        if self.lost {
+            return Err(self.lose());
+        }
+        let lease = self.run.lease_until;
+        let stored = self.try_store(events, more, record).await;
+        if !matches!(stored, Ok(Stored::Yes)) {
+            self.run.lease_until = lease;
+        }
+        stored
+    }
+
+    async fn try_store(
+        &mut self,
+        events: Vec<(EventKind, Value)>,
+        more: Vec<Write>,
+        record: bool,
+    ) -> Result<Stored> {
+        let mut writes = Vec::with_capacity(events.len() + more.len() + 1);
+        if record {
+            self.run.lease_until = lease_from(self.cx.clock.now());
+            writes.push(Store::replace_run_write(&self.owner, &self.run, self.version)?);
+        }
+        let mut id = self.next_event;
+        for (event, data) in events {
+            let event = RunEvent { id, event, data };
+            writes.push(Store::event_write(&self.owner, self.run.run_id, &event)?);
+            id += 1;
+        }
+        let own = writes.len();
+        writes.extend(more);
+        match self.cx.store.transact(writes).await? {
+            Written::Yes => {}
+            Written::Refused { first } if first >= own => return Ok(Stored::Refused(first - own)),
+            Written::Refused { .. } => return Err(self.lose()),
+        }
+        self.version += u64::from(record);
+        self.next_event = id;
+        self.cx.live.tell(self.run.run_id, id - 1);
+        Ok(Stored::Yes)
+    }
+
+    /// Keeps the lease while nothing else is written.
+    ///
+    /// # Errors
+    /// When the run was taken away.
+    pub async fn keep_alive(&mut self) -> Result<()> {
+        if !self.must_renew() {
+            return Ok(());
+        }
+        let renewed = self.store(Vec::new(), Vec::new(), true).await.map(|_| ());
+        self.tolerate(renewed)
+    }
+
+    /// Takes a reservation from the day's ceiling and notes it in the record: whoever takes the run over settles it.
+    ///
+    /// # Errors
+    /// When it can't be stored.
+    pub async fn reserve(&mut self, reservation: Reservation, ceiling: i64) -> Result<Reserved> {
+        let write = Store::reserve_write(&self.owner, reservation.at, reservation.micros, ceiling);
+        self.run.reserved = Some(reservation);
+        match self.store(Vec::new(), vec![write], true).await {
+            Ok(Stored::Yes) => Ok(Reserved::Yes),
+            Ok(Stored::Refused(_)) => {
+                self.run.reserved = None;
+                Ok(Reserved::TooDear)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts what a call has used, and gives its reservation back. The writes go with the next commit.
+    pub fn settle(&mut self, used: Usage, cost_micros: i64) -> Vec<Write> {
+        self.run.usage += used;
+        self.run.cost_micros += cost_micros;
+        match self.run.reserved.take() {
+            Some(Reservation { at, micros, .. }) => {
+                vec![Store::settle_write(&self.owner, at, micros, cost_micros)]
+            }
+            None if cost_micros > 0 => {
+                vec![Store::settle_write(&self.owner, self.cx.clock.now(), 0, cost_micros)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether somebody asked the run to stop. Looks at most twice a second.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub async fn is_cancelled(&mut self) -> Result<bool> {
+        if !self.cancelled && self.cancel_checked.elapsed() >= CANCEL_CHECK {
+            self.cancel_checked = Instant::now();
+            let requested = self.cx.store.cancel_requested(&self.owner, self.run.run_id).await;
+            match requested {
+                Ok(requested) => self.cancelled = requested,
+                Err(error) => self.tolerate(Err(error.into()))?,
+            }
+        }
+        Ok(self.cancelled)
+    }
+
+    /// Gives the lease back: the run goes on in another process.
+    ///
+    /// # Errors
+    /// When it can't be stored; then the lease ends by itself.
+    pub async fn put_down(mut self) -> Result<()> {
+        self.run.lease_until = self.cx.clock.now();
+        let write = Store::replace_run_write(&self.owner, &self.run, self.version)?;
+        let _ = self.cx.store.transact(vec![write]).await?;
+        Ok(())
+    }
+
+    /// The writes that end the run, for a transaction with more that must go together; text must have been flushed.
+    ///
+    /// # Errors
+    /// For a state that is not final; a bug.
+    pub fn end_writes(&mut self, state: RunState, error: Option<RunError>) -> Result<Vec<Write>> {
+        self.run.state = state;
+        self.run.error = error;
+        self.run.finished_at = Some(self.cx.clock.now());
+        end_writes(&self.owner, &self.run, self.version, self.next_event)
+    }
+
+    /// Ends the run: its record, its last event and `more` together, or nothing of it. `false`: what goes with the end is
+    /// gone itself, for example a deleted chat; the run has ended without `more`, but with `always`.
+    ///
+    /// # Errors
+    /// When it can't be stored; then the run is taken over once its lease is over.
+    pub async fn finish(
+        mut self,
+        state: RunState,
+        error: Option<RunError>,
+        more: Vec<Write>,
+        always: impl Fn() -> Vec<Write>,
+    ) -> Result<bool> {
+        self.flush().await?;
+        let mut writes = self.end_writes(state, error.clone())?;
+        writes.extend(always());
+        let own = writes.len();
+        writes.extend(more);
+        match self.cx.store.transact(writes).await? {
+            Written::Yes => Ok(true),
+            Written::Refused { first } if first >= own => {
+                let mut writes = self.end_writes(state, error)?;
+                writes.extend(always());
+                if self.cx.store.transact(writes).await?.done() { Ok(false) } else { Err(self.lose()) }
+            }
+            Written::Refused { .. } => Err(self.lose()),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    /// Followers hear that nobody here writes any more, and look for themselves.
+    fn drop(&mut self) {
+        self.cx.live.forget(self.run.run_id);
+        let Run { run_id, state, cost_micros, .. } = &self.run;
+        tracing::info!(%run_id, ?state, cost_micros, "a run is put down");
+    }
+}
+
+/// The writes that end a run: its record, in the final state that it has, and the event that says so.
+fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
+    let kind = run.state.event().ok_or_else(|| Error::internal("a run ends in a final state"))?;
+    let data = json!({
+        "run_id": run.run_id,
+        "state": run.state,
+        "usage": run.usage,
+        "cost_micros": run.cost_micros,
+        "error": run.error,
+    });
+    let event = RunEvent { id: event_id, event: kind, data };
+    Ok(vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?])
+}
+
+/// Settles the reservation that a process has left behind, by an estimate: what was sent, and the text that came back
+/// after the event `since`. Gives the write, and counts it in the record.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Option<Write>> {
+    let Some(Reservation { at, micros, model, input_tokens }) = run.reserved.take() else { return Ok(None) };
+    let (mut bytes, mut after) = (0, since);
+    loop {
+        let events = cx.store.run_events(owner, run.run_id, after, 100).await?;
+        let Some(last) = events.last() else { break };
+        after = last.id;
+        let deltas = events.iter().filter(|event| event.event == EventKind::MessageDelta);
+        bytes += deltas.filter_map(|event| event.data["text"].as_str()).map(str::len).sum::<usize>();
+    }
+    let output_tokens = estimate::tokens(&model, bytes).max(1);
+    let used = Usage { input_tokens, output_tokens, estimated: true, ..Usage::default() };
+    let cost = prices::cost_micros(&model, &used).unwrap_or(0);
+    run.usage += used;
+    run.cost_micros += cost;
+    Ok(Some(Store::settle_write(owner, at, micros, cost)))
+}
+
+/// Ends a run whose executor is gone or told to stop, as it was `found`. `false`: it was written meanwhile, look again.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn end_without_executor(
+    cx: &Cx,
+    owner: &Owner,
+    found: Versioned<Run>,
+    state: RunState,
+    error: Option<RunError>,
+) -> Result<bool> {
+    let Versioned { value: mut run, version } = found;
+    run.state = state;
+    run.finished_at = Some(cx.clock.now());
+    run.error = error;
+    let (settled, last) = tokio::try_join!(
+        async {
+            let since = cx.store.last_stored_event(owner, run.run_id).await?;
+            let mut settled = run.clone();
+            let write = settle_left(cx, owner, &mut settled, since).await?;
+            Ok::<_, Error>((settled, write))
+        },
+        async { Ok(cx.store.last_event_id(owner, run.run_id).await?) },
+    )?;
+    let (run, settle) = settled;
+    let mut writes = end_writes(owner, &run, version, last + 1)?;
+    writes.extend(settle);
+    writes.extend(thread_of(&run).map(|thread| Store::free_thread(owner, thread)));
+    if !cx.store.transact(writes).await?.done() {
+        return Ok(false);
+    }
+    if let Some(agent) = run.agent_id.filter(|_| run.cost_micros > 0 && run.kind != RunKind::Action) {
+        // The agent may be gone.
+        let count = Store::count(owner, agent, vec![("cost_micros", run.cost_micros)]);
+        let _ = cx.store.transact(vec![count]).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,71 @@
+//! A restart on one machine: the process before this one is dead, and what it held is free at once.
+//!
+//! The folder's lock proves that the predecessor is dead, so nobody holds any of the leases in its table. On AWS nothing
+//! proves it, and a lease ends by itself.
+
+use domain::actions::OccurrenceState;
+use jiff::{SignedDuration, Timestamp};
+
+use super::actions::{self, Loaded};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::keys::SHARDS;
+use crate::store::{DueItem, DueTarget, Store, Versioned};
+
+/// No lease lasts longer.
+const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(20);
+
+/// How many items of one shard are looked at. More leases than this end by themselves.
+const PER_SHARD: usize = 1_000;
+
+/// Ends the leases of all runs, so that they are taken over at once. For a process that has just taken the folder's lock,
+/// before it begins to work itself. Gives how many there were.
+///
+/// # Errors
+/// When the table does not answer.
+pub async fn free_leases(cx: &Cx) -> Result<usize> {
+    let mut freed = 0;
+    for shard in 0..SHARDS {
+        let until = cx.clock.now() + LONGEST_LEASE;
+        for entry in cx.store.due(shard, until, PER_SHARD).await? {
+            let Some(item) = entry.item() else { continue };
+            freed += usize::from(free(cx, &item).await?);
+        }
+    }
+    Ok(freed)
+}
+
+async fn free(cx: &Cx, DueItem { owner, target, .. }: &DueItem) -> Result<bool> {
+    let now = cx.clock.now();
+    // A lease that ends now could still be held for this instant.
+    let ended = now - SignedDuration::from_millis(1);
+    match *target {
+        DueTarget::Run(id) => {
+            let Some(Versioned { value: mut run, version }) = cx.store.run(owner, id).await? else {
+                return Ok(false);
+            };
+            if run.state.is_final() {
+                return Ok(false);
+            }
+            run.lease_until = ended.min(run.lease_until);
+            Ok(cx.store.replace_run(owner, &run, version).await?.done())
+        }
+        DueTarget::Action(id) => {
+            let Loaded { action, live } = match actions::load_live(cx, owner, id).await {
+                Ok(loaded) => loaded,
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            let Some(Versioned { value: mut occurrence, version }) = live.filter(|live| {
+                let held = matches!(live.value.state, OccurrenceState::Claimed | OccurrenceState::Running);
+                held && live.value.lease_until.is_some_and(|until: Timestamp| until > ended)
+            }) else {
+                return Ok(false);
+            };
+            occurrence.lease_until = Some(ended);
+            let mut writes = vec![Store::replace_occurrence(owner, &occurrence, version)?];
+            writes.extend(actions::action_writes(owner, &action, &action.value, Some(&occurrence), now)?);
+            Ok(cx.store.transact(writes).await?.done())
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Any run, of a conversation or of an action: how it is cancelled.
+
+use std::time::Duration;
+
+use domain::ids::{Owner, RunId};
+use domain::runs::{Run, RunKind, RunState};
+
+use super::{actions, edit};
+use crate::agent_loop::recorder::end_without_executor;
+use crate::context::Cx;
+use crate::problem::Result;
+use crate::stream;
+
+/// How long a live executor has to end its run by itself: it looks for the request twice a second.
+const PATIENCE: Duration = Duration::from_millis(1_200);
+
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Cancels a run. It has come to its end when this returns, within two seconds, whether or not its executor still lives. A
+/// run that has ended stays as it is.
+///
+/// # Errors
+/// 404 if there is none.
+pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
+    let found = stream::load(cx, owner, id).await?;
+    let at_rest = found.value.state.is_final() && found.value.state != RunState::Waiting;
+    match (found.value.kind, found.value.action_id) {
+        _ if at_rest => return Ok(found.value),
+        (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id).await?,
+        _ => cancel_turn(cx, owner, id).await?,
+    }
+    Ok(stream::load(cx, owner, id).await?.value)
+}
+
+async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
+    cx.store.request_cancel(owner, id, cx.clock.now()).await?;
+    let began = tokio::time::Instant::now();
+    loop {
+        let found = stream::load(cx, owner, id).await?;
+        if found.value.state.is_final() {
+            return Ok(());
+        }
+        let left = found.value.lease_until <= cx.clock.now();
+        if left || began.elapsed() >= PATIENCE {
+            break;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    // Its executor is dead, or too slow: what it writes from now on is refused.
+    for _ in 0..edit::TRIES {
+        let found = stream::load(cx, owner, id).await?;
+        if found.value.state.is_final()
+            || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
+        {
+            return Ok(());
+        }
+    }
+    Err(edit::contended())
+}

@@ -1,0 +1,245 @@
+//! What a turn tells the model, and what its calls do: what is proposed waits for the person's yes.
+
+use domain::actions::{ActionChange, ActionState};
+use domain::agent_loop::{CallResult, Policy};
+use domain::agents::Agent;
+use domain::chats::conversation::window;
+use domain::chats::signals::Deliverable;
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, Owner, ProposalId};
+use domain::models::{Block, Message, ModelTier, SystemBlock};
+use domain::runs::{EventKind, Run};
+use domain::tools::{Setting, Tool, ToolCall};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::place::Place;
+use crate::agent_loop::{Kind, Performed};
+use crate::context::Cx;
+use crate::flows::proposals::{self, Origin};
+use crate::flows::{actions, tools};
+use crate::problem::{Error, Result};
+use crate::store::Store;
+use crate::store::table::Write;
+
+/// How often a turn calls the model.
+const MAX_STEPS: usize = 8;
+
+/// How much of the conversation a model is shown.
+const MAX_HISTORY: usize = 200;
+const MAX_HISTORY_BYTES: usize = 240 * 1024;
+
+/// How much a turn may propose.
+pub const MAX_PROPOSALS: usize = 20;
+
+/// How long a turn may take as a whole, over all processes.
+const LONGEST: SignedDuration = SignedDuration::from_hours(2);
+
+/// A turn of a conversation.
+pub(super) struct Turn {
+    pub cx: Cx,
+    pub owner: Owner,
+    pub agent: Option<Agent>,
+    pub place: Place,
+    pub run: Run,
+}
+
+impl Kind for Turn {
+    fn policy(&self) -> Policy {
+        Policy {
+            max_steps: MAX_STEPS,
+            talks_at_last: true,
+            max_repairs: 1,
+            continues_cut_off: false,
+            checked: None,
+            until: self.run.created_at.checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+        }
+    }
+
+    fn tier(&self) -> ModelTier {
+        self.agent.as_ref().map_or(ModelTier::Standard, |agent| agent.model_tier)
+    }
+
+    fn ceiling_micros(&self) -> i64 {
+        let own = self.agent.as_ref().and_then(|agent| agent.budget.per_run_micros);
+        own.unwrap_or(self.cx.config.budget.run_micros)
+    }
+
+    fn system(&self) -> Vec<SystemBlock> {
+        self.place.system(self.agent.as_ref())
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.place.tools(self.agent.as_ref())
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        self.place.setting(self.agent.as_ref())
+    }
+
+    async fn history(&mut self) -> Result<Vec<Message>> {
+        let (mut history, view) = tokio::try_join!(
+            self.place.history(&self.cx, &self.owner, MAX_HISTORY),
+            self.place.in_view(&self.cx, &self.owner, self.agent.as_ref()),
+        )?;
+        // What was said since this turn began is for the next one.
+        if let Some(own) = history.iter().rposition(|message| message.run_id == Some(self.run.run_id)) {
+            history.truncate(own + 1);
+        }
+        let mut messages = window(&history, MAX_HISTORY_BYTES);
+        if let (Some(last), Some(view)) = (messages.last_mut(), view) {
+            // Before the newest words, and not kept: the history stays the same from turn to turn, and so cached.
+            let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
+            last.content.insert(at, Block::text(view));
+        }
+        Ok(messages)
+    }
+
+    async fn to_check(&mut self) -> Result<String> {
+        Err(Error::internal("the output of a turn is not checked"))
+    }
+
+    async fn perform(&mut self, run: &Run, call: ToolCall) -> Result<Performed> {
+        match (call, self.agent.as_ref().map(|agent| agent.agent_id)) {
+            (ToolCall::Deliver(Deliverable::ReadyToCreate(draft)), None) => {
+                let told = "The person sees the agent and may create it.";
+                let mut performed = Performed::from(CallResult::rest(told));
+                performed.events.push((EventKind::AgentProposed, json!({ "agent_draft": draft })));
+                performed.agent_draft = Some(draft);
+                Ok(performed)
+            }
+            (ToolCall::Deliver(Deliverable::Asset(asset)), Some(agent)) => {
+                if let Err(errors) = asset.validate() {
+                    return Ok(invalid("generate_asset", &errors.to_string()));
+                }
+                if room(run) == 0 {
+                    return Ok(too_many("generate_asset", 0, 1));
+                }
+                let proposal = proposals::of_asset(&self.cx, &self.owner, origin(run, agent), asset).await?;
+                self.propose(vec![(EventKind::AssetProposed, proposal)])
+            }
+            (ToolCall::Deliver(Deliverable::Actions { mut actions }), Some(agent)) => {
+                let (asked, room) = (actions.len(), room(run));
+                actions.truncate(room);
+                if actions.is_empty() {
+                    return Ok(too_many("generate_actions", 0, asked));
+                }
+                let proposed = actions.into_iter().map(|draft| {
+                    let id = ProposalId::from_uuid(self.cx.clock.uuid());
+                    let body = ProposalBody::Action(draft);
+                    (EventKind::ActionProposed, proposals::new(&self.cx, origin(run, agent), id, body))
+                });
+                let mut performed = self.propose(proposed.collect())?;
+                if asked > room {
+                    let more = too_many("generate_actions", room, asked);
+                    performed.events.extend(more.events);
+                    performed.result.content.push('\n');
+                    performed.result.content.push_str(&more.result.content);
+                    performed.result.is_error = true;
+                    performed.result.after = more.result.after;
+                }
+                Ok(performed)
+            }
+            (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(run, agent, change).await,
+            (call, Some(agent)) => Ok(match tools::look_up(&self.cx, &self.owner, agent, call).await? {
+                Ok(result) => CallResult::told(result).into(),
+                Err(sentence) => CallResult::refused(sentence).into(),
+            }),
+            (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
+        }
+    }
+}
+
+impl Turn {
+    fn propose(&self, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed> {
+        let mut performed = Performed::from(CallResult::rest(""));
+        let mut told = Vec::new();
+        for (kind, proposal) in proposed {
+            let id = proposal.proposal_id;
+            told.push(format!("\"{}\" waits for the person's yes ({id}).", proposal.body.title()));
+            performed.events.push((kind, shown(&proposal)));
+            performed.writes.extend(Store::proposal_writes(&self.owner, &proposal)?);
+            performed.proposals.push(id);
+        }
+        performed.result.content = told.join("\n");
+        Ok(performed)
+    }
+
+    /// Proposes to change the action that this is about, as it is now.
+    async fn propose_change(&self, run: &Run, agent: AgentId, change: ActionChange) -> Result<Performed> {
+        let Place::Action(action) = &self.place else {
+            return Ok(CallResult::refused("there is no action here to change").into());
+        };
+        // It may have been changed since the turn began.
+        let action = match actions::load(&self.cx, &self.owner, action.id).await {
+            Ok(action) => action.value,
+            Err(Error::NotFound(_)) => return Ok(CallResult::refused("the action was deleted").into()),
+            Err(error) => return Err(error),
+        };
+        if action.state == ActionState::Dismissed {
+            let told = "the action was dismissed: it can't be changed any more";
+            return Ok(CallResult::refused(told).into());
+        }
+        if let Err(errors) = change.check(&action) {
+            return Ok(CallResult::refused(errors.to_string()).into());
+        }
+        if room(run) == 0 {
+            return Ok(too_many("change_action", 0, 1));
+        }
+        let title = change.title.clone().unwrap_or(action.title);
+        let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
+        let id = ProposalId::from_uuid(self.cx.clock.uuid());
+        let proposal = proposals::new(&self.cx, origin(run, agent), id, body);
+        let mut performed = self.propose(vec![(EventKind::ActionProposed, proposal)])?;
+        performed.result = CallResult::told(performed.result.content);
+        Ok(performed)
+    }
+
+    /// What is written with the end of the turn in any case: the conversation is free for the next one.
+    pub(super) fn always(&self) -> Vec<Write> {
+        vec![Store::free_thread(&self.owner, self.place.thread())]
+    }
+}
+
+fn origin(run: &Run, agent_id: AgentId) -> Origin {
+    Origin { agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
+}
+
+/// How much more the turn may propose.
+pub(crate) fn room(run: &Run) -> usize {
+    MAX_PROPOSALS.saturating_sub(run.proposals.len())
+}
+
+pub(crate) fn too_many(kind: &str, taken: usize, asked: usize) -> Performed {
+    let reason = format!(
+        "a turn proposes at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose no more in this turn",
+        asked - taken
+    );
+    let mut performed = Performed::from(CallResult::refused(format!("{reason}.")));
+    performed.events.push((EventKind::DeliverableInvalid, json!({"kind": kind, "reason": reason})));
+    performed
+}
+
+fn invalid(kind: &str, reason: &str) -> Performed {
+    let mut performed = Performed::from(CallResult::repair(reason));
+    performed.events.push((EventKind::DeliverableInvalid, json!({"kind": kind, "reason": reason})));
+    performed
+}
+
+/// A proposal as its event shows it.
+fn shown(proposal: &Proposal) -> Value {
+    let mut data = json!({"proposal_id": proposal.proposal_id, "title": proposal.body.title()});
+    match &proposal.body {
+        ProposalBody::Asset { description, asset_type, bytes, .. } => {
+            data["description"] = json!(description);
+            data["asset_type"] = json!(asset_type);
+            data["bytes"] = json!(bytes);
+        }
+        ProposalBody::Action(draft) => data["action"] = json!(draft),
+        ProposalBody::Change { action_id, change, .. } => {
+            data["action_id"] = json!(action_id);
+            data["change"] = json!(change);
+        }
+    }
+    data
+}

@@ -1,0 +1,712 @@
+//! Turns that outlive their process: killed at every store, put down, cancelled, one at a time in a conversation.
+
+use std::time::{Duration, Instant};
+
+use domain::ids::RunId;
+use jiff::SignedDuration;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::Cx;
+use shared::flows::due;
+use shared::flows::turn::{self, IfBusy, Said, Topic};
+use shared::function::Invocation;
+use shared::store::DueItem;
+use shared::stream::Accept;
+use tests::model::{Says, ScriptedModel};
+use tests::{Harness, send};
+use tokio::runtime::Runtime;
+
+use crate::occurrences::Stage;
+use crate::server::{Server, command};
+use crate::turns::{Event, events};
+
+/// Looks something up, proposes an asset, looks again, and says that it is done.
+fn works(messages: &[Value]) -> Says {
+    let since = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
+    let results = messages[since..].iter().filter(|message| message["role"] == "tool").count();
+    match results {
+        0 => Says::Call("query_assets", json!({"limit": 3})),
+        1 => {
+            let brief =
+                json!({"title": "Brief", "description": "d", "asset_type": "document", "content": "Oil."});
+            Says::Call("generate_asset", brief)
+        }
+        _ => Says::Text("It should not come to this.".into()),
+    }
+}
+
+/// The same, with words after each look-up.
+fn talks(messages: &[Value]) -> Says {
+    let since = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
+    let results = messages[since..].iter().filter(|message| message["role"] == "tool").count();
+    match results {
+        0 => Says::Call("query_assets", json!({"limit": 3})),
+        1 => Says::Call("query_actions", json!({})),
+        _ => Says::Text("There is nothing saved yet, and nothing is planned.".into()),
+    }
+}
+
+/// A process of its own, as far as a test can have one: its tasks are killed together.
+struct Process {
+    runtime: Runtime,
+    cx: Cx,
+}
+
+impl Process {
+    fn start(stage: &Stage) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let shared = &stage.h.platform.cx;
+        let cx = Cx::new((*shared.config).clone(), shared.clock.clone()).unwrap();
+        Self { runtime, cx }
+    }
+
+    /// Begins a turn; gives its run once that is stored.
+    async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
+        let (cx, owner) = (self.cx.clone(), stage.owner.clone());
+        let said =
+            Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject, accept: Accept::Events };
+        let invocation = Invocation { deadline: jiff::Timestamp::MAX };
+        let began = self.runtime.spawn(async move { turn::serve(&cx, &owner, said, invocation).await });
+        let response = began.await.unwrap().unwrap();
+        let location = response.headers()["location"].to_str().unwrap().to_owned();
+        location.rsplit('/').next().unwrap().parse().unwrap()
+    }
+
+    fn kill(self) {
+        self.runtime.shutdown_background();
+    }
+}
+
+/// What is not void of a run's events.
+fn standing(all: Vec<Event>) -> Vec<Event> {
+    let mut standing: Vec<Event> = Vec::new();
+    for event in all {
+        if event.name == "step.restarted" {
+            let void_from = event.data["void_from"].as_u64().unwrap();
+            standing.retain(|before| before.id < void_from);
+        } else {
+            standing.push(event);
+        }
+    }
+    standing
+}
+
+async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
+    let request =
+        h.request(Method::GET, &format!("/runs/{run}/events")).header("accept", "text/event-stream");
+    events(send(request).await.body.as_str().unwrap())
+}
+
+/// What a run has come to, without ids and times.
+#[derive(Debug, PartialEq)]
+struct Became {
+    state: Value,
+    message: Value,
+    proposals: Vec<String>,
+    waiting: usize,
+    said: Vec<(String, String)>,
+    tools: Vec<(String, Value)>,
+    text: String,
+}
+
+async fn became(stage: &Stage, run: RunId) -> Became {
+    let h = &stage.h;
+    let all = followed(h, run).await;
+    let view = h.get(&format!("/runs/{run}")).await.expect(200);
+    let ids: Vec<u64> = all.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=all.len() as u64).collect::<Vec<_>>(), "one continuous run");
+    let standing = standing(all);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let tools = standing.iter().filter(|event| event.name == "tool.result");
+    let tools = tools.map(|event| (text(&event.data["tool"]), event.data["is_error"].clone())).collect();
+    let deltas = standing.iter().filter(|event| event.name == "message.delta");
+    let chat = h.get(&format!("/chats/{}", view["chat_id"].as_str().unwrap())).await.expect(200);
+    let said = chat["messages"].as_array().unwrap().iter();
+    let proposals = view["proposals"].as_array().unwrap().iter();
+    let waiting = h.get(&format!("/agents/{}/proposals", stage.agent)).await.expect(200);
+    Became {
+        state: view["state"].clone(),
+        message: view["message"].clone(),
+        proposals: proposals.map(|proposal| text(&proposal["title"])).collect(),
+        waiting: waiting["data"].as_array().unwrap().len(),
+        said: said.map(|message| (text(&message["role"]), text(&message["content"]))).collect(),
+        tools,
+        text: deltas.map(|event| text(&event.data["text"])).collect(),
+    }
+}
+
+/// Lets the leases end and looks at the run, as the sweep and an executor do, until it has ended. What a killed process had
+/// sent already may still arrive after the first look.
+async fn take_over(stage: &Stage, run: RunId) {
+    let cx = &stage.h.platform.cx;
+    for _ in 0..20 {
+        stage.clock.set(stage.clock.now() + SignedDuration::from_secs(61));
+        let deadline = cx.clock.now() + SignedDuration::from_mins(15);
+        due::look_at(cx, &DueItem::run(&stage.owner, run), deadline).await.unwrap();
+        if cx.store.run(&stage.owner, run).await.unwrap().unwrap().value.state.is_final() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it is never finished: {:#?}", cx.store.run(&stage.owner, run).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_is_killed_at_any_store_is_finished_and_does_nothing_twice() {
+    for script in [works, talks] {
+        let model = ScriptedModel::start(script).await;
+        let undisturbed = {
+            let stage = Stage::with(model.config("gpt-5.1")).await;
+            let process = Process::start(&stage);
+            let topic = Topic::Agent(stage.agent.parse().unwrap(), None);
+            let run = process.begins(&stage, topic, "Write a brief").await;
+            let became = (became(&stage, run).await, followed(&stage.h, run).await.len() as u64);
+            process.kill();
+            became
+        };
+        let (undisturbed, stores) = undisturbed;
+        assert_eq!(undisturbed.state, "completed", "{undisturbed:#?}");
+        let mut taken_over = 0;
+        for kill_at in 1..stores {
+            let stage = Stage::with(model.config("gpt-5.1")).await;
+            let process = Process::start(&stage);
+            let topic = Topic::Agent(stage.agent.parse().unwrap(), None);
+            let run = process.begins(&stage, topic, "Write a brief").await;
+            while let Some(mut live) = process.cx.live.listen(run) {
+                if live.wait_for(|event| *event >= kill_at).await.is_ok() {
+                    break;
+                }
+            }
+            process.kill();
+            take_over(&stage, run).await;
+            let all = followed(&stage.h, run).await;
+            taken_over += usize::from(all.iter().any(|event| event.name == "step.restarted"));
+            assert_eq!(became(&stage, run).await, undisturbed, "killed at event {kill_at}");
+            // Its reservation was given back, and what the lost call may have cost was counted.
+            let spend = stage.h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
+            assert!(spend.committed_micros == spend.spent_micros && spend.spent_micros > 0, "{spend:?}");
+        }
+        assert!(taken_over > 0, "no kill came in time");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_is_given_up_that_kills_its_process_again_and_again() {
+    let model = ScriptedModel::held(works).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    let process = Process::start(&stage);
+    let run = process.begins(&stage, Topic::Setup(None), "Hello").await;
+    model.asked_times(1).await;
+    process.kill();
+    for kill in 2..=4 {
+        stage.clock.set(stage.clock.now() + SignedDuration::from_secs(61));
+        let process = Process::start(&stage);
+        let (cx, owner) = (process.cx.clone(), stage.owner.clone());
+        process.runtime.spawn(async move {
+            let deadline = cx.clock.now() + SignedDuration::from_mins(15);
+            due::look_at(&cx, &DueItem::run(&owner, run), deadline).await
+        });
+        model.asked_times(kill).await;
+        process.kill();
+    }
+    take_over(&stage, run).await;
+    let view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
+    assert_eq!(
+        (&view["state"], &view["error"]["code"]),
+        (&json!("failed"), &json!("interrupted")),
+        "{view:#}"
+    );
+    // The conversation is free again.
+    model.allow(10);
+    let again = json!({"chat_id": view["chat_id"], "message": "Hello again"});
+    assert_eq!(stage.h.post("/setup/chat", again).await.expect(200)["state"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_whose_time_is_up_is_handed_on() {
+    let model = ScriptedModel::held(talks).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    let process = Process::start(&stage);
+    let run = process.begins(&stage, Topic::Agent(stage.agent.parse().unwrap(), None), "Hello").await;
+    model.asked_times(1).await;
+    process.cx.stopping.set();
+    let began = Instant::now();
+    while !process.cx.live.is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(5), "it is put down at once");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Nobody waits for a lease: the queue has it.
+    model.allow(10);
+    let mut view = Value::Null;
+    while view["state"] != "completed" {
+        assert!(began.elapsed() < Duration::from_secs(20), "{view:#}");
+        stage.executors.work().await;
+        view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    process.kill();
+}
+
+async fn cancelled(h: &Harness, run: &str) -> Value {
+    let began = Instant::now();
+    let view = h.post(&format!("/runs/{run}/cancel"), json!({})).await.expect(202);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(view["state"], "cancelled", "{view:#}");
+    view
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_kind_of_run_is_cancelled_within_two_seconds() {
+    let model = ScriptedModel::held(talks).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    let h = &stage.h;
+    let agent = Topic::Agent(stage.agent.parse().unwrap(), None);
+    let action = stage.approved(json!({})).await;
+    // Turns, whose process lives, or is dead.
+    for (topic, dead) in
+        [(agent, false), (agent, true), (Topic::Setup(None), false), (Topic::Action(action), false)]
+    {
+        let process = Process::start(&stage);
+        let asked = model.asked();
+        let run = process.begins(&stage, topic, "Hello").await;
+        model.asked_times(asked + 1).await;
+        let live = if dead {
+            process.kill();
+            None
+        } else {
+            Some(process)
+        };
+        cancelled(h, &run.to_string()).await;
+        let names: Vec<String> = followed(h, run).await.into_iter().map(|event| event.name).collect();
+        assert_eq!(names.last().map(String::as_str), Some("run.cancelled"), "{topic:?} {dead}: {names:?}");
+        // It makes no further call, and the conversation is free.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert_eq!(model.asked(), asked + 1, "{topic:?} {dead}");
+        live.into_iter().for_each(Process::kill);
+    }
+    let spend = h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
+    assert_eq!(spend.committed_micros, spend.spent_micros);
+
+    // Runs of an action: queued, at work, and left by a dead executor.
+    let executor = |stage: &Stage, action| {
+        let process = Process::start(stage);
+        let (cx, item) = (process.cx.clone(), DueItem::action(&stage.owner, action));
+        process.runtime.spawn(async move {
+            let deadline = cx.clock.now() + SignedDuration::from_mins(15);
+            due::look_at(&cx, &item, deadline).await
+        });
+        process
+    };
+    for how in ["queued", "at work", "dead"] {
+        let action = stage.approved(json!({})).await;
+        let started = h.post(&format!("/actions/{action}/run"), json!({})).await.expect(202);
+        let run = started["run_id"].as_str().unwrap();
+        let asked = model.asked();
+        let process = (how != "queued").then(|| executor(&stage, action));
+        if how != "queued" {
+            model.asked_times(asked + 1).await;
+        }
+        let process = if how == "dead" {
+            process.into_iter().for_each(Process::kill);
+            None
+        } else {
+            process
+        };
+        cancelled(h, run).await;
+        let occurrence = h.get(&format!("/actions/{action}/runs/{run}")).await.expect(200);
+        assert_eq!(occurrence["state"], "cancelled", "{how}: {occurrence:#}");
+        assert_eq!(stage.action(action).await.live_run, None, "{how}");
+        stage.executors.work().await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert_eq!(model.asked(), asked + usize::from(how != "queued"), "{how}");
+        process.into_iter().for_each(Process::kill);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_turn_of_a_conversation_runs_at_a_time() {
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let mut config = PlatformConfig::in_memory();
+    config.models = model.config("scripted");
+    let h = Harness::with(config).await;
+    let path = format!("/agents/{}/chat", h.agent().await);
+    let begin = |body: Value| {
+        let request = h.request(Method::POST, &path).header("accept", "text/event-stream").json(&body);
+        async move { request.send().await.unwrap() }
+    };
+    let first = begin(json!({"message": "One"})).await;
+    let run = first.headers()["location"].to_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let chat = h.get(&format!("/runs/{run}")).await.expect(200)["chat_id"].clone();
+
+    let say = |message: &str, if_busy: &str| {
+        h.post(&path, json!({"chat_id": chat, "message": message, "if_busy": if_busy}))
+    };
+    let refused =
+        h.post(&path, json!({"chat_id": chat, "message": "Two"})).await.refused(409, "turn_in_progress");
+    assert_eq!(refused["current"]["run_id"], json!(run));
+    say("Two", "reject").await.refused(409, "turn_in_progress");
+    say("Two", "sometimes").await.refused(400, "invalid_input");
+
+    // Another conversation is not concerned.
+    model.asked_times(1).await;
+    let (other, queued) = tokio::join!(h.post(&path, json!({"message": "Elsewhere"})), async {
+        let waits = say("Three", "queue");
+        tokio::pin!(waits);
+        assert!(tokio::time::timeout(Duration::from_millis(500), &mut waits).await.is_err(), "it waits");
+        model.allow(10);
+        waits.await
+    });
+    assert_eq!(
+        (other.expect(200)["state"].clone(), queued.expect(200)["state"].clone()),
+        (json!("completed"), json!("completed"))
+    );
+    assert_eq!(h.get(&format!("/runs/{run}")).await.expect(200)["state"], "completed");
+    drop(first);
+
+    // Of four at once one begins, and what was said stays in order.
+    let all = futures::future::join_all((0..4).map(|n| say(["a", "b", "c", "d"][n], "reject"))).await;
+    let begun = all.iter().filter(|answer| answer.status == 200).count();
+    assert!(begun >= 1 && all.iter().all(|answer| answer.status == 200 || answer.status == 409));
+    let seen = h.get(&format!("/chats/{}", chat.as_str().unwrap())).await.expect(200);
+    let roles: Vec<&str> =
+        seen["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant"].repeat(2 + begun));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_interrupts_the_one_before_it() {
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let mut config = PlatformConfig::in_memory();
+    config.models = model.config("scripted");
+    let h = Harness::with(config).await;
+    let body = json!({"message": "One"});
+    let first = h.request(Method::POST, "/setup/chat").header("accept", "text/event-stream").json(&body);
+    let first = first.send().await.unwrap();
+    let run = first.headers()["location"].to_str().unwrap().to_owned();
+    let chat = h.get(&run).await.expect(200)["chat_id"].clone();
+    model.asked_times(1).await;
+    let second = async {
+        let body = json!({"chat_id": chat, "message": "Two", "if_busy": "interrupt"});
+        h.post("/setup/chat", body).await.expect(200)
+    };
+    let allow = async {
+        model.asked_times(2).await;
+        model.allow(2);
+    };
+    let (second, ()) = tokio::join!(second, allow);
+    assert_eq!(second["state"], "completed");
+    assert_eq!(h.get(&run).await.expect(200)["state"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_chat_keeps_no_late_reply() {
+    let model = ScriptedModel::held(|_| Says::Text("Late. ".repeat(20_000))).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let (h, cx) = (&stage.h, &stage.h.platform.cx);
+    for how in ["deleted", "reset", "deleted, and the turn is not stopped"] {
+        let process = Process::start(&stage);
+        let asked = model.asked();
+        let run = process.begins(&stage, Topic::Agent(stage.agent.parse().unwrap(), None), "Hello").await;
+        let view = h.get(&format!("/runs/{run}")).await.expect(200);
+        let chat: domain::ids::ChatId = view["chat_id"].as_str().unwrap().parse().unwrap();
+        model.asked_times(asked + 1).await;
+        let ends = match how {
+            "deleted" => {
+                assert_eq!(h.delete(&format!("/chats/{chat}")).await.status, 204);
+                "run.cancelled"
+            }
+            "reset" => {
+                h.post(&format!("/chats/{chat}"), json!({})).await.expect(200);
+                "run.cancelled"
+            }
+            _ => {
+                let found = cx.store.chat(&stage.owner, chat).await.unwrap().unwrap();
+                cx.store.delete_chat(&stage.owner, &found.value).await.unwrap();
+                model.allow(1);
+                "run.completed"
+            }
+        };
+        assert_eq!(followed(h, run).await.last().unwrap().name, ends, "{how}");
+        while !process.cx.live.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let left = cx.store.messages(&stage.owner, chat, None, 10, shared::store::table::Order::Oldest).await;
+        assert_eq!(left.unwrap().items.len(), 0, "{how}");
+        assert!(cx.store.live_turn(&stage.owner, chat.into()).await.unwrap().is_none(), "{how}");
+        process.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_are_cancelled_cannot_pass_the_ceiling_of_a_day() {
+    const DAY: i64 = 400_000;
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let mut config = PlatformConfig::in_memory();
+    config.models = model.config("gpt-5.1");
+    config.budget.day_micros = DAY;
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let message = "word ".repeat(6_000);
+    let mut cancelled_turns = 0;
+    for n in 1.. {
+        let body = json!({"message": message});
+        let request =
+            h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
+        let response = request.json(&body).send().await.unwrap();
+        let run = response.headers()["location"].to_str().unwrap().to_owned();
+        let ended = async { events(&response.text().await.unwrap()).pop().unwrap() };
+        let stop = async {
+            tokio::select! {
+                () = model.asked_times(n) => {}
+                () = tokio::time::sleep(Duration::from_secs(3)) => {}
+            }
+            h.post(&format!("{run}/cancel"), json!({})).await.expect(202)
+        };
+        let (ended, view) = tokio::join!(ended, stop);
+        let spend =
+            h.platform.cx.store.spend(&crate::made::local(), h.platform.cx.clock.now()).await.unwrap();
+        assert!(spend.committed_micros <= DAY, "{spend:?}");
+        if ended.name == "run.failed" {
+            assert_eq!(ended.data["error"]["code"], "budget_exceeded");
+            break;
+        }
+        assert_eq!(view["usage"]["estimated"], true, "{view:#}");
+        assert!(view["cost_micros"].as_i64().unwrap() > 0);
+        cancelled_turns += 1;
+        assert!(cancelled_turns < 200, "the ceiling is never reached: {spend:?}");
+    }
+    assert!(cancelled_turns > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_json_turn_is_known_by_its_key_while_it_runs() {
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let path = format!("/agents/{}/chat", stage.agent);
+    let body = json!({"message": "Hello"});
+    let first = stage.h.post_once(&path, "long", body.clone());
+    let second = async {
+        model.asked_times(1).await;
+        stage.clock.set(stage.clock.now() + SignedDuration::from_secs(90));
+        let refused = stage.h.post_once(&path, "long", body.clone()).await;
+        let refused = refused.refused(409, "idempotency_in_flight");
+        model.allow(1);
+        refused["current"]["run_id"].clone()
+    };
+    let (first, run) = tokio::join!(first, second);
+    let first = first.expect(200);
+    assert_eq!((&first["state"], &first["run_id"]), (&json!("completed"), &run));
+    assert_eq!(stage.h.post_once(&path, "long", body).await.expect(200), first);
+}
+
+#[tokio::test]
+async fn a_turn_proposes_so_much_and_no_more() {
+    fn plans(messages: &[Value]) -> Says {
+        if messages.last().is_some_and(|message| message["role"] == "tool") {
+            return Says::Text("That was all.".into());
+        }
+        let one = |n: usize| {
+            json!({"title": format!("Action {n}"), "description": "d", "priority": "low",
+            "task_config": {"instructions": "i", "expected_output": "o"}})
+        };
+        Says::Call("generate_actions", json!({"actions": (0..300).map(one).collect::<Vec<_>>()}))
+    }
+    let model = ScriptedModel::start(plans).await;
+    let mut config = PlatformConfig::in_memory();
+    config.models = model.config("scripted");
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let seen = crate::turns::stream(&h, &format!("/agents/{agent}/chat"), json!({"message": "Plan"})).await;
+    assert_eq!(seen.iter().filter(|event| event.name == "action.proposed").count(), 20);
+    let limit = seen.iter().find(|event| event.name == "deliverable.invalid").unwrap();
+    assert!(limit.data["reason"].as_str().unwrap().contains("at most 20"), "{limit:?}");
+    let told = model.sent().last().unwrap()["messages"].to_string();
+    assert!(told.contains("280 of these were not proposed"), "{told}");
+    let list = h.get(&format!("/agents/{agent}/proposals?limit=100")).await.expect(200);
+    assert_eq!(list["data"].as_array().unwrap().len(), 20);
+}
+
+/// The real server, killed or asked to stop in the middle of a turn: the next one goes on at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_ends_leaves_no_turn_behind() {
+    let model = ScriptedModel::held(talks).await;
+    let config = model.config("scripted");
+    let client = tests::client();
+    for politely in [false, true] {
+        let data = tempfile::TempDir::new().unwrap();
+        let start = || {
+            let mut command = command(data.path());
+            command.env("LAMPLIGHTER_MODEL_URL", config.url.as_deref().unwrap());
+            Server::start(command.env("LAMPLIGHTER_MODEL", "scripted"))
+        };
+        let server = start();
+        let agent = json!({"name": "Watch", "goal": "A research agent that watches"});
+        let agent = send(client.post(format!("{}/agents", server.url)).json(&agent)).await.expect(201);
+        let path = format!("/agents/{}/chat", agent["agent_id"].as_str().unwrap());
+        let asked = model.asked();
+        let request = client.post(format!("{}{path}", server.url)).json(&json!({"message": "Hello"}));
+        let mut response = request.send().await.unwrap();
+        let run = response.headers()["location"].to_str().unwrap().to_owned();
+        let mut heard = Vec::new();
+        heard.extend(response.chunk().await.unwrap().unwrap());
+        model.asked_times(asked + 1).await;
+        model.allow(1);
+        model.asked_times(asked + 2).await;
+        if politely {
+            let stopped = std::process::Command::new("kill").arg(server.id().to_string()).status();
+            assert!(stopped.unwrap().success());
+            // The follower's answer ends, and does not hang.
+            while let Ok(Some(chunk)) = response.chunk().await {
+                heard.extend(chunk);
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        drop(server);
+        let last = events(std::str::from_utf8(&heard).unwrap()).last().unwrap().id;
+        let server = start();
+        model.allow(10);
+        let began = Instant::now();
+        let rest = client.get(format!("{}{run}/events", server.url)).header("last-event-id", last);
+        let rest = events(send(rest).await.body.as_str().unwrap());
+        assert_eq!(rest.first().unwrap().id, last + 1);
+        assert_eq!(rest.last().unwrap().name, "run.completed", "{rest:?}");
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        let view = send(client.get(format!("{}{run}", server.url))).await.expect(200);
+        assert_eq!(view["message"], "There is nothing saved yet, and nothing is planned.");
+        let whole = send(client.get(format!("{}{run}/events?after=0", server.url))).await;
+        let standing = standing(events(whole.body.as_str().unwrap()));
+        let tools: Vec<&str> = standing
+            .iter()
+            .filter(|event| event.name == "tool.result")
+            .map(|event| event.data["tool"].as_str().unwrap())
+            .collect();
+        assert_eq!(tools, ["query_assets", "query_actions"]);
+    }
+}
+
+/// A check fails closed: what was not found good is never a success.
+#[tokio::test]
+async fn an_output_that_was_not_found_good_is_no_success() {
+    fn saves(messages: &[Value]) -> Says {
+        match messages.last().map(|message| message["role"] == "tool") {
+            Some(true) => Says::Text("Done.".into()),
+            _ => Says::Call("save_output", json!({"title": "Report", "content": "Oil costs 7."})),
+        }
+    }
+    let bad = r#"{"score": 30, "meets": false, "missing": ["the source"]}"#;
+    let model = ScriptedModel::start(saves).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    for (verdicts, state, reason, saved) in [
+        (vec!["Looks fine."], "succeeded", None, 1),
+        (vec!["Looks fine.", "I said that it looks fine."], "failed", Some("no readable verdict"), 1),
+        (vec![bad, bad], "succeeded", None, 3),
+        (vec![bad, bad, bad], "failed", Some("does not meet what was expected: the source"), 3),
+    ] {
+        model.finds(verdicts.iter().copied());
+        let id = stage.approved(json!({})).await;
+        stage.h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202);
+        stage.executors.work().await;
+        assert_eq!(model.verdicts_left(), 0);
+        let runs = stage.h.get(&format!("/actions/{id}/runs")).await.expect(200);
+        let run = &runs["data"][0];
+        assert_eq!((&run["state"], &run["attempts"]), (&json!(state), &json!(1)), "{verdicts:?}: {run:#}");
+        match reason {
+            Some(reason) => assert!(run["reason"].as_str().unwrap().contains(reason), "{run:#}"),
+            None => assert_eq!((run.get("reason"), &run["score"]), (None, &json!(90)), "{run:#}"),
+        }
+        // What was saved stays, in as many versions as there were tries.
+        let outputs = format!("/actions/{id}/runs/{}/outputs", run["run_id"].as_str().unwrap());
+        let outputs = stage.h.get(&outputs).await.expect(200);
+        let asset = outputs["data"][0]["asset_id"].as_str().unwrap();
+        let versions = stage.h.get(&format!("/assets/{asset}/versions")).await.expect(200);
+        assert!(versions["data"].as_array().unwrap().len() <= saved, "{versions:#}");
+    }
+}
+
+/// A table that does not answer for a moment ends neither the turn nor the answer that follows it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_and_its_follower_outlive_a_table_that_is_away() {
+    use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let mut config = PlatformConfig::in_memory();
+    config.models = model.config("scripted");
+    let slow_by = Duration::from_millis(1);
+    config.faults = Some(FaultConfig { seed: 7, rates: FaultRates::default(), slow_by });
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let request = h.request(Method::POST, &format!("/agents/{agent}/chat"));
+    let response = request.json(&json!({"message": "Hello"})).send().await.unwrap();
+    model.asked_times(1).await;
+    let faults = h.platform.engines().faults().unwrap();
+    faults.set_rates(FaultRates { throttled: 1.0, slow_down: 1.0, ..FaultRates::default() });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    faults.set_rates(FaultRates::default());
+    model.allow(1);
+    let seen = events(&response.text().await.unwrap());
+    assert_eq!(seen.last().unwrap().name, "run.completed", "{seen:?}");
+}
+
+/// What runs on a schedule goes on at once, too, when the server comes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_of_an_action_goes_on_when_the_server_is_restarted() {
+    fn saves(messages: &[Value]) -> Says {
+        match messages.last().map(|message| message["role"] == "tool") {
+            Some(true) => Says::Text("Done.".into()),
+            _ => Says::Call("save_output", json!({"title": "Report", "content": "Oil costs 7."})),
+        }
+    }
+    let model = ScriptedModel::held(saves).await;
+    let config = model.config("scripted");
+    let client = tests::client();
+    for politely in [false, true] {
+        let data = tempfile::TempDir::new().unwrap();
+        let start = || {
+            let mut command = command(data.path());
+            command.env("LAMPLIGHTER_MODEL_URL", config.url.as_deref().unwrap());
+            Server::start(command.env("LAMPLIGHTER_MODEL", "scripted"))
+        };
+        let server = start();
+        let url = server.url.clone();
+        let post = |path: String, body: Value| send(client.post(format!("{url}{path}")).json(&body));
+        let agent = post("/agents".into(), json!({"name": "Watch", "goal": "An agent"})).await.expect(201);
+        let action = json!({"title": "Report", "description": "d", "priority": "low",
+            "task_config": {"instructions": "Write", "expected_output": "A report"}});
+        let path = format!("/agents/{}/actions", agent["agent_id"].as_str().unwrap());
+        let action = post(path, action).await.expect(201);
+        let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
+        let hash = json!({"approval_hash": action["approval_hash"]});
+        post(format!("{path}/approve"), hash).await.expect(200);
+        let asked = model.asked();
+        post(format!("{path}/run"), json!({})).await.expect(202);
+        model.asked_times(asked + 1).await;
+        model.allow(1);
+        model.asked_times(asked + 2).await;
+        if politely {
+            let stopped = std::process::Command::new("kill").arg(server.id().to_string()).status();
+            assert!(stopped.unwrap().success());
+            tokio::time::sleep(Duration::from_millis(800)).await;
+        }
+        drop(server);
+        let server = start();
+        model.allow(10);
+        let began = Instant::now();
+        loop {
+            let runs = send(client.get(format!("{}{path}/runs", server.url))).await.expect(200);
+            if runs["data"][0]["state"] == "succeeded" {
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(15), "{runs:#}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let run = send(client.get(format!("{}{path}/runs", server.url))).await.expect(200);
+        let outputs = format!("{path}/runs/{}/outputs", run["data"][0]["run_id"].as_str().unwrap());
+        let outputs = send(client.get(format!("{}{outputs}", server.url))).await.expect(200);
+        assert_eq!(outputs["data"].as_array().unwrap().len(), 1, "{outputs:#}");
+        let asset = outputs["data"][0]["asset_id"].as_str().unwrap();
+        let versions = send(client.get(format!("{}/assets/{asset}/versions", server.url))).await.expect(200);
+        assert_eq!(versions["data"].as_array().unwrap().len(), 1, "it was saved once: {versions:#}");
+    }
+}
