@@ -145,7 +145,12 @@ async fn the_file_of_all_agents_is_read_where_theirs_are_missing() {
     import(&h, "", &[("all-agent-instructions.jsonl", &all)]).await.expect(200);
     assert_eq!(descriptions(&h, "arch-001?session=dev-1").await, ["one"]);
     assert_eq!(descriptions(&h, "dev-001").await, ["two"]);
-    assert_eq!(descriptions(&h, "arch-001").await, ["three"], "the latest by what its lines say");
+    assert_eq!(
+        descriptions(&h, "arch-001").await,
+        ["one", "three"],
+        "the latest by what its lines say, and what was before"
+    );
+    assert_eq!(descriptions(&h, "arch-001?lines=1").await, ["three"]);
 }
 
 #[tokio::test]

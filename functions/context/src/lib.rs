@@ -7,6 +7,7 @@
 mod documents;
 mod hooks;
 mod logs;
+mod recall;
 mod routes;
 
 pub use routes::describe;

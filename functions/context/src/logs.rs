@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::ids::{ImportId, ProjectId};
-use domain::log::view::{self, Metadata};
+use domain::log::view::{self, Metadata, Shown};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
@@ -63,14 +63,14 @@ enum Format {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ReadQuery {
-    /// The session. Without it, the latest that has the agent.
+    /// Only this session. Without it, the latest that has the agent, and then those before it.
     session: Option<SessionId>,
     /// Without a session, the latest of this project.
     project: Option<ProjectId>,
     /// How many entries, 1 to 1,000. Default 50. The answer has fewer where they are longer than 8 MB together.
     #[param(minimum = 1, maximum = 1000)]
     lines: Option<u64>,
-    /// `json` (the default) or `text`: a line for each entry.
+    /// `json` (the default), or `text`: headings with what was asked and answered, in at most 16,000 characters.
     #[serde(default)]
     #[param(value_type = Option<Format>)]
     format: Format,
@@ -95,8 +95,8 @@ impl ReadQuery {
 struct LogAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata>,
-    /// Oldest first.
-    entries: Vec<Entry>,
+    /// Oldest first. Without `session`, entries of earlier sessions come first and say so.
+    entries: Vec<Shown>,
 }
 
 fn agent(text: &str) -> Result<InstanceId, FieldErrors> {
@@ -105,7 +105,9 @@ fn agent(text: &str) -> Result<InstanceId, FieldErrors> {
 
 /// Read the last entries of an agent's log
 ///
-/// The log of an agent that is not known is empty. `main` is the assistant's own.
+/// Without `session` the entries of the latest session that has the agent are given and, up to `lines`, the last ones of
+/// earlier sessions, which are marked with `earlier_session`. The log of an unknown agent is empty. `main` is the assistant's
+/// own.
 #[utoipa::path(
     get, path = "/context/logs/{agent_id}", tag = "context", operation_id = "read_log",
     params(("agent_id" = InstanceId, Path), ReadQuery),
@@ -126,7 +128,7 @@ async fn read_tail(
     let ReadQuery { session, project, format, include_metadata, .. } = query;
     let Tail { metadata, entries } = read::tail(&cx, &caller.owner, project, session, &agent, lines).await?;
     Ok(match format {
-        Format::Text => view::text(&metadata, &entries).into_response(),
+        Format::Text => view::text(&metadata, &entries, view::TEXT_CHARS).into_response(),
         Format::Json => {
             let metadata = include_metadata.then_some(metadata);
             axum::Json(LogAnswer { metadata, entries }).into_response()
@@ -192,7 +194,8 @@ async fn export_all(
 ///
 /// Takes what `/context/export` gives, also as a folder in the archive. Lines that are no entries are skipped and counted.
 /// A log that is there already is left as it is, so that an import can be repeated. A zip (up to 4.4 MB) is imported before
-/// the answer. For a larger one, up to 128 MB, send JSON with its size: the answer says where to put it within five
+/// the answer; if the call is cut off, the import goes on without it. For a larger one, up to 128 MB, send JSON with its
+/// size: the answer says where to put it within five
 /// minutes, the import begins with the upload, and `Location` says how far it is.
 #[utoipa::path(
     post, path = "/context/import", tag = "context", operation_id = "import_logs",

@@ -25,10 +25,12 @@
 //! | what belongs to such a session | `U#owner#LOG#session` | `SESSION`, `HEAD#agent`, `ONCE#…`, `LAUNCH#…`, `STOP#…`, `NAME#…`, `NAMES#…` |
 //! | line of a log | `U#owner#LOG#session#agent` | `LINE#000000000001` |
 //! | segment of a log | `U#owner#LOG#session#agent` | `SEGMENT#` and its first line's number |
+//! | session of an agent | `U#owner#LOGOF#agent` | when the agent's log began in it, its id |
 //! | session that an agent was last seen in | `U#owner#LOGLAST` | the agent, or the project and the agent |
 //! | log with lines that are in no segment | `U#owner#LOGHOT` | since when, session, agent |
 //! | import of logs | `U#owner#LOGIMPORT` | `imp_…`; while it has no end also `OPEN#imp_…`, while it may have left something `LEFT#imp_…` |
 //! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
+//! | count of hooks that a project's filter dropped | `U#owner#LOGDROPPED` | `2026-11-21#prj_…#agent type` |
 //! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
 //! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
 //! | where its theme stands | `U#owner#PROJECT#prj_…` | `THEME` |
@@ -357,6 +359,17 @@ pub fn latest_log(owner: &Owner, project: Option<ProjectId>, agent: &InstanceId)
     key(part(owner, "LOGLAST"), sk)
 }
 
+/// The sessions that have a log of this agent, by when that log began.
+#[must_use]
+pub fn agent_sessions(owner: &Owner, agent: &InstanceId) -> Range {
+    Range { pk: part(owner, &format!("LOGOF#{agent}")), prefix: "" }
+}
+
+#[must_use]
+pub fn agent_session(owner: &Owner, agent: &InstanceId, began: Timestamp, session: &SessionId) -> Key {
+    key(agent_sessions(owner, agent).pk, format!("{}#{session}", sortable(began)))
+}
+
 #[must_use]
 pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
     let sk = format!("{}#{}#{}", sortable(hot.hot_since), hot.session_id, hot.agent_id);
@@ -409,6 +422,25 @@ pub fn refused_hooks(owner: &Owner) -> Range {
 #[must_use]
 pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
     key(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
+}
+
+/// Hooks that the filter of a project dropped, by the UTC day of an instant.
+#[must_use]
+pub fn dropped_hook(owner: &Owner, day: Timestamp, project: ProjectId, agent_type: &str) -> Key {
+    key(part(owner, "LOGDROPPED"), format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")))
+}
+
+#[must_use]
+pub fn dropped_hooks(owner: &Owner) -> Range {
+    Range { pk: part(owner, "LOGDROPPED"), prefix: "" }
+}
+
+/// What a sort key of [`dropped_hook`] says: the day, the project and the agent type.
+#[must_use]
+pub fn dropped_parts(sort_key: &str) -> Option<(&str, ProjectId, &str)> {
+    let (day, rest) = sort_key.split_once('#')?;
+    let (project, agent_type) = rest.split_once('#')?;
+    Some((day, project.parse().ok()?, agent_type))
 }
 
 fn hash(text: &str) -> String {

@@ -46,6 +46,9 @@ pub struct LogHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_since: Option<Timestamp>,
     pub last_at: Timestamp,
+    /// When the log began: its place among the agent's sessions. Logs of older versions have none and no such place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Timestamp>,
     /// The description of the request that the agent has not answered yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
@@ -101,6 +104,21 @@ impl Segment {
 pub struct LatestLog {
     pub session_id: SessionId,
     pub at: Timestamp,
+}
+
+/// A session that has a log of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSession {
+    pub session_id: SessionId,
+    pub project_id: ProjectId,
+}
+
+/// How many hooks of one agent type a project's filter dropped on one day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedHooks {
+    pub project_id: ProjectId,
+    pub agent_type: String,
+    pub count: u64,
 }
 
 /// An entry of the list of logs to seal.
@@ -266,6 +284,27 @@ impl Store {
         ])
     }
 
+    /// The sessions that have a log of an agent, those in which it began last first.
+    pub async fn agent_sessions(
+        &self,
+        owner: &Owner,
+        agent: &InstanceId,
+        limit: usize,
+    ) -> Result<Vec<AgentSession>, StoreError> {
+        let found = self.query(&keys::agent_sessions(owner, agent), None, limit, Order::Newest).await?;
+        Ok(found.items.into_iter().map(|(_, session): (_, Versioned<AgentSession>)| session.value).collect())
+    }
+
+    /// Lists the session of a new log among those of its agent.
+    fn agent_session_write(owner: &Owner, head: &LogHead) -> Result<Option<Write>, StoreError> {
+        let Some(began) = head.began else { return Ok(None) };
+        let session = AgentSession { session_id: head.session_id.clone(), project_id: head.project_id };
+        Ok(Some(Write::Put {
+            key: keys::agent_session(owner, &head.agent_id, began, &head.session_id),
+            item: item(&session, &Extras::default())?,
+        }))
+    }
+
     fn session_writes(owner: &Owner, session: &LogSession) -> Result<[Write; 2], StoreError> {
         let record = item(session, &Extras::default())?;
         Ok([
@@ -293,7 +332,7 @@ impl Store {
     /// Appends the newest line of the head.
     pub async fn append_log(&self, owner: &Owner, append: &LogAppend<'_>) -> Result<Appended, StoreError> {
         let LogAppend { head, read_at, line, session, once } = append;
-        let mut writes = Vec::with_capacity(8);
+        let mut writes = Vec::with_capacity(9);
         if let Some(name) = once {
             let once = LoggedOnce { agent_id: head.agent_id.clone() };
             let item = item(&once, &Extras::expiring(line.at + REMEMBERED))?;
@@ -305,6 +344,9 @@ impl Store {
         writes.extend(Self::latest_writes(owner, head)?);
         if head.sealed + 1 == head.entries {
             writes.push(Self::hot_write(owner, head, line.at)?);
+        }
+        if read_at.is_none() {
+            writes.extend(Self::agent_session_write(owner, head)?);
         }
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
@@ -340,6 +382,7 @@ impl Store {
         if is_latest {
             writes.extend(Self::latest_writes(owner, head)?);
         }
+        writes.extend(Self::agent_session_write(owner, head)?);
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
         }
@@ -394,6 +437,9 @@ impl Store {
             if latest.is_some_and(|latest| latest.session_id == *session) {
                 gone.push(keys::latest_log(owner, project, agent));
             }
+        }
+        if let Some(began) = head.began {
+            gone.push(keys::agent_session(owner, agent, began, session));
         }
         if let Some(hot_since) = head.hot_since {
             let (session_id, agent_id) = (session.clone(), agent.clone());
@@ -623,6 +669,41 @@ impl Store {
     pub async fn refused_hooks_on(&self, owner: &Owner, day: Timestamp) -> Result<u64, StoreError> {
         let found: Option<Versioned<Count>> = self.get(&keys::refused_hooks_of(owner, day)).await?;
         Ok(found.map_or(0, |found| found.value.count))
+    }
+
+    /// Counts a hook that the filter of a project dropped.
+    pub async fn drop_hook(
+        &self,
+        owner: &Owner,
+        at: Timestamp,
+        project: ProjectId,
+        agent_type: &str,
+    ) -> Result<(), StoreError> {
+        let count = Write::Add {
+            key: keys::dropped_hook(owner, at, project, agent_type),
+            numbers: vec![("count", 1)],
+            upsert: true,
+            expires: Some(at + REFUSED_KEPT + REFUSED_KEPT),
+        };
+        self.transact(vec![count]).await.map(|_| ())
+    }
+
+    /// The hooks that filters dropped on the UTC days of these instants, up to `limit` agent types.
+    pub async fn dropped_hooks(
+        &self,
+        owner: &Owner,
+        days: &[Timestamp],
+        limit: usize,
+    ) -> Result<Vec<DroppedHooks>, StoreError> {
+        let days: Vec<String> = days.iter().map(|day| day.strftime("%Y-%m-%d").to_string()).collect();
+        let found: Found<Count> = self.query(&keys::dropped_hooks(owner), None, limit, Order::Newest).await?;
+        let dropped = found.items.into_iter().filter_map(|(key, count)| {
+            let (day, project_id, agent_type) = keys::dropped_parts(&key)?;
+            let count = count.value.count;
+            let is_recent = days.iter().any(|recent| recent == day);
+            is_recent.then(|| DroppedHooks { project_id, agent_type: agent_type.to_owned(), count })
+        });
+        Ok(dropped.collect())
     }
 
     /// Whether a refused payload should still be shown. DynamoDB deletes expired items late.

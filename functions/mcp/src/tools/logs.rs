@@ -29,12 +29,12 @@ enum Format {
 pub struct ReadAgentLog {
     /// The agent's id; main is the assistant's own log.
     agent_id: String,
-    /// The session. Without it, the latest that has the agent.
+    /// Only this session. Without it, the latest that has the agent, and then those before it.
     session: Option<String>,
     /// How many entries, 1 to 1,000. Default 50.
     #[schemars(range(min = 1, max = 1000))]
     lines: Option<u64>,
-    /// json (the default): the entries; text: a line for each.
+    /// json (the default): the entries; text: headings with what was asked and answered, in at most 16,000 characters.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("enum" = ["json", "text", null]))]
     format: Option<Format>,
@@ -58,7 +58,7 @@ pub async fn read_agent_log(server: Server, arguments: ReadAgentLog) -> Result<V
     let Tail { metadata, entries } = found;
     let mut answer = match arguments.format.unwrap_or_default() {
         Format::Json => json!({ "entries": entries }),
-        Format::Text => json!({ "text": view::text(&metadata, &entries) }),
+        Format::Text => json!({ "text": view::text(&metadata, &entries, view::TEXT_CHARS) }),
     };
     if arguments.include_metadata {
         answer["metadata"] = given(metadata)?;

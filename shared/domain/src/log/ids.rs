@@ -43,6 +43,27 @@ impl InstanceId {
     }
 }
 
+impl InstanceId {
+    /// Whether the id has the form of one that was made up for a prompt that names no agent:
+    /// `the-architect-20250812-143022-0a1b2c3d`. Its log belongs to one session.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        let mut parts = self.0.rsplit('-').peekable();
+        // What tells ids with one hash apart comes last: `-2`, or eight characters of a UUID.
+        if parts.peek().is_some_and(|last| last.len() < 8) {
+            parts.next();
+        }
+        let is_hex = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_number =
+            |part: &str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+        let (Some(hash), Some(mut time)) = (parts.next(), parts.next()) else { return false };
+        if is_hex(time) {
+            time = parts.next().unwrap_or_default();
+        }
+        is_hex(hash) && is_number(time, 6) && parts.next().is_some_and(|day| is_number(day, 8))
+    }
+}
+
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -129,6 +150,24 @@ mod tests {
         }
         for bad in ["", "../x", "a/b", "a b", "a\0", "é", "a.b", "a#b", &"s".repeat(129)] {
             assert_eq!(bad.parse::<SessionId>(), Err(InvalidName::Session), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_made_up_id_is_known_by_its_form() {
+        let given = |id: &str| id.parse::<InstanceId>().unwrap().is_given();
+        for id in [
+            "the-architect-20250812-143022-0a1b2c3d",
+            "agent-20250812-143022-0a1b2c3d-2",
+            "x-20250812-143022-0a1b2c3d-999",
+            "x-20250812-143022-0a1b2c3d-8e0a2b4c",
+        ] {
+            assert!(given(id), "{id}");
+        }
+        for id in
+            ["arch-auth", "main", "arch-20250812", "x-20250812-143022", "a-b-c-d-e", "x-2025-143022-0a1b2c3d"]
+        {
+            assert!(!given(id), "{id}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a coding assistant's hooks say goes into the logs. Nothing that a hook sends is an error to the assistant: what is
 //! not taken is kept for a day, to be looked at.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::log::hook::{self, Stop, Task};
@@ -22,6 +24,9 @@ use crate::store::table::Written;
 
 /// How much of a refused payload is kept, in characters.
 const EXCERPT: usize = 1_000;
+
+/// How many agent types are listed whose hooks were dropped.
+const MAX_DROPPED: usize = 100;
 
 /// How far the clock of a hook's machine may be ahead of ours.
 const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(5);
@@ -154,7 +159,8 @@ fn once(event: LogEvent, call: &str) -> String {
     format!("{} {call}", event.as_str())
 }
 
-/// The project of a hook, where the project takes it.
+/// The project of a hook, if the project takes it. What its filter drops is counted: without that nobody would know why
+/// there is nothing to read.
 async fn wanted(
     cx: &Cx,
     owner: &Owner,
@@ -162,7 +168,11 @@ async fn wanted(
     agent_type: &str,
 ) -> Result<Option<ProjectId>, Failure> {
     let project = project_of(cx, owner, query).await?;
-    Ok(project.hook_filter.takes(agent_type).then_some(project.project_id))
+    if project.hook_filter.takes(agent_type) {
+        return Ok(Some(project.project_id));
+    }
+    cx.store.drop_hook(owner, cx.clock.now(), project.project_id, agent_type).await.map_err(Error::from)?;
+    Ok(None)
 }
 
 async fn project_of(cx: &Cx, owner: &Owner, query: &HookQuery) -> Result<Project, Failure> {
@@ -261,8 +271,11 @@ async fn stopped(
     let project = project_of(cx, owner, query).await?;
     let (id, whose) = (project.project_id, (session, background.as_str()));
     let is_wanted = agent_type.is_empty() || project.hook_filter.takes(agent_type);
-    if completed(cx, owner, id, whose, answer, at).await? || !is_wanted {
+    if completed(cx, owner, id, whose, answer, at).await? {
         return Ok(());
+    }
+    if !is_wanted {
+        return Ok(cx.store.drop_hook(owner, cx.clock.now(), id, agent_type).await.map_err(Error::from)?);
     }
     let refusal = Refusal::field("agent_id", "no call of this agent has been reported yet");
     let now = cx.clock.now();
@@ -339,11 +352,25 @@ pub struct RefusedView {
     pub excerpt: String,
 }
 
+/// Hooks of one agent type that the filter of a project dropped. Nothing of them is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DroppedView {
+    pub project_id: ProjectId,
+    /// Empty for an agent without a type.
+    #[schema(example = "Explore")]
+    pub agent_type: String,
+    pub count: u64,
+    #[schema(example = "the hook_filter of the project does not take this agent type")]
+    pub reason: &'static str,
+}
+
 /// What was not taken in the last 24 hours.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RefusedHooks {
     /// How many were refused since yesterday began (UTC).
     pub count: u64,
+    /// How many hooks the filters of projects dropped since yesterday began (UTC), for up to 100 agent types.
+    pub dropped: Vec<DroppedView>,
     /// Newest first.
     pub data: Vec<RefusedView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -355,6 +382,17 @@ impl From<RefusedHook> for RefusedView {
     fn from(RefusedHook { refused_at, reason, field, bytes, excerpt }: RefusedHook) -> Self {
         Self { refused_at, reason, field, bytes, excerpt }
     }
+}
+
+async fn dropped(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<Vec<DroppedView>> {
+    let days = [now, now - SignedDuration::from_hours(24)];
+    let mut counts: BTreeMap<(ProjectId, String), u64> = BTreeMap::new();
+    for hooks in cx.store.dropped_hooks(owner, &days, MAX_DROPPED).await? {
+        *counts.entry((hooks.project_id, hooks.agent_type)).or_default() += hooks.count;
+    }
+    let reason = "the hook_filter of the project does not take this agent type";
+    let view = |((project_id, agent_type), count)| DroppedView { project_id, agent_type, count, reason };
+    Ok(counts.into_iter().map(view).collect())
 }
 
 /// # Errors
@@ -371,6 +409,7 @@ pub async fn refused(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Refuse
     let yesterday = cx.store.refused_hooks_on(owner, now - SignedDuration::from_hours(24)).await?;
     Ok(RefusedHooks {
         count: today + yesterday,
+        dropped: dropped(cx, owner, now).await?,
         data: page.data,
         next_cursor: page.next_cursor,
         has_more: page.has_more,

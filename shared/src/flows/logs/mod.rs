@@ -5,6 +5,7 @@ pub mod export;
 pub mod hooks;
 pub mod import;
 pub mod read;
+pub mod recall;
 pub mod seal;
 pub mod segments;
 
@@ -207,6 +208,7 @@ fn first(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> Log
         sealed: 0,
         hot_since: None,
         last_at: at,
+        began: Some(at),
         asked: None,
     };
     moved_on(head, entry, bytes, at)

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
-use domain::log::view::Metadata;
+use domain::log::view::{Metadata, Shown};
 use domain::log::{Entry, InstanceId, SessionId, entry};
 use futures::FutureExt;
 use futures::future::try_join_all;
@@ -31,15 +31,22 @@ const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
 /// How many long lines are fetched at once.
 const LONG_AT_ONCE: usize = 4;
 
+/// How many of an agent's sessions are looked through for those of a project, newest first.
+const MAX_LISTED: usize = 100;
+
+/// How many earlier sessions one answer reads.
+const MAX_EARLIER: usize = 20;
+
 /// How many agents of a session are named in the list of sessions.
 const MAX_AGENTS: usize = 200;
 
 /// The end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
+    /// Of the session that was asked for, or the latest one.
     pub metadata: Metadata,
-    /// Oldest first.
-    pub entries: Vec<Entry>,
+    /// Oldest first. Those of earlier sessions come before, and say so.
+    pub entries: Vec<Shown>,
 }
 
 /// The latest session that has a log of the agent, in one project or in any.
@@ -52,11 +59,18 @@ pub async fn latest_session(
     project: Option<ProjectId>,
     agent: &InstanceId,
 ) -> Result<Option<SessionId>> {
-    Ok(cx.store.latest_log(owner, project, agent).await?.map(|latest| latest.session_id))
+    if let Some(latest) = cx.store.latest_log(owner, project, agent).await? {
+        return Ok(Some(latest.session_id));
+    }
+    // What was the latest went with its project; there may be others.
+    let mut sessions = cx.store.agent_sessions(owner, agent, MAX_LISTED).await?.into_iter();
+    let found = sessions.find(|found| project.is_none_or(|project| found.project_id == project));
+    Ok(found.map(|found| found.session_id))
 }
 
-/// The last `lines` entries of an agent's log, in a session or in the latest that has it. An agent that is not known has
-/// an empty log.
+/// The last `lines` entries of an agent: of one session, or, where none is named, of the latest session that has the agent and
+/// then of those before it. An agent that starts is logged before it reads: the latest session alone would always be new.
+/// An agent that is not known has an empty log.
 ///
 /// # Errors
 /// When the table or the bucket does not answer.
@@ -68,16 +82,77 @@ pub async fn tail(
     agent: &InstanceId,
     lines: u64,
 ) -> Result<Tail> {
+    let with_earlier = session.is_none();
     let session = match session {
         Some(session) => Some(session),
         None => latest_session(cx, owner, project, agent).await?,
     };
-    let nothing = |session| Tail { metadata: Metadata::empty(agent.clone(), session), entries: Vec::new() };
-    let Some(session) = session else { return Ok(nothing(None)) };
-    let Some(Versioned { value: head, .. }) = cx.store.log_head(owner, &session, agent).await? else {
-        return Ok(nothing(Some(session)));
+    let Some(session) = session else {
+        return Ok(Tail { metadata: Metadata::empty(agent.clone(), None), entries: Vec::new() });
     };
-    let log = Log { owner, session: &session, agent };
+    let SessionTail { metadata, entries } = of_session(cx, owner, &session, agent, lines).await?;
+    let read = entries.len() as u64;
+    // Where the lines of this session are too long together, those before them do not fit either.
+    let is_whole = read >= metadata.total_entries;
+    let mut shown = if with_earlier && is_whole && read < lines {
+        earlier(cx, owner, project, agent, &session, lines - read).await?
+    } else {
+        Vec::new()
+    };
+    shown.extend(entries.into_iter().map(|entry| Shown { entry, earlier_session: false }));
+    Ok(Tail { metadata, entries: shown })
+}
+
+/// The last `lines` entries of an agent in the sessions before one, oldest first.
+///
+/// # Errors
+/// When the table or the bucket does not answer.
+pub async fn earlier(
+    cx: &Cx,
+    owner: &Owner,
+    project: Option<ProjectId>,
+    agent: &InstanceId,
+    session: &SessionId,
+    lines: u64,
+) -> Result<Vec<Shown>> {
+    let mut sessions = cx.store.agent_sessions(owner, agent, MAX_LISTED).await?;
+    sessions.retain(|found| {
+        found.session_id != *session && project.is_none_or(|project| found.project_id == project)
+    });
+    let (mut newest_first, mut bytes) = (Vec::<Shown>::new(), 0);
+    for found in sessions.into_iter().take(MAX_EARLIER) {
+        let missing = lines - newest_first.len() as u64;
+        if missing == 0 || bytes > MAX_TAIL_BYTES {
+            break;
+        }
+        let entries = of_session(cx, owner, &found.session_id, agent, missing).await?.entries;
+        bytes +=
+            entries.iter().filter_map(|entry| entry.instruction.as_ref()).map(String::len).sum::<usize>();
+        let shown = entries.into_iter().rev().map(|entry| Shown { entry, earlier_session: true });
+        newest_first.extend(shown);
+    }
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+/// The end of a log.
+struct SessionTail {
+    metadata: Metadata,
+    entries: Vec<Entry>,
+}
+
+async fn of_session(
+    cx: &Cx,
+    owner: &Owner,
+    session: &SessionId,
+    agent: &InstanceId,
+    lines: u64,
+) -> Result<SessionTail> {
+    let Some(Versioned { value: head, .. }) = cx.store.log_head(owner, session, agent).await? else {
+        let metadata = Metadata::empty(agent.clone(), Some(session.clone()));
+        return Ok(SessionTail { metadata, entries: Vec::new() });
+    };
+    let log = Log { owner, session, agent };
     let any_hot = head.sealed < head.entries;
     let lines = match last_lines(cx, log, any_hot, lines).await {
         // A long line went into a segment between the look at its record and the one at its text.
@@ -86,7 +161,8 @@ pub async fn tail(
     };
     let entries = lines.iter().map(|line| parse(log, line)).collect::<Result<_>>()?;
     let LogHead { entries: total, bytes, last_at, .. } = head;
-    Ok(Tail { metadata: Metadata::of(agent.clone(), session, total, bytes, last_at), entries })
+    let metadata = Metadata::of(agent.clone(), session.clone(), total, bytes, last_at);
+    Ok(SessionTail { metadata, entries })
 }
 
 /// Reads a stored line.

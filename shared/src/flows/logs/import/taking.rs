@@ -155,6 +155,7 @@ impl<'a> Taking<'a> {
             sealed: *entries,
             hot_since: None,
             last_at: *at,
+            began: Some(*began),
             asked: asked.clone(),
         };
         for _ in 0..edit::TRIES {

@@ -1,0 +1,50 @@
+//! The route that hooks ask when a session or a sub-agent starts.
+
+use axum::extract::State;
+use domain::context::Workflow;
+use domain::ids::ProjectId;
+use domain::log::SessionId;
+use serde::Deserialize;
+use shared::extract::{Caller, Query};
+use shared::flows::documents::Place;
+use shared::flows::logs::recall::{self, Recalled, Starting};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+use utoipa::IntoParams;
+
+shared::routes!(read_recall);
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct RecallQuery {
+    /// The session that starts, or in which an agent starts.
+    session: SessionId,
+    /// The type of the sub-agent that starts. Without it, the session itself starts.
+    agent_type: Option<String>,
+    /// Without it, `default`.
+    project: Option<ProjectId>,
+    /// Whose context document a session is told of. Without it, `default`.
+    #[serde(default)]
+    #[param(value_type = Option<Workflow>)]
+    workflow: Workflow,
+}
+
+/// Recall what was done before, for a session or a sub-agent that starts
+///
+/// A sub-agent gets the last entries of its own log from earlier sessions or, where it has none, those of agents of its type. A
+/// session gets the agents that it can continue, and the context document. The text is for the model that starts.
+#[utoipa::path(
+    get, path = "/context/recall", tag = "context", operation_id = "recall_context",
+    params(RecallQuery),
+    responses((status = 200, description = "What was done before", body = Recalled), Problems),
+)]
+async fn read_recall(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(query): Query<RecallQuery>,
+) -> Result<axum::Json<Recalled>> {
+    let RecallQuery { session, agent_type, project, workflow } = query;
+    let place = Place { project: project.unwrap_or(ProjectId::DEFAULT), workflow };
+    let starting = Starting { session, agent_type, place };
+    recall::recall(&cx, &caller.owner, &starting).await.map(axum::Json)
+}

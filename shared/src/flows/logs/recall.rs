@@ -1,0 +1,152 @@
+//! What an assistant's hook hands over when a session or a sub-agent starts.
+
+use std::collections::BTreeMap;
+
+use domain::ids::{Owner, ProjectId};
+use domain::log::recall::{self, Before, Known, MAX_AGENTS};
+use domain::log::{InstanceId, SessionId};
+use futures::future::try_join_all;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::read;
+use crate::context::Cx;
+use crate::flows::documents::{self, Place};
+use crate::problem::Result;
+use crate::store::logs::LogHead;
+use crate::store::table::Order;
+
+/// How many sessions are looked through for agents, newest first.
+const SESSIONS: usize = 10;
+
+/// How many logs one query reads, and how many queries look for an agent that has just started.
+const PAGE: usize = 200;
+const PAGES: usize = 5;
+
+/// How many agents of one type may be starting at once for each to be told of all.
+const MAX_STARTING: usize = 3;
+
+/// How many entries of a log are handed over.
+const LINES: u64 = 20;
+
+/// How many entries of another agent's log are handed over.
+const LINES_OF_OTHERS: u64 = 4;
+
+/// Who starts.
+#[derive(Clone, Debug)]
+pub struct Starting {
+    pub session: SessionId,
+    /// The type of the sub-agent that starts. Without it, the session itself starts.
+    pub agent_type: Option<String>,
+    pub place: Place,
+}
+
+/// What is to be put before the model.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Recalled {
+    /// At most 9,000 characters; absent where nothing is known. Every line that somebody else wrote is quoted with `|`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+}
+
+/// What was done before, as text for the model that starts.
+///
+/// # Errors
+/// 404 where the project is not there.
+pub async fn recall(cx: &Cx, owner: &Owner, starting: &Starting) -> Result<Recalled> {
+    let Starting { session, agent_type, place } = starting;
+    let context = match agent_type {
+        None => for_session(cx, owner, place).await?,
+        Some(agent_type) => for_agent(cx, owner, place.project, session, agent_type).await?,
+    };
+    Ok(Recalled { context })
+}
+
+async fn for_session(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<String>> {
+    let document = documents::find(cx, owner, place).await?;
+    let mut known: BTreeMap<InstanceId, Known> = BTreeMap::new();
+    for head in recent(cx, owner, place.project).await? {
+        let LogHead { agent_id, agent_type, last_at, asked, .. } = head;
+        if agent_id == InstanceId::main() || agent_id.is_given() {
+            continue;
+        }
+        let subject = asked.unwrap_or_default();
+        let found = Known { agent_id: agent_id.clone(), agent_type, last_at, subject };
+        let newest = known.entry(agent_id).or_insert_with(|| found.clone());
+        if newest.last_at < found.last_at {
+            *newest = found;
+        }
+    }
+    let mut known: Vec<Known> = known.into_values().collect();
+    known.sort_by_key(|known| std::cmp::Reverse(known.last_at));
+    known.truncate(MAX_AGENTS);
+    // What an agent that has answered was asked for stands in its log alone.
+    let last_words = {
+        let last =
+            known.iter().map(|known| read::tail(cx, owner, Some(place.project), None, &known.agent_id, 1));
+        try_join_all(last.collect::<Vec<_>>()).await?
+    };
+    for (known, tail) in known.iter_mut().zip(last_words) {
+        if let Some(last) = tail.entries.into_iter().next() {
+            known.subject = last.entry.description;
+        }
+    }
+    Ok(recall::for_session(&known, document.map(|document| document.markdown()).as_deref()))
+}
+
+/// The logs of the newest sessions of a project, the newest session first.
+async fn recent(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Vec<LogHead>> {
+    let sessions = cx.store.log_sessions(owner, None, SESSIONS, Order::Newest).await?;
+    let heads = sessions
+        .items
+        .iter()
+        .map(|(_, session)| cx.store.log_heads(owner, &session.value.session_id, None, PAGE));
+    let found = try_join_all(heads.collect::<Vec<_>>()).await?;
+    let heads = found.into_iter().flat_map(|found| found.items).map(|(_, head)| head.value);
+    Ok(heads.filter(|head| head.project_id == project).collect())
+}
+
+/// The assistant does not say which call has started an agent, only the agent's type. Mostly one agent of a type has been
+/// asked and has not answered; where there are more, each is told of all and knows from its prompt which it is.
+async fn for_agent(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    session: &SessionId,
+    agent_type: &str,
+) -> Result<Option<String>> {
+    let mut starting = Vec::new();
+    let mut after: Option<String> = None;
+    for _ in 0..PAGES {
+        let found = cx.store.log_heads(owner, session, after.as_deref(), PAGE).await?;
+        let heads = found.items.into_iter().map(|(_, head)| head.value);
+        starting.extend(heads.filter(|head| head.agent_type == agent_type && head.asked.is_some()));
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    starting.sort_by_key(|head| std::cmp::Reverse(head.last_at));
+    starting.truncate(MAX_STARTING);
+    let mut own = Vec::new();
+    for LogHead { agent_id, project_id, .. } in starting {
+        let entries = read::earlier(cx, owner, Some(project_id), &agent_id, session, LINES).await?;
+        own.push(Before { agent_id, entries });
+    }
+    if let Some(text) = recall::for_agent(&own) {
+        return Ok(Some(text));
+    }
+    let mut others = Vec::new();
+    for head in recent(cx, owner, project).await? {
+        let is_other = head.agent_type == agent_type && head.session_id != *session;
+        if is_other
+            && others.len() < MAX_STARTING
+            && others.iter().all(|other: &Before| other.agent_id != head.agent_id)
+        {
+            let entries =
+                read::earlier(cx, owner, Some(project), &head.agent_id, session, LINES_OF_OTHERS).await?;
+            others.push(Before { agent_id: head.agent_id, entries });
+        }
+    }
+    Ok(recall::for_type(agent_type, &others))
+}
