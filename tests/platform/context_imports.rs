@@ -216,6 +216,45 @@ async fn an_import_that_is_cut_off_anywhere_goes_on() {
     is_whole(&h, &import).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_within_a_request_that_is_cut_off_anywhere_goes_on() {
+    let (h, clock) = by_hand().await;
+    let (owner, project) = (owner(), ProjectId::DEFAULT);
+    let (mut partial, mut millis) = (0, 1);
+    loop {
+        let session = format!("s{millis}");
+        let archive = archive_of(&session);
+        let inline = shared::flows::logs::import::inline(&h.platform.cx, &owner, project, archive.into());
+        if let Ok(ended) = tokio::time::timeout(Duration::from_millis(millis), inline).await {
+            assert_eq!(serde_json::to_value(ended.unwrap()).unwrap()["logs"], LOGS);
+            break;
+        }
+        // The table and the bucket go on with what they were given.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let made = entries(&h, &session).await.len();
+        partial += usize::from((1..LOGS).contains(&made));
+        for id in h.platform.cx.store.open_log_imports(&owner, 10).await.unwrap() {
+            let key = BlobKey::log_archive(&owner, id);
+            if h.platform.cx.blobs.size(&key).await.unwrap().is_none() {
+                // The archive did not come as far as the bucket: nothing was taken, and the client was told nothing.
+                continue;
+            }
+            // The upload waits as long as the request may be alive, and then does its work.
+            let import = json!({"import_id": id.to_string()});
+            let early = tokio::time::timeout(Duration::from_millis(5), deliver(&h, &import)).await;
+            assert!(early.is_err(), "it did not wait");
+            clock.set(clock.now() + SignedDuration::from_secs(31));
+            deliver(&h, &import).await.unwrap();
+            assert_eq!(read(&h, &import).await["state"], "done");
+            assert_eq!(entries(&h, &session).await, [2; LOGS]);
+            assert_eq!(left(&h, &import).await, named(&session, 0..LOGS));
+            assert_eq!(h.platform.cx.blobs.size(&key).await.unwrap(), None);
+        }
+        millis += 2 + millis / 4;
+    }
+    assert!(partial > 0, "no cut left an import partial");
+}
+
 /// Cuts an import off when some of its logs are made; of the next one the segment is stored. Gives how many are made.
 async fn cut_off(h: &Harness, import: &Value) -> usize {
     let mut millis = 5;

@@ -18,6 +18,9 @@ pub const MAX_INFLATED_BYTES: u64 = 512 * 1024 * 1024;
 /// How long an import may show no sign of life before it counts as given up: longer than its upload is tried anew.
 pub const GIVEN_UP: SignedDuration = SignedDuration::from_hours(3);
 
+/// How long a request that has brought its archive may show no sign of life before another takes its import over.
+pub const HELD: SignedDuration = SignedDuration::from_secs(30);
+
 /// An import of log files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogImport {
@@ -33,6 +36,10 @@ pub struct LogImport {
     pub reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// The request that has brought the archive works on it until then, and longer if it goes on. After that whoever
+    /// hears of the archive takes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -78,6 +85,12 @@ impl LogImport {
         !self.state.is_final() && self.updated_at + GIVEN_UP < now
     }
 
+    /// Whether the request that has brought the archive is still working on it.
+    #[must_use]
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        !self.state.is_final() && self.held_until.is_some_and(|until| until > now)
+    }
+
     /// The import after its end, for this reason where it failed.
     #[must_use]
     pub fn ended(self, failed: Option<String>) -> Self {
@@ -116,7 +129,10 @@ mod tests {
             reason: None,
             created_at: at,
             updated_at: at,
+            held_until: Some(at + HELD),
         };
+        assert!(running.is_held(at) && !running.is_held(at + HELD));
+        assert!(!running.clone().ended(None).is_held(at));
         let late = at + GIVEN_UP + SignedDuration::from_secs(1);
         assert!(running.is_given_up(late) && !running.is_given_up(at + GIVEN_UP));
         assert!(!running.clone().ended(None).is_given_up(late));

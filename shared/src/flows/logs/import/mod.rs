@@ -1,7 +1,9 @@
 //! A folder of log files, as a zip, into logs.
 //!
-//! Its lines are history and are sealed at once. A log that is there already is left as it is. An archive comes with the
-//! request, or is put into the bucket, whose upload then wakes the indexer; either way there is a record of the import.
+//! Its lines are history and are sealed at once. A log that is there already is left as it is. There is a record of each import,
+//! and its archive lies in the bucket until the end: a client has put it there, or the request that has brought it did. The
+//! upload wakes the indexer either way. A request that has brought an archive does the work itself, and the indexer waits for
+//! it; if the request is cut off, the indexer takes over.
 //!
 //! Wherever an import is cut off, the same event takes it up again: a log that it has made is known by its first segment,
 //! and a segment that it has stored is stored again under the same name. Nothing is doubled, and what no log names in the
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
-use domain::log::import::{ImportReport, LogImport, LogImportState, MAX_ARCHIVE_BYTES};
+use domain::log::import::{HELD, ImportReport, LogImport, LogImportState, MAX_ARCHIVE_BYTES};
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -32,6 +34,9 @@ use crate::store::Versioned;
 
 /// How often the record says how far an import is.
 const NOTED_EVERY: Duration = Duration::from_secs(2);
+
+/// How often an upload asks whether the request that has brought it still works.
+const HOLDER_ASKED_EVERY: Duration = Duration::from_millis(500);
 
 /// So long before the end of its time an import stops, and is taken up again.
 const RESERVE: SignedDuration = SignedDuration::from_secs(20);
@@ -62,21 +67,23 @@ pub struct LogImportView {
 
 impl From<LogImport> for LogImportView {
     fn from(import: LogImport) -> Self {
-        let LogImport { import_id, project_id, state, archive_bytes, report, reason, created_at, updated_at } =
-            import;
+        let LogImport { import_id, project_id, state, archive_bytes, report, reason, .. } = import;
+        let LogImport { created_at, updated_at, .. } = import;
         let upload = None;
         Self { import_id, project_id, state, report, reason, archive_bytes, created_at, updated_at, upload }
     }
 }
 
-/// Takes over an archive that the request has brought.
+/// Imports an archive that the request has brought. If the request is cut off, the indexer goes on with the import.
 ///
 /// # Errors
 /// 400 for what is no archive or breaks a limit; the logs before it in the archive have been taken then. 404 where there
 /// is no such project.
 pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<LogImportView> {
-    let import = begin(cx, owner, project, archive.len() as u64).await?;
     let _turn = cx.imports.acquire().await;
+    let held_until = Some(cx.clock.now() + HELD);
+    let import = begin(cx, owner, project, archive.len() as u64, held_until).await?;
+    cx.blobs.put(&BlobKey::log_archive(owner, import.import_id), archive.clone(), "application/zip").await?;
     let import =
         take_over(cx, owner, Versioned { value: import, version: 1 }, archive, Timestamp::MAX).await?;
     match &import.reason {
@@ -91,13 +98,19 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
 /// 404 where the project is not there, 400 for a size that is not taken.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<LogImportView> {
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
-    let import = begin(cx, owner, project, new.bytes).await?;
+    let import = begin(cx, owner, project, new.bytes, None).await?;
     let key = BlobKey::log_archive(owner, import.import_id);
     let upload = uploads::target(cx, &key, new.bytes, sha256, import.created_at).await?;
     Ok(LogImportView { upload: Some(upload), ..import.into() })
 }
 
-async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -> Result<LogImport> {
+async fn begin(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    archive_bytes: u64,
+    held_until: Option<Timestamp>,
+) -> Result<LogImport> {
     projects::load(cx, owner, project).await?;
     if let Err(error) = clean_up(cx, owner).await {
         tracing::warn!(cause = %error.causes(), "could not clean up after imports; the next one tries again");
@@ -112,6 +125,7 @@ async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -
         reason: None,
         created_at: now,
         updated_at: now,
+        held_until,
     };
     if cx.store.begin_log_import(owner, &import).await?.done() {
         Ok(import)
@@ -137,15 +151,21 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImportView>
 /// # Errors
 /// When the table or the bucket does not answer, or the time is up: the event is to come again.
 pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp) -> Result<()> {
+    while cx.store.log_import(owner, id).await?.is_some_and(|import| import.value.is_held(cx.clock.now())) {
+        in_time(cx, deadline)?;
+        tokio::time::sleep(HOLDER_ASKED_EVERY).await;
+    }
     // An archive may take much of the memory: one at a time.
     let _turn = cx.imports.acquire().await;
     in_time(cx, deadline)?;
     let key = BlobKey::log_archive(owner, id);
     let found = cx.store.log_import(owner, id).await?;
-    let Some(import) = found.filter(|import| !import.value.state.is_final()) else {
+    let Some(mut import) = found.filter(|import| !import.value.state.is_final()) else {
         // It was put again after the end, or the end was cut off.
         return Ok(cx.blobs.delete(&key).await?);
     };
+    // The request that held it is gone, or comes second.
+    import.value.held_until = None;
     // What was signed is checked again: the size before anything is read.
     let expected = import.value.archive_bytes;
     let refused = match cx.blobs.size(&key).await? {
@@ -229,6 +249,9 @@ async fn current(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImport> {
 /// Writes how far an import is. Of two that do the same work, the end that comes first stays.
 async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Result<()> {
     import.value.updated_at = cx.clock.now();
+    if import.value.held_until.is_some() {
+        import.value.held_until = Some(import.value.updated_at + HELD);
+    }
     for _ in 0..edit::TRIES {
         if cx.store.write_log_import(owner, &import.value, import.version).await?.done() {
             import.version += 1;
@@ -240,6 +263,8 @@ async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Resu
             *import = found;
             return Ok(());
         }
+        // Whoever took the import over keeps it.
+        import.value.held_until = import.value.held_until.and(found.value.held_until);
         import.version = found.version;
     }
     Err(edit::contended())
