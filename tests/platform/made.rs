@@ -9,7 +9,7 @@ use shared::Cx;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
-use shared::flows::{agents, api_keys, assets, chats, projects, proposals};
+use shared::flows::{actions, agents, api_keys, assets, chats, projects, proposals};
 use shared::store::Store;
 use tests::Harness;
 
@@ -53,6 +53,7 @@ pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
 /// Paths of things that are there, and are somebody else's.
 pub struct Foreign {
     pub agent: String,
+    pub action: String,
     pub asset: String,
     pub chat: String,
     pub proposal: String,
@@ -65,6 +66,10 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let owner = Owner::new("somebody-else").unwrap();
     let new = NewAgent { name: "Theirs".into(), goal: "An agent".into(), ..NewAgent::default() };
     let agent = agents::create(cx, &owner, new).await.unwrap().agent.agent_id;
+    let defined = serde_json::from_value(json!({
+        "title": "t", "task_config": {"instructions": "Look", "expected_output": "A list"},
+    }));
+    let action = actions::define(cx, &owner, agent, defined.unwrap()).await.unwrap().action.id;
     let save = SaveAsset { title: Some("t".into()), content: Some("c".into()), ..SaveAsset::default() };
     let asset = assets::save(cx, &owner, agent, save).await.unwrap().asset.asset_id;
     let chat = chats::create(cx, &owner, agent, NewChat::default()).await.unwrap().chat.chat_id;
@@ -77,6 +82,7 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let project = projects::create(cx, &owner, new_project).await.unwrap().project.project_id;
     Foreign {
         agent: format!("/agents/{agent}"),
+        action: format!("/actions/{action}"),
         asset: format!("/assets/{asset}"),
         chat: format!("/chats/{chat}"),
         proposal: format!("/proposals/{proposal}"),

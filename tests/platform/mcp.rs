@@ -235,6 +235,59 @@ async fn an_automatic_workflow_begins_in_its_first_round_only() {
 }
 
 #[tokio::test]
+async fn a_prompt_without_a_keyword_keeps_the_document() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let first = c.gives("parse_mode", json!({"prompt": "Build a login"})).await;
+    assert_eq!((&first["mode"], &first["contextExists"]), (&json!("PLAN"), &json!(true)));
+    assert_eq!(first["contextDocument"]["metadata"]["task"], "Build a login");
+    c.gives("update_context", json!({"mode": "PLAN", "decisions": ["Use JWT"]})).await;
+    c.gives("update_context", json!({"mode": "ACT", "progress": ["Middleware"]})).await;
+    let before = c.gives("read_context", json!({})).await;
+    for prompt in ["Now add the tests", "please PLAN the tests", "", "PLANNING is over"] {
+        let next = c.gives("parse_mode", json!({"prompt": prompt})).await;
+        assert_eq!((&next["mode"], &next["originalPrompt"]), (&json!("PLAN"), &json!(prompt)));
+        assert_eq!(next["contextDocument"], before["contextDocument"], "{prompt}");
+        assert_eq!(next["contextVersion"], before["contextVersion"], "{prompt}");
+        let warning = "No keyword found at the start of the prompt: PLAN is assumed.";
+        assert_eq!(next["warnings"], json!([warning]));
+        assert!(text(&next["contextNote"]).contains("is as it was"), "{next:#}");
+    }
+    let anew = c.gives("parse_mode", json!({"prompt": "PLAN the tests"})).await;
+    assert_eq!(anew["contextDocument"]["sections"].as_array().unwrap().len(), 1);
+    assert!(text(&anew["contextNote"]).contains("kept as version 3"), "{anew:#}");
+    let versions = c.gives("list_context_versions", json!({"limit": 2})).await;
+    assert_eq!(
+        (&versions["data"][0]["cause"], &versions["data"][1]["version"]),
+        (&json!("begun"), &json!(3))
+    );
+    let refused = c.fails("restore_context", json!({"version": 3, "if_version": 3})).await;
+    assert!(refused.contains("version"), "{refused}");
+    let restored = c.gives("restore_context", json!({"version": 3, "if_version": 4})).await;
+    assert_eq!(restored["contextDocument"]["sections"], before["contextDocument"]["sections"]);
+    assert_eq!(c.fails("restore_context", json!({"version": 99})).await, "there is no such version");
+}
+
+#[tokio::test]
+async fn a_second_automatic_task_begins_anew() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    c.gives("parse_mode", json!({"prompt": "AUTO Build a login"})).await;
+    // What a model makes of the task does not hide which prompt it was.
+    let update =
+        json!({"mode": "AUTO", "task": "Login with JWT", "decisions": ["Use JWT"], "status": "in_progress"});
+    c.gives("update_context", update).await;
+    for prompt in ["AUTO Build a login", "AUTO", "AUTO continue", "auto: Build a login "] {
+        let next = c.gives("parse_mode", json!({"prompt": prompt})).await;
+        assert_eq!(next["contextDocument"]["sections"][0]["decisions"], json!(["Use JWT"]), "{prompt}");
+    }
+    let other = c.gives("parse_mode", json!({"prompt": "AUTO Export invoices"})).await;
+    assert_eq!(other["contextDocument"]["sections"][0]["decisions"], json!([]));
+    assert_eq!(other["contextDocument"]["metadata"]["task"], "Export invoices");
+    assert!(text(&other["contextNote"]).contains("kept as version 2"), "{other:#}");
+}
+
+#[tokio::test]
 async fn wrong_arguments_are_refused_with_their_place() {
     let h = Harness::start().await;
     let c = client(&h);
@@ -471,6 +524,117 @@ async fn a_themes_files_are_found() {
     let theirs = foreign.project.strip_prefix("/projects/").unwrap();
     let failure = c.fails("lookup_theme", json!({"request": "x", "project": theirs})).await;
     assert_eq!(failure, "there is no such project");
+}
+
+#[tokio::test]
+async fn a_project_without_a_theme_is_told_so() {
+    let h = Harness::start().await;
+    let failure = client(&h).fails("lookup_theme", json!({"request": "the header"})).await;
+    assert!(failure.contains("has no theme") && failure.contains("/import"), "{failure}");
+}
+
+#[tokio::test]
+async fn what_became_of_an_action_is_told() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let agent = h.agent().await;
+    let proposed = c
+        .gives(
+            "propose_action",
+            json!({
+                "agent_id": agent, "title": "Weekly", "instructions": "Compare", "expected_output": "A page",
+                "schedule": {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"},
+            }),
+        )
+        .await;
+    let proposals = c.gives("list_proposals", json!({"agent_id": agent})).await;
+    assert_eq!(proposals["data"][0]["proposal_id"], proposed["proposal_id"]);
+    let proposal = c.gives("read_proposal", json!({"proposal_id": proposed["proposal_id"]})).await;
+    assert_eq!(proposal["schedule"]["cron"], "0 9 * * MON");
+    let action = h
+        .post(&format!("/agents/{agent}/actions"), json!({"proposal_id": proposed["proposal_id"]}))
+        .await
+        .expect(201);
+    let id = text(&action["action_id"]);
+    h.post(&format!("/actions/{id}/approve"), json!({"approval_hash": action["approval_hash"]}))
+        .await
+        .expect(200);
+    let run = h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202);
+    let run = text(&run["run_id"]);
+    let ended = async || {
+        for _ in 0..400 {
+            let found = c.gives("read_run", json!({"action_id": id, "run_id": run})).await;
+            if found["finished_at"].is_string() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("the run does not end");
+    };
+    assert_eq!(ended().await["state"], "succeeded");
+    let runs = c.gives("list_runs", json!({"action_id": id})).await;
+    assert_eq!(runs["data"][0]["run_id"], json!(run));
+    let outputs = c.gives("list_run_outputs", json!({"action_id": id, "run_id": run})).await;
+    let asset = c.gives("read_asset", json!({"asset_id": outputs["data"][0]["asset_id"]})).await;
+    assert!(!text(&asset["content"]).is_empty());
+    let why = c.gives("explain_action", json!({"action_id": id})).await;
+    assert_eq!((&why["code"], &why["run_id"]), (&json!("ran"), &json!(run)));
+
+    let times = c
+        .gives("preview_schedule", json!({"schedule": {"at": "2030-01-01T09:00", "timezone": "Asia/Seoul"}}))
+        .await;
+    assert_eq!(times["fire_times"], json!(["2030-01-01T00:00:00Z"]));
+    let wrong = c.fails("preview_schedule", json!({"schedule": {"every": "1s"}})).await;
+    assert!(wrong.starts_with("schedule.every"), "{wrong}");
+    let unknown = c.fails("preview_schedule", json!({"schedule": {"daily": true}})).await;
+    assert!(unknown.contains("unknown field `daily`"), "{unknown}");
+    c.gives("parse_mode", json!({"prompt": "PLAN x", "workflow": "big"})).await;
+    let workflows = c.gives("list_workflows", json!({})).await;
+    assert_eq!(
+        (&workflows["data"][0]["workflow"], &workflows["data"][0]["task"]),
+        (&json!("big"), &json!("x"))
+    );
+    let projects = c.gives("list_projects", json!({})).await;
+    assert_eq!(projects["data"][0]["project_id"], "prj_00000000000000000000000000000000");
+
+    // Nobody else's.
+    let foreign = made::foreign(&h).await;
+    for (tool, name, of, missing) in [
+        ("explain_action", "action_id", &foreign.action, "action"),
+        ("list_runs", "action_id", &foreign.action, "action"),
+        ("list_proposals", "agent_id", &foreign.agent, "agent"),
+        ("read_proposal", "proposal_id", &foreign.proposal, "proposal"),
+        ("list_workflows", "project", &foreign.project, "project"),
+        ("list_context_versions", "project", &foreign.project, "project"),
+    ] {
+        let their = of.rsplit('/').next().unwrap();
+        let failure = c.fails(tool, json!({name: their})).await;
+        assert_eq!(failure, format!("there is no such {missing}"), "{tool}");
+    }
+    let their = foreign.action.rsplit('/').next().unwrap();
+    for tool in ["read_run", "list_run_outputs"] {
+        assert_eq!(c.fails(tool, json!({"action_id": their, "run_id": run})).await, "there is no such run");
+    }
+    let their = foreign.project.rsplit('/').next().unwrap();
+    assert_eq!(
+        c.fails("restore_context", json!({"version": 1, "project": their})).await,
+        "there is no such project"
+    );
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_long_is_refused() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    for _ in 0..3 {
+        let entry = json!({"agent_id": "arch-1", "session": "s1", "event": "agent_start", "instruction": "x".repeat(400_000)});
+        c.call("append_agent_log", entry).await;
+    }
+    let failure = c.fails("read_agent_log", json!({"agent_id": "arch-1"})).await;
+    assert!(failure.contains("more than the 1048576") && failure.contains("lines"), "{failure}");
+    c.gives("read_agent_log", json!({"agent_id": "arch-1", "lines": 2})).await;
+    let text = c.gives("read_agent_log", json!({"agent_id": "arch-1", "format": "text"})).await;
+    assert!(text["text"].as_str().unwrap().len() < 5_000);
 }
 
 #[tokio::test]

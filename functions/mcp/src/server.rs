@@ -102,7 +102,7 @@ impl ServerHandler for Server {
         };
         let span = tracing::info_span!(parent: &self.span, "tool", tool = &*tool.about.name);
         let result = (tool.call)(self.clone(), request.arguments.unwrap_or_default()).instrument(span).await;
-        Ok(match result {
+        Ok(match result.and_then(tools::bounded) {
             Ok(value) => CallToolResult::structured(value).into(),
             Err(tools::Failure(text)) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
         })

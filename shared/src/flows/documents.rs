@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use domain::context::import::{self, ImportError};
-use domain::context::{Cause, Document, Mode, RecommendedAgent, Update, Workflow, markdown, update};
+use domain::context::{
+    Cause, Document, Mode, ModeRequest, RecommendedAgent, Update, Workflow, markdown, update,
+};
 use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
@@ -56,6 +58,8 @@ pub struct Entered {
     pub document: Option<DocumentView>,
     /// The prompt was too long to be kept whole as the task.
     pub task_cut: bool,
+    /// The version that a new document has taken the place of. It can be restored.
+    pub replaced: Option<u64>,
 }
 
 fn view(place: &Place, document: Document, version: u64) -> DocumentView {
@@ -87,7 +91,7 @@ pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -
     }
 }
 
-/// A prompt in a mode: begins a document where the mode begins a workflow, and gives the one there is where not.
+/// Takes a prompt: begins a document if the prompt begins a workflow, and gives the existing one if not.
 ///
 /// # Errors
 /// 404 where the project is not there.
@@ -95,20 +99,20 @@ pub async fn enter(
     cx: &Cx,
     owner: &Owner,
     place: &Place,
-    mode: Mode,
-    prompt: &str,
+    request: &ModeRequest,
     recommended: Option<RecommendedAgent>,
 ) -> Result<Entered> {
     projects::load(cx, owner, place.project).await?;
     let now = cx.clock.now();
-    let (begun, task_cut) = update::begin(mode, prompt, recommended, now);
+    let (begun, task_cut) = update::begin(request.mode, &request.prompt, recommended, now);
     let decide = |current: Option<&DocumentView>| {
-        let begins = update::begins(mode, current.map(|current| &current.document));
+        let begins = update::begins(request, current.map(|current| &current.document));
         Ok(begins.then(|| begun.clone()))
     };
     let document = write(cx, owner, place, Cause::Begun, decide).await?;
-    let is_new = document.as_ref().is_some_and(|document| document.document == begun);
-    Ok(Entered { document, task_cut: task_cut && is_new })
+    let new = document.as_ref().filter(|document| document.document == begun);
+    let replaced = new.and_then(|new| new.version.checked_sub(1)).filter(|version| *version > 0);
+    Ok(Entered { task_cut: task_cut && new.is_some(), replaced, document })
 }
 
 /// Merges an update into the document. `None`: there is no document yet.

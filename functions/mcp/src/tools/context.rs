@@ -6,7 +6,9 @@ use domain::context::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::extract::IfMatch;
 use shared::flows::documents::{self, DocumentView, Place};
+use shared::page::PageQuery;
 
 use super::{Failure, given, place};
 use crate::resources::word;
@@ -94,6 +96,9 @@ struct ModeAnswer {
     context_document: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_warning: Option<&'static str>,
+    /// What became of the document that was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_note: Option<String>,
     mandatory_action: Value,
     #[serde(rename = "recommended_act_agent", skip_serializing_if = "Option::is_none")]
     recommended_act_agent: Option<Value>,
@@ -111,8 +116,7 @@ pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, F
     let recommended = planned
         .as_ref()
         .map(|found| RecommendedAgent { name: found.agent.to_owned(), confidence: Some(found.confidence) });
-    let entered =
-        documents::enter(&server.cx, &server.owner, &place, mode, &request.prompt, recommended).await?;
+    let entered = documents::enter(&server.cx, &server.owner, &place, &request, recommended).await?;
     let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
     if entered.task_cut {
         warnings.push(
@@ -120,13 +124,23 @@ pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, F
                 .to_owned(),
         );
     }
+    let context_note = match (entered.replaced, &entered.document) {
+        (Some(version), _) => Some(format!(
+            "A new context document was begun. The one before is kept as version {version}; restore_context brings it back."
+        )),
+        (None, Some(_)) if !request.is_explicit() => Some(
+            "The prompt names no mode, so the context document is as it was. Begin a prompt with PLAN to start a new document."
+                .to_owned(),
+        ),
+        _ => None,
+    };
     let document = entered.document.as_ref().map(|view| &view.document);
     let delegates_to = (mode == Mode::Act)
         .then(|| arguments.recommended_agent.or_else(|| recommended_agent(document?)))
         .flatten();
     given(ModeAnswer {
         mode,
-        original_prompt: request.prompt,
+        original_prompt: request.prompt.clone(),
         warnings,
         agent: format!("{}-mode", mode.name().to_lowercase()),
         delegates_to,
@@ -135,6 +149,7 @@ pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, F
         context_version: entered.document.as_ref().map(|view| view.version),
         context_document: document.map(shown),
         context_warning: document.is_none().then_some(NO_DOCUMENT),
+        context_note,
         mandatory_action: mandatory_action(mode, document.is_some()),
         recommended_act_agent: planned.map(|found| {
             json!({ "agentName": found.agent, "reason": found.reason, "confidence": found.confidence })
@@ -172,6 +187,49 @@ fn mandatory_action(mode: Mode, document: bool) -> Value {
         "requiredFields": fields,
         "description": format!("{first}{before}call update_context with mode {mode} and record {what}."),
     })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListContextVersions {
+    /// How many, 1 to 200. Default 50.
+    limit: Option<usize>,
+    /// next_cursor of the page before.
+    cursor: Option<String>,
+    /// The project's id. Without it, the one of the server's address.
+    project: Option<String>,
+    /// The workflow's name. Without it, the one of the server's address.
+    workflow: Option<String>,
+}
+
+pub async fn list_context_versions(server: Server, arguments: ListContextVersions) -> Result<Value, Failure> {
+    let place = place(&server, arguments.project, arguments.workflow)?;
+    let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
+    given(documents::versions(&server.cx, &server.owner, &place, &page).await?)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreContext {
+    /// The version to bring back.
+    version: u64,
+    /// The newest version that you know of (contextVersion). If the document has changed since, nothing is restored.
+    if_version: Option<u64>,
+    /// The project's id. Without it, the one of the server's address.
+    project: Option<String>,
+    /// The workflow's name. Without it, the one of the server's address.
+    workflow: Option<String>,
+}
+
+pub async fn restore_context(server: Server, arguments: RestoreContext) -> Result<Value, Failure> {
+    let place = place(&server, arguments.project, arguments.workflow)?;
+    let if_match = arguments.if_version.map(IfMatch);
+    let view = documents::restore(&server.cx, &server.owner, &place, arguments.version, if_match).await?;
+    Ok(json!({
+        "contextFilePath": path(&place),
+        "contextVersion": view.version,
+        "contextDocument": shown(&view.document),
+    }))
 }
 
 pub async fn update_context(server: Server, arguments: UpdateContext) -> Result<Value, Failure> {

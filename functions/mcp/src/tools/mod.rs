@@ -5,11 +5,15 @@ mod catalog;
 mod context;
 mod logs;
 mod output;
+mod projects;
+mod runs;
+mod schedules;
 mod theme;
 mod work;
 
 use std::future::Future;
 
+use domain::ids::ProjectId;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -98,9 +102,32 @@ fn arguments_of<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure
     })
 }
 
+/// A project that a call names, or that of the server's address.
+fn project(server: &Server, named: Option<String>) -> Result<ProjectId, Failure> {
+    Ok(place(server, named, None)?.project)
+}
+
 /// The result of a flow, as the tool's.
 fn given(value: impl serde::Serialize) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| Error::internal(error.to_string()).into())
+}
+
+/// The longest result, in bytes of JSON. It stands in the answer twice, as text and as structure.
+const MAX_RESULT: usize = 1024 * 1024;
+
+/// A result that a model can still be given.
+///
+/// # Errors
+/// When it is too long; the caller is told how to ask for less.
+pub fn bounded(value: Value) -> Result<Value, Failure> {
+    let bytes = value.to_string().len();
+    if bytes <= MAX_RESULT {
+        return Ok(value);
+    }
+    Err(Failure(format!(
+        "The result has {bytes} bytes, more than the {MAX_RESULT} that one call may give. Ask for less: a smaller limit or lines, \
+         or format text."
+    )))
 }
 
 /// The document that a call is about: what it says itself goes before what the address says.

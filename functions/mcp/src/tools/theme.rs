@@ -5,6 +5,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 use shared::flows::themes::answers::{self, Ask};
+use shared::flows::themes::index;
 
 use super::{Failure, given};
 use crate::server::Server;
@@ -28,5 +29,13 @@ pub struct LookupTheme {
 pub async fn lookup_theme(server: Server, arguments: LookupTheme) -> Result<Value, Failure> {
     let LookupTheme { request, active_file, limit, project } = arguments;
     let ask = Ask { request, active_file, limit };
-    given(answers::lookup(&server.cx, &server.owner, project.unwrap_or(server.place.project), &ask).await?)
+    let (cx, owner, project) = (&server.cx, &server.owner, project.unwrap_or(server.place.project));
+    let found = answers::lookup(cx, owner, project, &ask).await?;
+    if found.targets.is_empty() && index::status(cx, owner, project).await?.files == 0 {
+        return Err(Failure(format!(
+            "The project {project} has no theme. Ask the user to import one: POST /projects/{project}/import with a zip of \
+             the theme. list_projects shows the other projects; name one of them as `project`."
+        )));
+    }
+    given(found)
 }

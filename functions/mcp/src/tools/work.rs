@@ -201,7 +201,10 @@ pub struct ProposeAction {
     /// What it is to bring.
     #[schemars(length(min = 1, max = 5000))]
     expected_output: String,
-    /// {at} or {every} or {cron, timezone}.
+    /// When it would run: once (at), at a distance (every) or by the calendar (cron). preview_schedule shows the times. Without
+    /// it, the user says when.
+    #[schemars(schema_with = "super::schedules::shapes")]
+    #[serde(default)]
     schedule: Option<serde_json::Map<String, Value>>,
 }
 

@@ -120,6 +120,10 @@ pub struct Section {
     /// What this mode was asked for, where it isn't the document's own task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// AUTO only: the prompt that began the workflow, without its keyword. The next AUTO prompt is compared with it. The
+    /// Markdown has no place for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_with: Option<String>,
     #[serde(default)]
     pub decisions: Vec<String>,
     #[serde(default)]
@@ -143,6 +147,7 @@ impl Section {
             status: None,
             primary_agent: None,
             task: None,
+            begun_with: None,
             decisions: Vec::new(),
             progress: Vec::new(),
             findings: Vec::new(),

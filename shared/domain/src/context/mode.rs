@@ -65,6 +65,15 @@ const CJK: [(&str, Mode); 12] = [
     ("自动", Mode::Auto),
 ];
 
+impl ModeRequest {
+    /// Whether the prompt itself names its mode. Assistants give every prompt to `parse_mode`, so one that names no mode
+    /// must not begin anything.
+    #[must_use]
+    pub fn is_explicit(&self) -> bool {
+        !self.warnings.contains(&Warning::NoKeyword)
+    }
+}
+
 /// Reads the mode that a prompt asks for. Every text asks for one.
 #[must_use]
 pub fn parse(prompt: &str) -> ModeRequest {

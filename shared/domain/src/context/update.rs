@@ -1,7 +1,8 @@
 //! When a document begins anew, and how an update merges into it.
 //!
-//! The reset belongs to the start of a workflow: planning always begins one, an automatic workflow only in its first
-//! round. Updates never reset. Each merges into the one section of its mode: exact duplicates are dropped, and the order in
+//! The reset belongs to the start of a workflow. A prompt that begins with PLAN always starts one. A prompt that begins with
+//! AUTO starts one in the first round of a task only: a later round comes with the same prompt, with none, or with a word
+//! like "continue"; any other prompt is the first round of another task. Updates never reset. Each merges into the one section of its mode: exact duplicates are dropped, and the order in
 //! which items were first seen is kept.
 
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 use super::document::{
     Confidence, Document, Mode, RecommendedAgent, Section, agent_name, line, whole_seconds,
 };
-use super::{MAX_ITEM, MAX_ITEMS, MAX_TITLE};
+use super::{MAX_ITEM, MAX_ITEMS, MAX_TITLE, ModeRequest};
 use crate::validate::FieldErrors;
 
 /// What an assistant adds to the document.
@@ -31,16 +32,57 @@ pub struct Update {
 /// The word by which an automatic workflow says that it is over.
 pub const COMPLETED: &str = "completed";
 
-/// Whether a prompt in this mode begins a workflow, and so a new document.
+/// Prompts that ask an automatic workflow to go on, in lower case. Only a whole prompt counts.
+const CONTINUATIONS: [&str; 24] = [
+    "go on",
+    "continue",
+    "please continue",
+    "continue please",
+    "keep going",
+    "carry on",
+    "proceed",
+    "resume",
+    "next",
+    "next round",
+    "next iteration",
+    "계속",
+    "계속해",
+    "계속해줘",
+    "続けて",
+    "続けてください",
+    "続行",
+    "继续",
+    "请继续",
+    "继续吧",
+    "continúa",
+    "continuar",
+    "sigue",
+    "adelante",
+];
+
+/// Whether a prompt begins a workflow, and so a new document.
 #[must_use]
-pub fn begins(mode: Mode, document: Option<&Document>) -> bool {
-    match mode {
-        Mode::Plan => true,
+pub fn begins(request: &ModeRequest, document: Option<&Document>) -> bool {
+    let Some(document) = document else { return matches!(request.mode, Mode::Plan | Mode::Auto) };
+    match request.mode {
+        Mode::Plan => request.is_explicit(),
         Mode::Act | Mode::Eval => false,
-        Mode::Auto => document
-            .and_then(|document| document.section(Mode::Auto))
-            .is_none_or(|section| section.status.as_deref() == Some(COMPLETED)),
+        Mode::Auto => !document
+            .section(Mode::Auto)
+            .is_some_and(|section| is_next_round(section, document, &request.prompt)),
     }
+}
+
+/// Whether an AUTO prompt is about the workflow that is going on.
+fn is_next_round(section: &Section, document: &Document, prompt: &str) -> bool {
+    if section.status.as_deref() == Some(COMPLETED) {
+        return false;
+    }
+    let words = prompt.trim().trim_end_matches(['.', '!', '…', '。', '！']).to_lowercase();
+    let begun_with = section.begun_with.as_ref().or(document.task.as_ref());
+    words.is_empty()
+        || CONTINUATIONS.contains(&words.as_str())
+        || begun_with.is_some_and(|begun| *begun == shortened(prompt.trim()).0)
 }
 
 /// The document that a workflow begins with, and whether the prompt was too long to be kept whole as its task.
@@ -53,8 +95,9 @@ pub fn begin(
 ) -> (Document, bool) {
     let now = whole_seconds(now);
     let (task, cut) = shortened(prompt.trim());
-    let section = Section { recommended_act_agent: recommended, ..Section::new(mode, now) };
     let task = Some(task).filter(|task| !task.is_empty());
+    let begun_with = task.clone().filter(|_| mode == Mode::Auto);
+    let section = Section { recommended_act_agent: recommended, begun_with, ..Section::new(mode, now) };
     (Document { title: None, task, created_at: now, updated_at: now, sections: vec![section] }, cut)
 }
 

@@ -1,6 +1,7 @@
 //! When a document begins anew, how updates merge, and what they are refused for.
 
 use super::{at, begun};
+use crate::context::mode::parse;
 use crate::context::update::{Update, begin, begins};
 use crate::context::{Document, MAX_DOCUMENT, MAX_ITEM, Mode, RecommendedAgent};
 use crate::validate::FieldErrors;
@@ -20,25 +21,53 @@ fn updated(document: &Document, mode: Mode, update: &Update) -> Document {
 }
 
 #[test]
-fn a_plan_always_begins_anew_and_an_automatic_workflow_in_its_first_round() {
+fn only_an_explicit_plan_and_the_first_round_of_a_task_begin_anew() {
     let plan = begun("x");
     let running = updated(&plan, Mode::Auto, &decisions(&["a"]));
     let done =
         updated(&running, Mode::Auto, &Update { status: Some("completed".into()), ..Update::default() });
-    for (mode, document, expected) in [
-        (Mode::Plan, None, true),
-        (Mode::Plan, Some(&plan), true),
-        (Mode::Plan, Some(&running), true),
-        (Mode::Act, None, false),
-        (Mode::Act, Some(&plan), false),
-        (Mode::Eval, None, false),
-        (Mode::Eval, Some(&plan), false),
-        (Mode::Auto, None, true),
-        (Mode::Auto, Some(&plan), true),
-        (Mode::Auto, Some(&running), false),
-        (Mode::Auto, Some(&done), true),
+    let restated = updated(
+        &begin(Mode::Auto, "Build it", None, at(NOW)).0,
+        Mode::Auto,
+        &Update { task: Some("Login".into()), ..Update::default() },
+    );
+    let long = "é".repeat(5_000);
+    let begun_long = begin(Mode::Auto, &long, None, at(NOW)).0;
+    for (prompt, document, expected) in [
+        ("PLAN y", None, true),
+        ("PLAN y", Some(&plan), true),
+        ("PLAN y", Some(&running), true),
+        ("PLAN", Some(&plan), true),
+        // Without a keyword nothing that is there is lost.
+        ("y", None, true),
+        ("y", Some(&plan), false),
+        ("y", Some(&running), false),
+        ("y", Some(&done), false),
+        ("please PLAN y", Some(&plan), false),
+        ("", Some(&plan), false),
+        ("ACT y", None, false),
+        ("ACT y", Some(&plan), false),
+        ("EVAL y", None, false),
+        ("EVAL y", Some(&plan), false),
+        // The first round of a task, and the next ones.
+        ("AUTO y", None, true),
+        ("AUTO x", Some(&plan), true),
+        ("AUTO x", Some(&running), false),
+        ("AUTO", Some(&running), false),
+        ("AUTO continue", Some(&running), false),
+        ("AUTO: Go on!", Some(&running), false),
+        ("自动 继续", Some(&running), false),
+        ("AUTO x", Some(&done), true),
+        ("AUTO", Some(&done), true),
+        // Another task, whose models did not say that the first is over.
+        ("AUTO y", Some(&running), true),
+        ("AUTO continue with y", Some(&running), true),
+        ("AUTO Build it", Some(&restated), false),
+        ("AUTO Login", Some(&restated), true),
+        (&format!("AUTO {long}"), Some(&begun_long), false),
+        (&format!("AUTO {long}!"), Some(&begun_long), true),
     ] {
-        assert_eq!(begins(mode, document), expected, "{mode} {document:?}");
+        assert_eq!(begins(&parse(prompt), document), expected, "{prompt} {document:?}");
     }
 }
 
