@@ -1,5 +1,6 @@
 //! A separate platform for each test, and a client with clear failure messages.
 
+pub mod anthropic;
 pub mod appointments;
 pub mod executors;
 pub mod kills;

@@ -243,7 +243,8 @@ async fn the_section_in_a_template_reads_the_log() {
         desk.end(&mut bash, "").await.ok()
     };
     let out = run("arch-auth").await;
-    assert!(out.starts_with("Agent: arch-auth | ") && out.ends_with("[agent_start] Step 1\n"), "{out}");
+    assert!(out.starts_with("Agent: arch-auth | "), "{out}");
+    assert!(out.ends_with("[agent_start] Step 1\n  | AgentId: arch-auth\n  | Design it\n"), "{out}");
     assert!(run("arch-db").await.contains("Entries: 0"));
     desk.points_at(DOWN);
     assert_eq!(run("arch-auth").await, "No context for arch-auth can be read.\n");

@@ -8,6 +8,7 @@ mod actions;
 mod agents;
 mod approvals;
 mod assets;
+mod assistant;
 mod chats;
 mod cli;
 mod clients;

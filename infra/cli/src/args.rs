@@ -38,6 +38,9 @@ pub enum Command {
     Init {
         dir: PathBuf,
     },
+    /// Tells a hook what was done before.
+    Recall,
+    Status,
 }
 
 /// `log --assistant` and `log --user`.
@@ -91,10 +94,20 @@ pub struct Document {
     pub workflow: Option<String>,
 }
 
+/// What was probably meant.
+#[derive(Debug)]
+pub struct Suggestion(Option<&'static str>);
+
+impl std::fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |meant| write!(f, ", did you mean `{meant}`?"))
+    }
+}
+
 /// Why a command line asks for nothing that can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
-    #[error("exactly one mode required: --assistant, --user, or --read")]
+    #[error("exactly one mode required: --assistant, --user, or --read (or --recall, or --flush)")]
     Mode,
     #[error("--agent-id required when using --read")]
     NoAgentId,
@@ -104,8 +117,12 @@ pub enum UsageError {
     Lines,
     #[error("--format must be json or text")]
     Format,
-    #[error("there is no command `{0}`; `lamplighter --help` lists them")]
-    UnknownCommand(String),
+    #[error("there is no command `{0}`{1}; `lamplighter --help` lists them")]
+    UnknownCommand(String, Suggestion),
+    #[error("invalid option '{0}'{1}; `lamplighter --help` lists them")]
+    UnknownFlag(String, Suggestion),
+    #[error("unexpected argument {0:?}")]
+    Argument(String),
     #[error("`context` needs one of show, edit, export, init")]
     NoContextCommand,
     #[error("`context {0}` needs a folder")]
@@ -116,27 +133,112 @@ pub enum UsageError {
     Syntax(#[from] lexopt::Error),
 }
 
+/// Why the reading of a command line ends early.
+enum Stop {
+    Help,
+    Version,
+    Wrong(UsageError),
+}
+
+impl<E: Into<UsageError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Wrong(error.into())
+    }
+}
+
+const COMMANDS: [&str; 4] = ["log", "context", "status", "help"];
+const CONTEXT_COMMANDS: [&str; 4] = ["show", "edit", "export", "init"];
+const LOG_FLAGS: [&str; 10] = [
+    "--assistant",
+    "--user",
+    "--read",
+    "--recall",
+    "--flush",
+    "--agent-id",
+    "--lines",
+    "--format",
+    "--session",
+    "--include-metadata",
+];
+
 /// Reads the arguments behind the program's name.
 ///
 /// # Errors
 /// The first thing that is wrong with them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
-    let mut parser = lexopt::Parser::from_args(args);
-    match parser.next()? {
-        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
-        Some(Short('V') | Long("version")) => Ok(Command::Version),
-        Some(Value(name)) => match name.to_str() {
-            Some("help") => Ok(Command::Help),
-            Some("log") => log(&mut parser),
-            Some("context") => context(&mut parser),
-            _ => Err(UsageError::UnknownCommand(name.to_string_lossy().into_owned())),
-        },
-        Some(other) => Err(other.unexpected().into()),
+    match command(&mut lexopt::Parser::from_args(args)) {
+        Ok(command) => Ok(command),
+        Err(Stop::Help) => Ok(Command::Help),
+        Err(Stop::Version) => Ok(Command::Version),
+        Err(Stop::Wrong(error)) => Err(error),
     }
 }
 
-fn log(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
-    let (mut assistant, mut user, mut read, mut flush) = (false, false, false, false);
+fn command(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
+    match parser.next()? {
+        None => Err(Stop::Help),
+        Some(Value(name)) => match name.to_str() {
+            Some("help") => Err(Stop::Help),
+            Some("log") => log(parser),
+            Some("context") => context(parser),
+            Some("status") => match parser.next()? {
+                None => Ok(Command::Status),
+                Some(other) => Err(stop(&other, &[])),
+            },
+            _ => Err(unknown_command("", &name.to_string_lossy(), &COMMANDS).into()),
+        },
+        Some(other) => Err(stop(&other, &[])),
+    }
+}
+
+/// What an argument means that the command itself has no use for.
+fn stop(arg: &lexopt::Arg<'_>, known: &[&'static str]) -> Stop {
+    let flag = match arg {
+        Short('h') | Long("help") => return Stop::Help,
+        Short('V') | Long("version") => return Stop::Version,
+        Short(letter) => format!("-{letter}"),
+        Long(name) => format!("--{name}"),
+        Value(value) => return UsageError::Argument(value.to_string_lossy().into_owned()).into(),
+    };
+    let meant = nearest(&flag, known.iter().copied().chain(["--help", "--version"]));
+    UsageError::UnknownFlag(flag, Suggestion(meant)).into()
+}
+
+fn unknown_command(group: &str, name: &str, known: &[&'static str]) -> UsageError {
+    let meant = nearest(name, known.iter().copied());
+    UsageError::UnknownCommand(format!("{group}{name}"), Suggestion(meant))
+}
+
+/// The name that a mistyped one is most like, if it is like any.
+fn nearest(typed: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let length = typed.chars().count();
+    let (distance, name) = known.map(|name| (distance(typed, name), name)).min()?;
+    // Two characters are as many as a swap makes.
+    let most = match length.min(name.len()) {
+        0..4 => 1,
+        shorter => (shorter / 3).max(2),
+    };
+    (distance <= most).then_some(name)
+}
+
+/// How many characters have to be added, removed or replaced to make one text of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    // Nobody mistypes a flag that is longer than any.
+    for (i, a) in one.chars().take(100).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()] + one.chars().count().saturating_sub(100)
+}
+
+fn log(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
+    let (mut assistant, mut user, mut read, mut flush, mut recall) = (false, false, false, false, false);
     let (mut agent_id, mut lines, mut format) = (String::new(), None::<String>, None::<String>);
     let (mut session, mut include_metadata, mut background) = (None, false, false);
     while let Some(arg) = parser.next()? {
@@ -144,6 +246,7 @@ fn log(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
             Short('a') | Long("assistant") => assistant = true,
             Short('u') | Long("user") => user = true,
             Short('r') | Long("read") => read = true,
+            Long("recall") => recall = true,
             Long("flush") => flush = true,
             Long("background") => background = true,
             Long("agent-id") => agent_id = parser.value()?.string()?,
@@ -151,25 +254,33 @@ fn log(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
             Long("format") => format = Some(parser.value()?.string()?),
             Long("session") => session = Some(parser.value()?.string()?).filter(|id| !id.is_empty()),
             Long("include-metadata") => include_metadata = true,
-            Short('h') | Long("help") => return Ok(Command::Help),
-            other => return Err(other.unexpected().into()),
+            other => return Err(stop(&other, &LOG_FLAGS)),
         }
     }
-    match (assistant, user, read, flush) {
-        (true, false, false, false) => Ok(Command::Hook(Hook { event: HookEvent::PreToolUse, session })),
-        (false, true, false, false) => Ok(Command::Hook(Hook { event: HookEvent::PostToolUse, session })),
-        (false, false, false, true) => Ok(Command::Flush { background }),
-        (false, false, true, false) if agent_id.is_empty() => Err(UsageError::NoAgentId),
-        (false, false, true, false) if !is_agent_id(&agent_id) => Err(UsageError::AgentId),
-        (false, false, true, false) => Ok(Command::Read(Read {
-            agent_id,
-            lines: read_lines(lines.as_deref())?,
-            session,
-            format: read_format(format.as_deref())?,
-            include_metadata,
-        })),
-        _ => Err(UsageError::Mode),
+    let modes = [assistant, user, read, flush, recall];
+    if modes.iter().filter(|mode| **mode).count() != 1 {
+        return Err(UsageError::Mode.into());
     }
+    if assistant {
+        return Ok(Command::Hook(Hook { event: HookEvent::PreToolUse, session }));
+    }
+    if user {
+        return Ok(Command::Hook(Hook { event: HookEvent::PostToolUse, session }));
+    }
+    if flush {
+        return Ok(Command::Flush { background });
+    }
+    if recall {
+        return Ok(Command::Recall);
+    }
+    if agent_id.is_empty() {
+        return Err(UsageError::NoAgentId.into());
+    }
+    if !is_agent_id(&agent_id) {
+        return Err(UsageError::AgentId.into());
+    }
+    let (lines, format) = (read_lines(lines.as_deref())?, read_format(format.as_deref())?);
+    Ok(Command::Read(Read { agent_id, lines, session, format, include_metadata }))
 }
 
 fn read_lines(text: Option<&str>) -> Result<u32, UsageError> {
@@ -196,30 +307,30 @@ pub fn is_agent_id(text: &str) -> bool {
         && bytes[bytes.len() - 1].is_ascii_alphanumeric()
 }
 
-fn context(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
+fn context(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
     let name = match parser.next()? {
         Some(Value(name)) => name.string()?,
-        Some(Short('h') | Long("help")) => return Ok(Command::Help),
-        Some(other) => return Err(other.unexpected().into()),
-        None => return Err(UsageError::NoContextCommand),
+        Some(other) => return Err(stop(&other, &[])),
+        None => return Err(UsageError::NoContextCommand.into()),
     };
     match name.as_str() {
         "show" => document(parser, false).map(|(document, _)| Command::Show(document)),
         "edit" => document(parser, true).map(|(document, from)| Command::Edit { document, from }),
         "export" => folder(parser, "export", true).map(|(dir, force)| Command::Export { dir, force }),
         "init" => folder(parser, "init", false).map(|(dir, _)| Command::Init { dir }),
-        _ => Err(UsageError::UnknownCommand(format!("context {name}"))),
+        _ => Err(unknown_command("context ", &name, &CONTEXT_COMMANDS).into()),
     }
 }
 
-fn document(parser: &mut lexopt::Parser, edits: bool) -> Result<(Document, Option<PathBuf>), UsageError> {
+fn document(parser: &mut lexopt::Parser, edits: bool) -> Result<(Document, Option<PathBuf>), Stop> {
     let (mut document, mut from) = (Document::default(), None);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("project") => document.project = Some(parser.value()?.string()?.parse()?),
             Long("workflow") => document.workflow = Some(parser.value()?.string()?),
             Long("from") if edits => from = Some(PathBuf::from(parser.value()?)),
-            other => return Err(other.unexpected().into()),
+            other if edits => return Err(stop(&other, &["--project", "--workflow", "--from"])),
+            other => return Err(stop(&other, &["--project", "--workflow"])),
         }
     }
     Ok((document, from))
@@ -229,14 +340,38 @@ fn folder(
     parser: &mut lexopt::Parser,
     command: &'static str,
     forcible: bool,
-) -> Result<(PathBuf, bool), UsageError> {
+) -> Result<(PathBuf, bool), Stop> {
     let (mut dir, mut force) = (None, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Value(value) if dir.is_none() => dir = Some(PathBuf::from(value)),
             Long("force") if forcible => force = true,
-            other => return Err(other.unexpected().into()),
+            other => return Err(stop(&other, if forcible { &["--force"] } else { &[] })),
         }
     }
-    dir.map(|dir| (dir, force)).ok_or(UsageError::NoFolder(command))
+    Ok(dir.map(|dir| (dir, force)).ok_or(UsageError::NoFolder(command))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_name_is_likened_to_one_that_there_is() {
+        for (typed, meant) in [
+            ("--assitant", Some("--assistant")),
+            ("--agentid", Some("--agent-id")),
+            ("--line", Some("--lines")),
+            ("--metadata", None),
+            ("--bogus", None),
+            ("--halp", Some("--help")),
+            ("-x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(typed, LOG_FLAGS.into_iter().chain(["--help"])), meant, "{typed}");
+        }
+        assert_eq!(nearest("logs", COMMANDS.into_iter()), Some("log"));
+        assert_eq!(nearest("sho", CONTEXT_COMMANDS.into_iter()), Some("show"));
+        assert_eq!((distance("", "abc"), distance("abc", ""), distance("kitten", "sitting")), (3, 3, 3));
+    }
 }

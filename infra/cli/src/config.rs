@@ -11,7 +11,7 @@
 //! the repository or the home folder reaches), and that before the user's (`~/.config/lamplighter/config.toml`).
 //!
 //! A project's file comes with a checkout, so it may be a stranger's. A server that only this file names gets no key from
-//! elsewhere (unless it is this machine), and a key's file that it names must lie beside it.
+//! elsewhere (unless it is this machine) and has nothing put before a model, and a key's file that it names must lie beside it.
 
 use std::env;
 use std::fmt;
@@ -26,12 +26,17 @@ use crate::project::{NoProjectId, ProjectId};
 use crate::url::{Url, UrlError};
 
 const PROJECT_FILE: &str = "lamplighter.toml";
+const ENVIRONMENT_KEY: &str = "LAMPLIGHTER_API_KEY";
 const DEFAULT_URL: &str = "http://127.0.0.1:9000";
 
 /// Everything that is configured.
 #[derive(Debug)]
 pub struct Settings {
     pub url: Url,
+    /// What says that it is this server.
+    pub url_from: String,
+    /// Whether its word may go before a model: it is this machine, or somebody else than the project's file names it.
+    pub is_trusted: bool,
     pub key: Option<ApiKey>,
     pub project: Option<ProjectId>,
     /// What a person should know about the configuration, though it works.
@@ -96,6 +101,13 @@ struct Source {
     foreign: bool,
 }
 
+impl Source {
+    /// What names the server. The environment's name is that of its key, which messages are about.
+    fn url_from(&self) -> &str {
+        if self.name == ENVIRONMENT_KEY { "LAMPLIGHTER_URL" } else { &self.name }
+    }
+}
+
 /// Where the configuration lies; nothing is read yet.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -140,7 +152,12 @@ impl Places {
             }
         }
         let named = sources.iter().find_map(|source| Some((source.url.clone()?, source.foreign)));
+        let url_from = sources.iter().find(|source| source.url.is_some());
+        let url_from =
+            url_from.map_or_else(|| "the default".to_owned(), |source| source.url_from().to_owned());
         let (url, foreign) = named.unwrap_or_else(|| (default_url(), false));
+        let names_it = |source: &Source| !source.foreign && source.url.as_ref() == Some(&url);
+        let is_trusted = !foreign || url.is_near() || sources.iter().any(names_it);
         let may_have = |source: &&Source| match &source.url {
             Some(own) => *own == url,
             None => !foreign || url.is_near(),
@@ -157,7 +174,7 @@ impl Places {
             warnings.push(format!("the API key goes to {url} in the clear; use https"));
         }
         let project = sources.into_iter().find_map(|source| source.project);
-        Ok(Settings { url, key, project, warnings })
+        Ok(Settings { url, url_from, is_trusted, key, project, warnings })
     }
 }
 
@@ -195,7 +212,7 @@ fn environment() -> Result<Source, ConfigError> {
     let url = variable("LAMPLIGHTER_URL").map(|url| url.parse());
     let key = variable("LAMPLIGHTER_API_KEY").map(|key| api_key(&key, || "LAMPLIGHTER_API_KEY".to_owned()));
     Ok(Source {
-        name: "LAMPLIGHTER_API_KEY".to_owned(),
+        name: ENVIRONMENT_KEY.to_owned(),
         url: url.transpose().map_err(|source| ConfigError::Url { origin, source })?,
         key: key.transpose()?,
         project: project(variable("LAMPLIGHTER_PROJECT"), || "LAMPLIGHTER_PROJECT".to_owned())?,

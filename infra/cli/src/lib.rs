@@ -18,6 +18,7 @@ mod output;
 mod project;
 mod server;
 mod spool;
+mod status;
 mod url;
 
 pub use context::edit::BEGINNING;
@@ -34,9 +35,11 @@ lamplighter: agent logs and context documents from a shell
   lamplighter log --read | -r               print the last entries of an agent, oldest first
       --agent-id ID                         whose (required)
       --lines N                             how many: 1 to 1000 [50]
-      --session ID                          of which session [the latest that has the agent]
+      --session ID                          of this session only [the latest, and those before it]
       --format json|text                    [json]
       --include-metadata                    with where it comes from and how much there is
+  lamplighter log --recall                  take a SessionStart or SubagentStart payload and print what was done before,
+                                            as the assistant's hook expects it
   lamplighter log --flush                   send what hooks could not send
 
   lamplighter context show                  print the context document
@@ -46,6 +49,11 @@ lamplighter: agent logs and context documents from a shell
   lamplighter context export DIR            write all agent logs into a folder
       --force                               also over files that hold other lines
   lamplighter context init DIR              teach the agent templates in a folder to read their log
+
+  lamplighter status                        show the server, what waits, and what was dropped or rejected and why
+
+  -h, --help                                print this, for every command
+  -V, --version                             print the version
 
 Settings: LAMPLIGHTER_URL, LAMPLIGHTER_API_KEY, LAMPLIGHTER_PROJECT, or url, api_key (api_key_file), project
 in lamplighter.toml or ~/.config/lamplighter/config.toml.
@@ -93,6 +101,12 @@ fn perform(command: Command) -> Result<(), Failure> {
             drop(panic::catch_unwind(|| log::hook::run(hook)));
             Ok(())
         }
+        Command::Recall => {
+            panic::set_hook(Box::new(|_| {}));
+            drop(panic::catch_unwind(log::recall::run));
+            Ok(())
+        }
+        Command::Status => status::run(),
         Command::Flush { background: true } => log::flush::background(),
         Command::Flush { background: false } => log::flush::run(),
         Command::Read(read) => log::read::run(&read),

@@ -320,6 +320,22 @@ impl Spool {
         fs::rename(self.dir.join(name), rejected.join(shown))
     }
 
+    /// Some of the records that will never be taken, the newest first: their names, and the reasons.
+    #[must_use]
+    pub fn rejections(&self, limit: usize) -> Vec<(String, String)> {
+        let files = fs::read_dir(self.dir.join(REJECTED)).into_iter().flatten().flatten();
+        let mut reasons: Vec<PathBuf> = files
+            .map(|file| file.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "why"))
+            .collect();
+        reasons.sort();
+        let newest = reasons.into_iter().rev().take(limit);
+        let name = |path: &Path| Some(path.file_stem()?.to_str()?.split('.').next()?.to_owned());
+        newest
+            .filter_map(|path| Some((name(&path)?, fs::read_to_string(&path).ok()?.trim_end().to_owned())))
+            .collect()
+    }
+
     /// The spools beside this one with something in them: what decides their servers, and how much waits.
     #[must_use]
     pub fn others(&self) -> Vec<(String, usize)> {

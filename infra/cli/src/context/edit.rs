@@ -6,7 +6,7 @@
 
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,6 +41,10 @@ const NONE: &str = "\"0\"";
 /// # Errors
 /// When the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
 pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
+    let text = from.map(fs::read_to_string).transpose().map_err(|error| {
+        Failure::Message(format!("failed to read {}: {error}", from.unwrap_or(Path::new("")).display()))
+    })?;
+    let editor = editor()?;
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);
     let path = super::path(document, &settings);
@@ -54,12 +58,8 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
 
-    let draft = Draft::begin(match from {
-        Some(file) => fs::read_to_string(file)
-            .map_err(|error| Failure::Message(format!("failed to read {}: {error}", file.display())))?,
-        None => before.clone(),
-    })?;
-    open_editor(&draft.path)?;
+    let draft = Draft::begin(text.unwrap_or_else(|| before.clone()))?;
+    open_editor(&editor, &draft.path)?;
     let text = fs::read_to_string(&draft.path)?;
     if text == before {
         draft.discard()?;
@@ -128,14 +128,38 @@ impl Draft {
     }
 }
 
-/// Lets the person edit, with the editor's own arguments, if it has any.
-fn open_editor(path: &Path) -> Result<(), Failure> {
+/// Editors that draw on a terminal. Without one they wait for ever, or do nothing.
+const NEED_A_TERMINAL: [&str; 12] =
+    ["vi", "vim", "nvim", "view", "nano", "pico", "micro", "hx", "helix", "kak", "joe", "mg"];
+
+/// The person's editor, with its arguments.
+///
+/// # Errors
+/// When it needs a terminal and there is none.
+fn editor() -> Result<String, Failure> {
     let named = |name| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
-    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let chosen = named("VISUAL").or_else(|| named("EDITOR"));
+    let editor = chosen.unwrap_or_else(|| "vi".to_owned());
+    let program = editor.split_whitespace().next().and_then(|program| program.rsplit('/').next());
+    let needs_terminal = program.is_some_and(|program| NEED_A_TERMINAL.contains(&program));
+    if needs_terminal && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(Failure::Message(format!(
+            "the editor `{editor}` needs a terminal, and there is none; set EDITOR to one that does not, such as \
+             `code --wait`, or write a file and run `EDITOR=true lamplighter context edit --from FILE`"
+        )));
+    }
+    Ok(editor)
+}
+
+/// Lets the person edit.
+fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status()?;
     if status.success() {
         return Ok(());
     }
     let path = path.display();
-    Err(Failure::Message(format!("the editor `{editor}` failed ({status}); your text is kept in {path}")))
+    let hint = if status.code() == Some(127) { "; set EDITOR to an editor that is installed" } else { "" };
+    Err(Failure::Message(format!(
+        "the editor `{editor}` failed ({status}){hint}; your text is kept in {path}"
+    )))
 }

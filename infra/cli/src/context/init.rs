@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::section::Access;
 use super::templates::{self, Outcome};
 use crate::Failure;
 use crate::output;
@@ -20,8 +21,14 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
     let (mut templates, mut failed) = (0, 0);
     for file in &files {
         let said = match apply(file) {
-            Ok(Outcome::NoTemplate) => continue,
-            Ok(Outcome::Changed(_)) => "written",
+            Ok(Outcome::NoTemplate) => {
+                output::warn(&[format!(
+                    "{} is skipped: it does not begin with front matter (`---`), so it is no agent template",
+                    file.display()
+                )]);
+                continue;
+            }
+            Ok(Outcome::Changed(_, access)) => &format!("written{}", remark(access)),
             Ok(Outcome::Unchanged) => "unchanged",
             Ok(Outcome::Damaged) => {
                 failed += 1;
@@ -43,6 +50,17 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
         (_, 0) => Ok(()),
         (_, failed) => {
             Err(Failure::Message(format!("{failed} of {templates} templates were left as they are")))
+        }
+    }
+}
+
+/// How an agent comes by its log, where it can't run a command.
+fn remark(access: Access) -> &'static str {
+    match access {
+        Access::Command => "",
+        Access::Mcp => " (without Bash: it reads its log with the tool read_agent_log)",
+        Access::HandedOver => {
+            " (without Bash: a SubagentStart hook with `lamplighter log --recall` gives it its log)"
         }
     }
 }
@@ -69,7 +87,7 @@ fn apply(file: &Path) -> io::Result<Outcome> {
     let text = fs::read_to_string(&file)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let outcome = templates::with_section(&text, &stem);
-    if let Outcome::Changed(text) = &outcome {
+    if let Outcome::Changed(text, _) = &outcome {
         replace(&file, text)?;
     }
     Ok(outcome)

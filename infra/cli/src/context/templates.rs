@@ -1,12 +1,12 @@
 //! An agent template, as text: Markdown behind front matter between two `---`.
 
-use super::section::{self, BEGIN, END};
+use super::section::{self, Access, BEGIN, END};
 
 /// What a template is like.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The text with the section as it should be.
-    Changed(String),
+    /// The text with the section as it should be, and how the agent comes by its log.
+    Changed(String, Access),
     /// It has the section as it should be.
     Unchanged,
     /// It is no agent template: it has no front matter.
@@ -19,7 +19,7 @@ pub enum Outcome {
 #[must_use]
 pub fn with_section(text: &str, stem: &str) -> Outcome {
     let Some(front) = FrontMatter::read(text) else { return Outcome::NoTemplate };
-    let section = section::section(front.name.unwrap_or(stem)).replace('\n', front.newline);
+    let section = section::section(front.name.unwrap_or(stem), front.access).replace('\n', front.newline);
     let marks = (text.matches(BEGIN).count(), text.matches(END).count());
     let changed = match (marks, text.find(BEGIN), text.find(END)) {
         ((0, 0), ..) => {
@@ -34,11 +34,12 @@ pub fn with_section(text: &str, stem: &str) -> Outcome {
         }
         _ => return Outcome::Damaged,
     };
-    if changed == text { Outcome::Unchanged } else { Outcome::Changed(changed) }
+    if changed == text { Outcome::Unchanged } else { Outcome::Changed(changed, front.access) }
 }
 
 struct FrontMatter<'a> {
     name: Option<&'a str>,
+    access: Access,
     /// How the file ends its lines.
     newline: &'static str,
     /// Where the line behind it begins.
@@ -54,16 +55,73 @@ impl<'a> FrontMatter<'a> {
         }
         let newline = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
         let (mut end, mut name) = (first.len(), None);
+        let (mut allowed, mut denied) = (ToolList::default(), ToolList::default());
         for line in lines {
             end += line.len();
             if line.trim_end() == "---" {
-                return Some(Self { name, newline, end });
+                return Some(Self { name, access: access(&allowed, &denied), newline, end });
             }
+            allowed.read(line, "tools:");
+            denied.read(line, "disallowedTools:");
             let value = line.strip_prefix("name:").map(|value| value.trim().trim_matches(['"', '\'']));
             name = name.or(value.filter(|value| !value.is_empty()));
         }
         None
     }
+}
+
+/// A list of tools in front matter: `tools: Read, Grep`, `tools: [Read, Grep]`, or one `- Read` on each line below.
+#[derive(Default)]
+struct ToolList {
+    is_open: bool,
+    tools: Vec<String>,
+}
+
+impl ToolList {
+    fn read(&mut self, line: &str, key: &str) {
+        let text = if let Some(value) = line.strip_prefix(key) {
+            self.is_open = true;
+            value.trim()
+        } else if let Some(item) = line.trim().strip_prefix("- ").filter(|_| self.is_open) {
+            item.trim()
+        } else if line.starts_with([' ', '\t']) && self.is_open {
+            line.trim()
+        } else {
+            self.is_open &= line.trim().is_empty() || line.starts_with('#');
+            return;
+        };
+        // Behind ` #` stands a comment. The commas within `Bash(git add:*, git rm:*)` are its own.
+        let text = text.split(" #").next().unwrap_or_default().trim_matches(['[', ']']);
+        let mut depth = 0;
+        let separates = |c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == ',' && depth == 0
+        };
+        let tools = text.split(separates).map(|tool| tool.trim().trim_matches(['"', '\'']));
+        self.tools.extend(tools.filter(|tool| !tool.is_empty()).map(str::to_owned));
+    }
+
+    fn any(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        self.tools.iter().any(|tool| is_it(tool))
+    }
+}
+
+/// How an agent with these tools comes by its log. Without a list it has every tool.
+fn access(allowed: &ToolList, denied: &ToolList) -> Access {
+    let every = allowed.tools.is_empty();
+    let runs = |tool: &str| match tool.strip_prefix("Bash") {
+        Some("") => true,
+        // Only some commands.
+        Some(rest) => rest == "(*)" || rest.contains("lamplighter"),
+        None => tool == "*",
+    };
+    if (every || allowed.any(runs)) && !denied.any(|tool| matches!(tool, "Bash" | "Bash(*)" | "*")) {
+        return Access::Command;
+    }
+    let reads = |tool: &str| {
+        tool.ends_with("__read_agent_log") || tool == "mcp__lamplighter" || tool == "mcp__lamplighter__*"
+    };
+    if allowed.any(reads) && !denied.any(reads) { Access::Mcp } else { Access::HandedOver }
 }
 
 #[cfg(test)]
@@ -74,14 +132,14 @@ mod tests {
 
     fn changed(text: &str) -> String {
         match with_section(text, "the-tester") {
-            Outcome::Changed(text) => text,
+            Outcome::Changed(text, _) => text,
             other => panic!("{other:?} for {text:?}"),
         }
     }
 
     #[test]
     fn the_section_goes_behind_the_front_matter() {
-        let section = |name: &str| section::section(name);
+        let section = |name: &str| section::section(name, Access::Command);
         let architect = section("the-architect");
         let tester = section("the-tester");
         // before, after
@@ -117,9 +175,45 @@ mod tests {
         let text = format!("---\nname: the-tester\n---\nYou are.\n\n{BEGIN}\nold\n{END} and more\n## Rest\n");
         let expected = format!(
             "---\nname: the-tester\n---\nYou are.\n\n{} and more\n## Rest\n",
-            section::section("the-tester")
+            section::section("the-tester", Access::Command)
         );
         assert_eq!(changed(&text), expected);
+    }
+
+    #[test]
+    fn the_section_says_what_the_tools_allow() {
+        use Access::{Command, HandedOver, Mcp};
+        for (front, expected) in [
+            ("model: x", Command),
+            ("tools:", Command),
+            ("tools: Read, Bash, Grep", Command),
+            ("tools: \"*\"", Command),
+            ("tools: ['Read', \"Bash\"]", Command),
+            ("tools:\n  - Read\n  - Bash\nmodel: x", Command),
+            ("tools: Bash(lamplighter log:*)", Command),
+            ("tools: Read, Grep", HandedOver),
+            ("tools: Read, Grep # not Bash", HandedOver),
+            ("tools: [Read, Grep]", HandedOver),
+            ("tools: [\n  Read,\n  Bash,\n]", Command),
+            ("tools:\n- Read\n\n- Grep\ndescription: uses\n  - Bash", HandedOver),
+            ("tools: Bash(git add:*, git rm:*), Read", HandedOver),
+            ("tools: BashOutput", HandedOver),
+            ("disallowedTools: Bash", HandedOver),
+            ("tools: Read, mcp__lamplighter__read_agent_log", Mcp),
+            ("tools: mcp__lamplighter\ndisallowedTools: Write", Mcp),
+            ("tools: mcp__memory__read_agent_log", Mcp),
+            ("tools: mcp__lamplighter__read_context", HandedOver),
+        ] {
+            let text = format!("---\nname: the-tester\n{front}\n---\nYou are.\n");
+            match with_section(&text, "x") {
+                Outcome::Changed(text, access) => {
+                    assert_eq!(access, expected, "{front}");
+                    assert_eq!(text.contains("```bash"), expected == Command, "{front}");
+                    assert_eq!(text.contains("read_agent_log` with"), expected == Mcp, "{front}");
+                }
+                other => panic!("{other:?} for {front}"),
+            }
+        }
     }
 
     #[test]

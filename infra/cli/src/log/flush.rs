@@ -91,13 +91,14 @@ fn tidy(spool: &Spool) -> io::Result<()> {
     spool.lock()?.map_or(Ok(()), |lock| spool.tidy(&lock))
 }
 
-fn spool(places: &Places) -> Option<Spool> {
+/// The spool of the configured server, if anything was ever put there.
+pub fn spool(places: &Places) -> Option<Spool> {
     let spool = Spool::new(&config::state_dir()?, &places.decider());
     spool.dir().exists().then_some(spool)
 }
 
 /// What a person should know about the spool.
-fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
+pub fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
     let Counts { waiting, rejected, lost } = counts;
     let dir = spool.dir().display();
     let mut remarks = Vec::new();
@@ -124,7 +125,10 @@ impl From<ServerError> for Failure {
             Some(401 | 403) => {
                 format!("{error}; set LAMPLIGHTER_API_KEY, or api_key_file in a configuration file")
             }
-            None => format!("{error}; is it running? (LAMPLIGHTER_URL says where)"),
+            None => format!(
+                "{error}; is it running? (LAMPLIGHTER_URL says where)\n\
+                 `cargo run` in a checkout of Lamplighter starts one; `lamplighter status` says which server is used, and why"
+            ),
             Some(_) => error.to_string(),
         })
     }

@@ -3,4 +3,5 @@
 pub mod flush;
 pub mod hook;
 pub mod read;
+pub mod recall;
 mod shorten;

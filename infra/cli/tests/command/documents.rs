@@ -191,3 +191,22 @@ fn an_editor_that_fails_changes_nothing() {
     assert!(err.contains("the editor `false` failed (exit status: 1); your text is kept in "), "{err}");
     assert_eq!(document.text(), "one\n");
 }
+
+#[test]
+fn without_a_terminal_no_editor_is_opened_that_needs_one() {
+    let document = Document::new("one\n");
+    let server = document.serve();
+    for (name, value) in [("X", ""), ("EDITOR", "vi"), ("VISUAL", "/usr/bin/vim -f"), ("EDITOR", "nano")] {
+        let bed = Bed::new(&server.url).with(name, value);
+        bed.run(&["context", "edit"]).failed("needs a terminal, and there is none; set EDITOR");
+        assert_eq!(drafts(&bed), Vec::<PathBuf>::new());
+    }
+    assert_eq!(server.requests(), []);
+    // As the message says it.
+    let bed = Bed::new(&server.url).with("EDITOR", "true");
+    bed.write("project/new.md", "two\n");
+    bed.run(&["context", "edit", "--from", "new.md"]).printed("saved\n");
+    assert_eq!(document.text(), "two\n");
+    let missing = Bed::new(&server.url).with("EDITOR", "no-such-editor");
+    missing.run(&["context", "edit"]).failed("set EDITOR to an editor that is installed");
+}

@@ -158,6 +158,8 @@ fn help_and_version_are_printed() {
         "--format",
         "--include-metadata",
         "--flush",
+        "--recall",
+        "status",
         "show",
         "edit",
         "export",
@@ -168,7 +170,58 @@ fn help_and_version_are_printed() {
     ] {
         assert!(out.contains(flag), "{flag}");
     }
-    for args in [&[][..], &["help"], &["-h"], &["log", "--help"], &["context", "-h"]] {
+    for args in [
+        &[][..],
+        &["help"],
+        &["-h"],
+        &["log", "--help"],
+        &["log", "-h"],
+        &["log", "--read", "--agent-id", "ab", "--help"],
+        &["log", "-ah"],
+        &["context", "-h"],
+        &["context", "--help"],
+        &["context", "show", "--help"],
+        &["context", "edit", "-h"],
+        &["context", "edit", "--from", "x", "--help"],
+        &["context", "export", "--help"],
+        &["context", "init", "-h"],
+        &["context", "init", "dir", "--help"],
+        &["status", "--help"],
+    ] {
         bed.run(args).printed(&out);
     }
+    for args in
+        [&["log", "--version"][..], &["log", "-V"], &["context", "show", "--version"], &["status", "-V"]]
+    {
+        bed.run(args).printed(&version);
+    }
+    assert_eq!(bed.spooled(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_mistyped_name_is_answered_with_the_one_that_is_meant() {
+    let bed = Bed::bare();
+    for (args, error) in [
+        (&["log", "--assitant"][..], "invalid option '--assitant', did you mean `--assistant`?"),
+        (&["log", "--read", "--agentid", "ab"], "invalid option '--agentid', did you mean `--agent-id`?"),
+        (&["context", "edit", "--form", "x"], "invalid option '--form', did you mean `--from`?"),
+        (&["context", "export", "x", "--forse"], "invalid option '--forse', did you mean `--force`?"),
+        (&["log", "-x"], "invalid option '-x'; `lamplighter --help` lists them"),
+        (&["--bogus"], "invalid option '--bogus'; `lamplighter --help` lists them"),
+        (&["logs"], "there is no command `logs`, did you mean `log`?"),
+        (&["statsu"], "there is no command `statsu`, did you mean `status`?"),
+        (&["context", "edti"], "there is no command `context edti`, did you mean `edit`?"),
+        (&["status", "now"], "unexpected argument \"now\""),
+    ] {
+        bed.run(args).failed(error);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_with_what_to_try() {
+    let bed = Bed::new(DOWN);
+    let said = bed.run(&["log", "-r", "--agent-id", "ab"]);
+    said.failed(DOWN);
+    said.failed("LAMPLIGHTER_URL");
+    said.failed("lamplighter status");
 }

@@ -10,4 +10,6 @@ mod hooks;
 mod server;
 mod settings;
 mod spool;
+mod starts;
+mod status;
 mod templates;

@@ -116,6 +116,7 @@ fn what_is_no_template_or_not_safe_to_change_is_left() {
          agents/team/good.MD: written\n"
     );
     assert!(err.contains("2 of 4 templates were left as they are"), "{err}");
+    assert!(err.contains("agents/README.md is skipped: it does not begin with front matter"), "{err}");
     assert_eq!(left.map(|path| fs::read(path).unwrap()), before);
     assert_eq!(fs::metadata(&good).unwrap().permissions().mode() & 0o777, 0o664);
     assert!(fs::symlink_metadata(bed.path("project/agents/link.md")).unwrap().is_symlink());
@@ -128,4 +129,26 @@ fn a_folder_without_templates_is_said_to_be_one() {
     bed.write("project/agents/README.md", "# Agents\n");
     bed.run(&["context", "init", "agents"]).failed("there is no agent template in agents");
     bed.run(&["context", "init", "missing"]).failed("failed to read missing: No such file or directory");
+}
+
+#[test]
+fn a_template_is_changed_as_its_tools_allow() {
+    let bed = Bed::bare();
+    for (name, tools) in
+        [("a", "tools: Read, Grep"), ("b", "tools: [Bash]"), ("c", "tools: mcp__lamplighter__read_agent_log")]
+    {
+        let text = format!("---\nname: the-tester\n{tools}\n---\n\nYou are.\n");
+        bed.write(&format!("project/agents/{name}.md"), text);
+    }
+    bed.run(&["context", "init", "agents"]).printed(
+        "agents/a.md: written (without Bash: a SubagentStart hook with `lamplighter log --recall` gives it its log)\n\
+         agents/b.md: written\n\
+         agents/c.md: written (without Bash: it reads its log with the tool read_agent_log)\n",
+    );
+    let read = |name: &str| fs::read_to_string(bed.path(&format!("project/agents/{name}.md"))).unwrap();
+    assert!(!read("a").contains("```bash") && read("a").contains("You get your log when you start"));
+    assert!(read("b").contains("```bash"));
+    assert!(!read("c").contains("```bash") && read("c").contains("call the tool `read_agent_log`"));
+    let out = bed.run(&["context", "init", "agents"]).out;
+    assert_eq!(out.matches(": unchanged\n").count(), 3);
 }

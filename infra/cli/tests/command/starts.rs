@@ -1,0 +1,78 @@
+//! What a hook hands over when a session or an agent starts.
+
+use serde_json::{Value, json};
+
+use crate::bed::{Bed, DOWN, PROJECT};
+use crate::server::{Reply, Server};
+
+fn start(event: &str, agent_type: Option<&str>) -> String {
+    json!({"session_id": "s-1", "cwd": "/x", "hook_event_name": event, "agent_id": "a1b2c3d4", "agent_type": agent_type})
+        .to_string()
+}
+
+#[test]
+fn a_start_is_answered_with_what_was_done_before() {
+    let context = "Lamplighter recorded this \"earlier\".\n  | ü\n";
+    let server = Server::start(move |_| Reply::ok(json!({ "context": context }).to_string()));
+    let bed = Bed::new(&server.url);
+    for (event, agent_type, target) in [
+        ("SessionStart", None, "/context/recall?session=s-1&project=PROJECT"),
+        ("SessionStart", Some("the-chief"), "/context/recall?session=s-1&project=PROJECT"),
+        ("SubagentStart", Some("the x"), "/context/recall?session=s-1&agent_type=the+x&project=PROJECT"),
+    ] {
+        let said = bed.give(&["log", "--recall"], start(event, agent_type));
+        assert_eq!((said.code, said.err.as_str()), (0, ""));
+        let told: Value = serde_json::from_str(&said.out).unwrap();
+        let expected = json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}});
+        assert_eq!(told, expected);
+        assert_eq!(server.requests().pop().unwrap().target, target.replace("PROJECT", PROJECT));
+    }
+}
+
+#[test]
+fn what_can_not_be_handed_over_disturbs_nobody() {
+    let server = Server::start(|_| Reply::ok("{}"));
+    let bed = Bed::new(&server.url);
+    let too_long =
+        format!("{{\"hook_event_name\": \"SessionStart\", \"session_id\": \"{}\"}}", "s".repeat(7_000_000));
+    for payload in [
+        "",
+        "nonsense",
+        "[]",
+        "{}",
+        &start("SubagentStart", None),
+        &start("SubagentStart", Some("")),
+        &start("PreToolUse", Some("x")),
+        &too_long,
+    ] {
+        bed.give(&["log", "--recall"], payload).silent();
+    }
+    assert_eq!(server.requests(), []);
+    // Nothing is known.
+    bed.give(&["log", "--recall"], start("SessionStart", None)).silent();
+    for reply in
+        [Reply::status(500, "{}"), Reply::status(401, ""), Reply::Close, Reply::Silence, Reply::ok("<html>")]
+    {
+        let server = Server::start(move |_| reply.clone());
+        Bed::new(&server.url).give(&["log", "--recall"], start("SessionStart", None)).silent();
+    }
+    Bed::new(DOWN).give(&["log", "--recall"], start("SessionStart", None)).silent();
+}
+
+#[test]
+fn a_server_that_only_a_checkout_names_has_no_word() {
+    let said = |variable: Option<&str>| {
+        let mut bed = Bed::bare();
+        bed.write("project/lamplighter.toml", "url = \"http://192.0.2.1:9\"\n");
+        if let Some(url) = variable {
+            bed = bed.with("LAMPLIGHTER_URL", url);
+        }
+        (bed.give(&["log", "--recall"], start("SessionStart", None)), bed.run(&["status"]).out)
+    };
+    let (recalled, status) = said(None);
+    recalled.silent();
+    assert!(status.contains("recall    nothing: only the project's file names this server"), "{status}");
+    let (recalled, status) = said(Some(DOWN));
+    recalled.silent();
+    assert!(!status.contains("recall "), "{status}");
+}
