@@ -57,13 +57,15 @@ class Emulator:
                 time.sleep(0.2)
         raise AssertionError(f"MiniStack does not answer:\n{self.log.read_text()[-4000:]}")
 
-    def client(self, service: str):
+    def client(self, service: str, keys: dict[str, str] = ROOT):
+        """A client of a service, for the account itself or for who has these keys."""
         return boto3.client(
             service,
             endpoint_url=self.url,
             region_name=REGION,
-            aws_access_key_id=ROOT["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=ROOT["AWS_SECRET_ACCESS_KEY"],
+            aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
+            aws_session_token=keys.get("AWS_SESSION_TOKEN"),
             config=Config(retries={"max_attempts": 1}, read_timeout=300, s3={"addressing_style": "path"}),
         )
 

@@ -25,6 +25,7 @@ sys.path += [str(HERE), str(FOLDER / "infra/checks")]
 
 import gateway  # noqa: E402
 import template  # noqa: E402
+from botocore.exceptions import ClientError  # noqa: E402
 from emulator import Emulator  # noqa: E402
 from model import OUTPUT, Model  # noqa: E402
 from samtranslator.yaml_helper import yaml_parse  # noqa: E402
@@ -152,6 +153,18 @@ def test_the_gateway_lets_nobody_else_in(d: Deployment) -> None:
     assert d.gateway.asked == asked + 2, "the authorizer is asked once for each key"
 
 
+def test_a_role_has_its_rights_and_no_others(d: Deployment) -> None:
+    """Else it would say nothing that nothing was refused."""
+    table, key = d.stack.outputs["Table"], {"pk": {"S": "U#nobody"}, "sk": {"S": "x"}}
+    agents, catalog = (
+        d.emulator.client("dynamodb", d.gateway.functions[name].variables) for name in ("AgentsFunction", "CatalogFunction")
+    )
+    assert "Item" not in agents.get_item(TableName=table, Key=key)
+    for forbidden in (lambda: agents.scan(TableName=table), lambda: catalog.get_item(TableName=table, Key=key)):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            forbidden()
+
+
 def test_an_agent_is_set_up_by_talking(d: Deployment, made: dict) -> None:
     draft = d.post("/setup/chat", {"message": "Set me up with something that watches lamp oil"}, 200)["agent_draft"]
     assert draft["name"] == "Lamp watch"
@@ -194,7 +207,7 @@ def test_an_asset_is_kept(d: Deployment, made: dict) -> None:
 
 
 def test_an_approved_action_runs_at_its_time(d: Deployment, made: dict) -> None:
-    due = datetime.now(UTC) + timedelta(seconds=5)
+    due = datetime.now(UTC) + timedelta(seconds=30)
     action = {
         "title": "Lamp oil report",
         "description": "",

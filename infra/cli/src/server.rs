@@ -12,7 +12,7 @@ use crate::project::ProjectId;
 use crate::spool::Record;
 use crate::url::Url;
 
-/// The longest answer that is taken into memory, in bytes: four times what the server itself takes.
+/// The longest answer that is taken into memory, in bytes: three times the longest end of a log.
 const MAX_ANSWER: u64 = 24 * 1024 * 1024;
 
 /// How long to wait, at most.
