@@ -79,7 +79,7 @@ fn fault(root: &Path, page: &str, link: &str) -> Option<String> {
     if !file.exists() {
         return Some(format!("{page}: {link}: the file does not exist"));
     }
-    let Some(anchor) = anchor else { return None };
+    let anchor = anchor?;
     let text = fs::read_to_string(&file).unwrap_or_default();
     let found = Page::parse(&text).anchors.contains(anchor);
     (!found).then(|| format!("{page}: {link}: the heading does not exist"))
