@@ -12,7 +12,7 @@ use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::keys::{self, SHARDS};
 use crate::store::table::{Extras, item};
-use crate::store::{DueTarget, Versioned};
+use crate::store::{DueEntry, DueTarget, Versioned};
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::ids::{ActionId, Owner};
 
@@ -77,7 +77,7 @@ async fn plan_again(cx: &Cx, now: Timestamp) -> Result<usize> {
         let mut after = None;
         loop {
             let (entries, next) = cx.store.due_after(shard, Timestamp::MAX, PAGE, after.as_ref()).await?;
-            found.extend(entries.iter().filter_map(|entry| entry.item()));
+            found.extend(entries.iter().filter_map(DueEntry::item));
             after = next;
             if after.is_none() {
                 break;

@@ -104,7 +104,7 @@ mod tests {
         for error in
             [ModelError::ConnectionLost, ModelError::Truncated, ModelError::Timeout(TimeoutPhase::Idle)]
         {
-            check(&[text.clone()], Some(error.clone()), (input, received, true));
+            check(std::slice::from_ref(&text), Some(error.clone()), (input, received, true));
             check(&[], Some(error), (input, 1, true));
         }
         // It was refused before it began, and costs nothing; after it began, it does.
