@@ -149,7 +149,9 @@ pub async fn replace(
     text: &str,
 ) -> Result<DocumentView> {
     projects::load(cx, owner, place.project).await?;
-    let document = import::import(text, cx.clock.now()).map_err(|error| match error {
+    let (text, now) = (text.to_owned(), cx.clock.now());
+    let imported = cx.compute.answers.run(move |_| Ok(import::import(&text, now))).await?;
+    let document = imported.map_err(|error| match error {
         ImportError::Invalid(errors) => errors,
         other => FieldErrors::one("context.md", other.to_string()),
     })?;

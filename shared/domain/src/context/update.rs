@@ -5,6 +5,8 @@
 //! like "continue"; any other prompt is the first round of another task. Updates never reset. Each merges into the one section of its mode: exact duplicates are dropped, and the order in
 //! which items were first seen is kept.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use super::document::{
@@ -219,10 +221,11 @@ fn merge_agent(section: &mut Section, update: &Update) -> Result<(), FieldErrors
     Ok(())
 }
 
-/// Adds what is not there yet.
+/// Adds what is not there yet. A document of 256 KiB may have tens of thousands of items: they are not compared each with each.
 pub(super) fn merge(list: &mut Vec<String>, new: &[String]) {
+    let mut known: HashSet<String> = list.iter().cloned().collect();
     for item in new {
-        if !list.contains(item) {
+        if known.insert(item.clone()) {
             list.push(item.clone());
         }
     }

@@ -229,3 +229,14 @@ fn a_document_that_would_grow_too_large_stays_as_it_is() {
     assert!(crate::context::markdown::export(&document).len() <= MAX_DOCUMENT);
     assert_eq!(document.section(Mode::Act).unwrap().progress.len(), 120);
 }
+
+#[test]
+fn a_document_of_many_short_items_is_read_at_once() {
+    let items: String = (0..30_000).map(|n| format!("- {n:05}\n")).collect();
+    let text = format!("# Context Document\n\n## PLAN\n\n### Decisions\n{items}");
+    let began = std::time::Instant::now();
+    let document = crate::context::import::import(&text, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(document.sections[0].decisions.len(), 30_000);
+    // Compared each with each, it takes half a minute.
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
