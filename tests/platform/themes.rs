@@ -266,6 +266,17 @@ async fn a_file_is_written_moved_and_deleted_by_its_version() {
 }
 
 #[tokio::test]
+async fn a_path_that_no_theme_has_is_not_found() {
+    let h = started().await;
+    for path in [format!("assets/{}.css", "p".repeat(2_000)), "assets/%00.css".to_owned()] {
+        let path = format!("{PROJECT}/files/{path}");
+        h.get(&path).await.refused(404, "not_found");
+        h.delete(&path).await.refused(404, "not_found");
+        h.patch(&path, json!({"path": "assets/b.css"})).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
 async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
     let h = started().await;
     import(&h, zip(&harbour())).await.expect(200);

@@ -85,7 +85,11 @@ struct Found {
 
 async fn find(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Found> {
     let state = state(cx, owner, project).await?;
-    let file = cx.store.theme_file(owner, project, state.generation, path).await?;
+    // No theme has a file at such a path, and one that is too long is no key of the table.
+    let file = match check_path(path) {
+        Ok(()) => cx.store.theme_file(owner, project, state.generation, path).await?,
+        Err(_) => None,
+    };
     Ok(Found { state, file })
 }
 
