@@ -164,6 +164,8 @@ pub struct ModelsConfig {
     pub openai_key: Option<String>,
     /// The demo model's base address. No variable leads here: `infra/local` sets it.
     pub demo_url: Option<String>,
+    /// Whether the demo model is booked at the prices of a small model, for tests of budgets. It costs nothing else.
+    pub demo_costs: bool,
     pub limits: Limits,
 }
 
@@ -299,6 +301,7 @@ impl ModelsConfig {
             anthropic_key: key("ANTHROPIC_API_KEY")?,
             openai_key: key("OPENAI_API_KEY")?,
             demo_url: None,
+            demo_costs: false,
             limits: Limits::default(),
         })
     }

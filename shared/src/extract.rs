@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::compute::Compute;
 use crate::function::Invocation;
 use crate::problem::Error;
+use crate::wording::{UNKNOWN_FIELD, refusal};
 
 /// Who calls: put into the request by [`crate::http`] after authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,28 +123,43 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
     })
 }
 
-/// Reads a JSON body that was taken as [`Body`].
+/// Reads a JSON body that was taken as [`Body`]. A field that the route does not know is refused: a misspelt one would be
+/// lost in silence.
 ///
 /// # Errors
 /// 400 with the field that is not what it should be.
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.inner();
-        match inner.classify() {
-            serde_json::error::Category::Data => {
-                let field = if path == "." { String::new() } else { path };
-                // serde names the line and column of a text that the caller may never have seen laid out.
-                let message = inner.to_string();
-                let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(head, _)| head);
-                Error::Invalid(FieldErrors::one(field, message))
-            }
-            _ => malformed_json(inner),
+    let (mut track, mut unknown) = (serde_path_to_error::Track::new(), FieldErrors::default());
+    let mut note = |path: serde_ignored::Path<'_>| unknown.add(unknown_field(&path), UNKNOWN_FIELD);
+    let parsed = T::deserialize(serde_ignored::Deserializer::new(
+        serde_path_to_error::Deserializer::new(&mut deserializer, &mut track),
+        &mut note,
+    ));
+    let parsed = parsed.map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => {
+            // serde names the line and column of a text that the caller may never have seen laid out.
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(head, _)| head);
+            Error::Invalid(refusal("body", &track.path().to_string(), message))
         }
+        _ => malformed_json(&error),
     })?;
     deserializer.end().map_err(|error| malformed_json(&error))?;
-    Ok(parsed)
+    Ok(unknown.into_result(parsed)?)
+}
+
+/// As other errors name a field: `messages[0].at`. `serde_ignored` marks options with `?`, which are part of no name.
+fn unknown_field(path: &serde_ignored::Path<'_>) -> String {
+    let mut name = String::new();
+    for part in path.to_string().split('.').filter(|part| *part != "?") {
+        match part.parse::<usize>() {
+            Ok(index) => name.push_str(&format!("[{index}]")),
+            Err(_) if name.is_empty() => name.push_str(part),
+            Err(_) => name.extend([".", part]),
+        }
+    }
+    name
 }
 
 fn malformed_json(error: &serde_json::Error) -> Error {
@@ -206,11 +222,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
         let query = parts.uri.query().unwrap_or_default();
         let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
         serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
-            let field = error.path().to_string();
-            Error::Invalid(FieldErrors::one(
-                if field == "." { String::new() } else { field },
-                error.inner().to_string(),
-            ))
+            Error::Invalid(refusal("query", &error.path().to_string(), &error.inner().to_string()))
         })
     }
 }
@@ -227,8 +239,11 @@ impl<S: Sync> OptionalFromRequestParts<S> for IfMatch {
         if text == "*" {
             return Ok(None);
         }
-        let digits = text.strip_prefix("W/").unwrap_or(text).trim_matches('"');
-        digits.parse().map(|version| Some(Self(version))).map_err(|_| {
+        let tag = text.strip_prefix("W/").unwrap_or(text);
+        let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
+        // A sign would be read, too.
+        let version = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
+        version.map(|version| Some(Self(version))).ok_or_else(|| {
             Error::Invalid(FieldErrors::one(
                 "If-Match",
                 "must be the version as it was read, for example \"3\"",

@@ -20,19 +20,23 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::accept::Accept;
 use crate::context::Cx;
-use crate::extract::{Caller, header_text};
+use crate::extract::Caller;
 use crate::function::Invocation;
 use crate::http::MAX_BODY_BYTES;
 use crate::problem::{Error, Result};
 use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
-use crate::stream::{self, Accept};
+use crate::stream;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// What a response is made of, as far as a replay shows it.
 const KEPT_HEADERS: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
+
+/// Longest key, in characters.
+pub const MAX_KEY: usize = 255;
 
 /// Largest answer that is kept, in bytes.
 const MAX_KEPT: usize = 256 * 1024;
@@ -49,19 +53,35 @@ pub struct KeptInstead(pub String);
 /// The middleware.
 pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>().cloned();
-    match (header_text(request.headers(), KEY), caller) {
-        (Some(key), Some(caller)) if *request.method() == Method::POST => {
+    let (Some(caller), &Method::POST) = (caller, request.method()) else { return next.run(request).await };
+    match key(request.headers()) {
+        Ok(None) => next.run(request).await,
+        Ok(Some(key)) => {
             serve(&cx, &caller, &key, request, next).await.unwrap_or_else(IntoResponse::into_response)
         }
-        _ => next.run(request).await,
+        Err(error) => Error::from(error).into_response(),
     }
 }
 
-async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next) -> Result<Response> {
-    if key.is_empty() || key.len() > 255 {
-        let message = format!("must be 1 to 255 characters, is {}", key.len());
-        return Err(FieldErrors::one("Idempotency-Key", message).into());
+/// The key of a request, if it has one. A key that could not be told from another one is refused: without it, the call
+/// would act twice.
+fn key(headers: &HeaderMap) -> Result<Option<String>, FieldErrors> {
+    let mut values = headers.get_all(KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let refused = |message: String| Err(FieldErrors::one("Idempotency-Key", message));
+    if values.next().is_some() {
+        return refused("must be given once".to_owned());
     }
+    let Some(key) = value.to_str().ok().filter(|key| !key.contains('\t')) else {
+        return refused(format!("must be 1 to {MAX_KEY} printable ASCII characters"));
+    };
+    if key.is_empty() || key.len() > MAX_KEY {
+        return refused(format!("must be 1 to {MAX_KEY} printable ASCII characters, is {}", key.len()));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next) -> Result<Response> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Error::Malformed {
         status: StatusCode::PAYLOAD_TOO_LARGE,
@@ -76,13 +96,12 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     };
     let fingerprint = cx.compute.on_body(body.len(), hash).await?;
     let owner = &caller.owner;
-    let accept = Accept::from_headers(&parts.headers);
     let until = Invocation::of(&parts).answers_until();
 
     let claimed = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
         Claim::First(claimed) => claimed,
         Claim::Other(record) if record.fingerprint != fingerprint => return Err(Error::IdempotencyMismatch),
-        Claim::Other(record) => return replay(cx, caller, record, accept, until).await,
+        Claim::Other(record) => return replay(cx, caller, record, &parts.headers, until).await,
     };
     let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
@@ -125,7 +144,7 @@ async fn replay(
     cx: &Cx,
     caller: &Caller,
     record: IdempotencyRecord,
-    accept: Accept,
+    headers: &HeaderMap,
     until: Timestamp,
 ) -> Result<Response> {
     let mut response = match record.outcome {
@@ -152,7 +171,7 @@ async fn replay(
                     &serde_json::json!({ "run_id": run_id }),
                 ));
             }
-            stream::respond(cx, &caller.owner, run_id, 0, accept, until).await?
+            stream::respond(cx, &caller.owner, run_id, 0, Accept::from_headers(headers)?, until).await?
         }
         Outcome::Answered { status, headers, body } => {
             let mut response = Response::new(Body::from(body));

@@ -6,6 +6,7 @@
 //! RFC 9457 answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
 //! AWS SDKs, also locally.
 
+pub mod accept;
 pub mod agent_loop;
 pub mod archive;
 pub mod aws;
@@ -36,6 +37,7 @@ pub mod store;
 pub mod stream;
 pub mod themes;
 pub mod turns;
+pub mod wording;
 
 pub use context::Cx;
 pub use problem::{Error, Result};

@@ -17,6 +17,9 @@ use crate::store::{StoreError, Versioned};
 pub const DEFAULT_LIMIT: usize = 50;
 pub const MAX_LIMIT: usize = 200;
 
+/// Longest cursor, in characters. A sort key has at most 1,024 bytes, and base64 makes a third more of them.
+pub const MAX_CURSOR: usize = 2_048;
+
 /// The query parameters of every list.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -31,10 +34,12 @@ pub struct PageQuery {
 /// One page of a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Page<T> {
+    /// The items, in order.
     pub data: Vec<T>,
-    /// Send it as `cursor` to get the next page. Absent on the last page.
+    /// Send it as `cursor` to get the next page. It is absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// Whether there is a next page.
     pub has_more: bool,
 }
 

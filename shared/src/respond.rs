@@ -1,12 +1,14 @@
 //! Responses of handlers.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::IntoResponses;
-
-use crate::problem::Problem;
+use utoipa::openapi::response::Response as Described;
+use utoipa::openapi::{Ref, RefOr};
 
 /// 200 with the version as `ETag`, for later use in `If-Match`.
 pub struct Tagged<T> {
@@ -46,23 +48,12 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// The errors that every route can return.
-#[derive(IntoResponses)]
-#[allow(dead_code, reason = "the variants stand in the OpenAPI document only")]
-pub enum Problems {
-    /// The input is invalid. `errors` names each field.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(Problem),
-    /// No valid credentials.
-    #[response(status = 401, content_type = "application/problem+json")]
-    Unauthenticated(Problem),
-    /// The resource does not exist, or belongs to another owner.
-    #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(Problem),
-    /// The current state does not allow this. `current` is that state.
-    #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(Problem),
-    /// A required service did not answer. Try again after `Retry-After` seconds.
-    #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(Problem),
+/// The errors that every route can return. The catalog lists them in one place, for all routes.
+pub struct Problems;
+
+impl IntoResponses for Problems {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        let reference = Ref::from_response_name("InternalError");
+        BTreeMap::from([("500".to_owned(), RefOr::Ref(reference))])
+    }
 }

@@ -1,10 +1,15 @@
 //! The routes of a function. They are declared once, by the names of their handlers, for the router and for the OpenAPI
 //! document.
 
+use std::collections::BTreeMap;
+
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{OpenApi, RefOr};
 use utoipa_axum::PathItemExt;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::context::Cx;
 
@@ -29,8 +34,8 @@ macro_rules! routes {
         }
 
         pub fn describe() -> ::utoipa::openapi::OpenApi {
-            let mut all = ::utoipa_axum::router::OpenApiRouter::<$crate::Cx>::default().into_openapi();
-            $(all.merge({ use $module as part; part::describe() });)+
+            let mut all = ::utoipa::openapi::OpenApi::default();
+            $($crate::routes::merge(&mut all, { use $module as part; part::describe() });)+
             all
         }
     };
@@ -44,9 +49,9 @@ macro_rules! routes {
         }
 
         pub fn describe() -> ::utoipa::openapi::OpenApi {
-            ::utoipa_axum::router::OpenApiRouter::<$crate::Cx>::default()
-                $(.routes(::utoipa_axum::routes!($handler)))+
-                .into_openapi()
+            let mut all = ::utoipa::openapi::OpenApi::default();
+            $($crate::routes::merge(&mut all, $crate::routes::described(::utoipa_axum::routes!($handler)));)+
+            all
         }
     };
 }
@@ -56,4 +61,34 @@ pub fn with<P: utoipa::Path, H: Handler<T, Cx>, T: 'static>(router: Router<Cx>, 
     let methods = P::methods();
     let filter = methods.iter().map(PathItemExt::to_method_filter).reduce(MethodFilter::or);
     router.route(&P::path(), on(filter.expect("a description has a method"), handler))
+}
+
+/// The description of one handler.
+///
+/// # Panics
+/// When two of its types have one name.
+#[must_use]
+pub fn described(handler: UtoipaMethodRouter<Cx>) -> OpenApi {
+    let mut named: BTreeMap<&str, &RefOr<Schema>> = BTreeMap::new();
+    for (name, schema) in &handler.0 {
+        one_name(name, *named.entry(name).or_insert(schema), schema);
+    }
+    OpenApiRouter::default().routes(handler).into_openapi()
+}
+
+/// Adds the description of a part.
+///
+/// # Panics
+/// When a type of the part has the name of another type: clients would get the wrong one of the two.
+pub fn merge(all: &mut OpenApi, part: OpenApi) {
+    if let (Some(known), Some(new)) = (&all.components, &part.components) {
+        for (name, schema) in &new.schemas {
+            one_name(name, known.schemas.get(name).unwrap_or(schema), schema);
+        }
+    }
+    all.merge(part);
+}
+
+fn one_name(name: &str, known: &RefOr<Schema>, new: &RefOr<Schema>) {
+    assert!(known == new, "two types are called {name} in the OpenAPI document: rename one of them");
 }

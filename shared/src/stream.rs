@@ -16,11 +16,12 @@ use bytes::Bytes;
 use domain::ids::{Owner, RunId};
 use domain::runs::{Run, RunError, RunEvent, RunState};
 use futures::Stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use crate::accept::Accept;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
@@ -85,26 +86,6 @@ const TRY_ELSEWHERE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// What a client wants to be answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accept {
-    Events,
-    Json,
-}
-
-impl Accept {
-    /// JSON where it is asked for and events are not; events otherwise.
-    #[must_use]
-    pub fn from_headers(headers: &HeaderMap) -> Self {
-        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if accept.contains("application/json") && !accept.contains("text/event-stream") {
-            Self::Json
-        } else {
-            Self::Events
-        }
-    }
-}
-
 /// Reads a run.
 ///
 /// # Errors
@@ -128,6 +109,10 @@ pub async fn respond(
 ) -> Result<Response> {
     let run = load(cx, owner, id).await?;
     if accept == Accept::Events {
+        // An `EventSource` stops at 204. After anything else, it would ask again for ever.
+        if run.value.state.is_final() && after > 0 && after >= cx.store.last_event_id(owner, id).await? {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
         return Ok(event_stream(follow(cx.clone(), owner.clone(), id, after, until)));
     }
     let mut run = run.value;

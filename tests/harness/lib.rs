@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod appointments;
+pub mod contract;
 pub mod executors;
 pub mod kills;
 pub mod logs;
@@ -110,9 +111,14 @@ impl Harness {
 }
 
 /// # Panics
-/// If the server does not answer.
+/// If the server does not answer, or the OpenAPI document does not describe the answer.
 pub async fn send(request: RequestBuilder) -> Answer {
-    answer(request.send().await.expect("the server answers")).await
+    let (client, request) = request.build_split();
+    let request = request.expect("a request is built");
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let answer = answer(client.execute(request).await.expect("the server answers")).await;
+    contract::check(&method, &path, answer.status, &answer.headers);
+    answer
 }
 
 async fn answer(response: Response) -> Answer {

@@ -52,7 +52,7 @@ async fn bad_input_is_refused_by_name() {
     assert_eq!(
         problem["errors"],
         json!([
-            {"field": "name", "message": "must be 1 to 200 characters, is 0"},
+            {"field": "name", "message": "is required (1 to 200 characters)"},
             {"field": "goal", "message": "must be 1 to 2000 characters, is 2001"},
         ])
     );

@@ -37,7 +37,7 @@ const WITHOUT_IDS: &[&str] = &[
 ];
 
 /// A body that each POST and PATCH takes, so that nothing but the owner is in the way.
-fn body(route: &str, ids: &Ids) -> Value {
+pub(super) fn body(route: &str, ids: &Ids) -> Value {
     match route {
         "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" => json!({"name": "stolen"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),

@@ -46,6 +46,8 @@ async fn create(
 }
 
 /// List the API keys that hold, newest first
+///
+/// Revoked and expired keys are left out. The keys themselves are never shown again.
 #[utoipa::path(
     get, path = "/account/api-keys", tag = "account", operation_id = "list_api_keys",
     params(PageQuery),
@@ -60,6 +62,8 @@ async fn list(
 }
 
 /// Revoke an API key
+///
+/// The key is refused from now on, within a few seconds at the latest.
 #[utoipa::path(
     delete, path = "/account/api-keys/{key_id}", tag = "account", operation_id = "revoke_api_key",
     params(("key_id" = ApiKeyId, Path)),
@@ -83,6 +87,8 @@ struct UsageView {
 }
 
 /// Read what today has cost
+///
+/// The sum of all model calls since midnight UTC, what is reserved for calls that are under way, and the ceiling.
 #[utoipa::path(
     get, path = "/usage", tag = "account", operation_id = "read_usage",
     responses((status = 200, body = UsageView), Problems),

@@ -19,8 +19,9 @@ use crate::routes::tagged;
 
 shared::routes!(approve, schedule, run, pause, resume, cancel, dismiss, complete);
 
+/// A person's yes.
 #[derive(Deserialize, ToSchema)]
-struct Approval {
+struct ApproveAction {
     /// `approval_hash` of the action as the person has seen it.
     approval_hash: String,
 }
@@ -37,20 +38,22 @@ struct Approval {
 #[utoipa::path(
     post, path = "/actions/{action_id}/approve", tag = "actions", operation_id = "approve_action",
     params(("action_id" = ActionId, Path)),
-    request_body = Approval,
+    request_body = ApproveAction,
     responses((status = 200, body = ActionView), Problems),
 )]
 async fn approve(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<ActionId>,
-    Json(input): Json<Approval>,
+    Json(input): Json<ApproveAction>,
 ) -> Result<Tagged<ActionView>> {
     Ok(tagged(actions::approve(&cx, &caller.owner, id, &input.approval_hash).await?))
 }
 
+/// When the action is to be due.
 #[derive(Deserialize, ToSchema)]
 struct NewSchedule {
+    /// The schedule, which replaces the present one.
     schedule: ScheduleInput,
 }
 
@@ -75,6 +78,8 @@ async fn schedule(
 }
 
 /// Run an action now, once
+///
+/// The approval has to hold, as for a due time. Follow the run at `Location`.
 #[utoipa::path(
     post, path = "/actions/{action_id}/run", tag = "actions", operation_id = "run_action",
     params(
@@ -108,8 +113,9 @@ async fn pause(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Re
     command(&cx, &caller.owner, id, Command::Pause).await
 }
 
+/// What a person answers to a run that waits.
 #[derive(Default, Deserialize, ToSchema)]
-struct Answer {
+struct ResumeAction {
     /// What the run that waits is told. Up to 32,000 characters.
     #[serde(default)]
     message: Option<String>,
@@ -121,14 +127,14 @@ struct Answer {
 #[utoipa::path(
     post, path = "/actions/{action_id}/resume", tag = "actions", operation_id = "resume_action",
     params(("action_id" = ActionId, Path)),
-    request_body = Option<Answer>,
+    request_body = Option<ResumeAction>,
     responses((status = 200, body = ActionView), Problems),
 )]
 async fn resume(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<ActionId>,
-    OptionalJson(answer): OptionalJson<Answer>,
+    OptionalJson(answer): OptionalJson<ResumeAction>,
 ) -> Result<Tagged<ActionView>> {
     Ok(tagged(actions::resume(&cx, &caller.owner, id, answer.message).await?))
 }
@@ -146,6 +152,8 @@ async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> R
 }
 
 /// Dismiss an action for good
+///
+/// Nothing of it runs any more. Its runs and their outputs stay readable.
 #[utoipa::path(
     post, path = "/actions/{action_id}/dismiss", tag = "actions", operation_id = "dismiss_action",
     params(("action_id" = ActionId, Path)),

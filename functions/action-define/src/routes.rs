@@ -48,6 +48,8 @@ struct Filter {
 }
 
 /// List actions, newest first
+///
+/// All of them, or those of one agent or in one state. With a filter a page may be short while there is more.
 #[utoipa::path(
     get, path = "/actions", tag = "actions", operation_id = "list_actions",
     params(PageQuery, Filter),
@@ -64,6 +66,8 @@ async fn list(
 }
 
 /// Read an action
+///
+/// Its `approval_hash` names what an approval would bind. `next_due` is when it is due next.
 #[utoipa::path(
     get, path = "/actions/{action_id}", tag = "actions", operation_id = "read_action",
     params(("action_id" = ActionId, Path)),

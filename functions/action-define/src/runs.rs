@@ -34,6 +34,8 @@ async fn list(
 }
 
 /// Read one of an action's runs
+///
+/// When it was due, when it ran, what became of it and why, its score and its cost.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs/{run_id}", tag = "actions", operation_id = "read_action_run",
     params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
@@ -48,6 +50,8 @@ async fn read(
 }
 
 /// List what a run has saved
+///
+/// The assets that the run has saved, in the order in which it saved them.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs/{run_id}/outputs", tag = "actions",
     operation_id = "list_action_run_outputs",
@@ -70,8 +74,10 @@ struct At {
 }
 
 /// Say what became of a due time
+///
+/// In one sentence for people, and as data: whether it ran, was skipped, missed or held, and the reason.
 #[utoipa::path(
-    get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "why_action",
+    get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "explain_action",
     params(("action_id" = ActionId, Path), At),
     responses((status = 200, body = Why), Problems),
 )]
@@ -85,6 +91,8 @@ async fn why(
 }
 
 /// Say when a schedule would fire
+///
+/// The next fire times, in order. Nothing is stored.
 #[utoipa::path(
     post, path = "/schedules/preview", tag = "actions", operation_id = "preview_schedule",
     request_body = Preview,

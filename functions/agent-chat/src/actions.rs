@@ -1,11 +1,11 @@
 //! The conversation about one action: here, because a model answers.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use domain::ids::ActionId;
 use domain::runs::RunEvent;
 use serde::Deserialize;
+use shared::accept::Accept;
 use shared::extract::{Caller, Id, Json, Query};
 use shared::flows::actions;
 use shared::flows::messages::MessageView;
@@ -14,13 +14,14 @@ use shared::flows::turn::IfBusy;
 use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
-use shared::stream::Accept;
 use shared::{Cx, Result};
 use utoipa::ToSchema;
 
 shared::routes!(messages, talk);
 
 /// Read the conversation about an action, oldest first
+///
+/// What a person and the action's agent have said about it. `next_cursor` leads to later messages.
 #[utoipa::path(
     get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
     params(("action_id" = ActionId, Path), PageQuery),
@@ -35,10 +36,12 @@ async fn messages(
     Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
 }
 
+/// What a person says about an action.
 #[derive(Deserialize, ToSchema)]
 #[schema(example = json!({"content": "Make the report shorter, and tell me why the last run failed"}))]
 struct NewActionMessage {
     /// 1 to 32,000 characters.
+    #[schema(min_length = 1, max_length = 32_000)]
     content: String,
     /// What to do if a turn of this conversation is under way.
     #[serde(default)]
@@ -56,7 +59,6 @@ struct NewActionMessage {
     post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
     params(
         ("action_id" = ActionId, Path),
-        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body = NewActionMessage,
@@ -65,7 +67,6 @@ struct NewActionMessage {
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
         (status = 202, description = "The run that waited, and goes on", body = RunView),
-        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
         Problems,
     ),
 )]
@@ -73,10 +74,9 @@ async fn talk(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<ActionId>,
-    headers: HeaderMap,
+    accept: Accept,
     invocation: Invocation,
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
-    let how = (input.if_busy, Accept::from_headers(&headers));
-    actions::say(&cx, &caller.owner, id, input.content, how, invocation).await
+    actions::say(&cx, &caller.owner, id, input.content, (input.if_busy, accept), invocation).await
 }

@@ -38,8 +38,10 @@ async fn create(
 }
 
 /// List an agent's chats, newest first
+///
+/// Without their messages: reading a chat gives them.
 #[utoipa::path(
-    get, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "list_chats",
+    get, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "list_agent_chats",
     params(("agent_id" = AgentId, Path), PageQuery),
     responses((status = 200, body = Page<ChatView>), Problems),
 )]
@@ -85,6 +87,8 @@ async fn reset(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Resu
 }
 
 /// Delete a chat and its messages
+///
+/// What the chat has led to, assets and actions, stays.
 #[utoipa::path(
     delete, path = "/chats/{chat_id}", tag = "chats", operation_id = "delete_chat",
     params(("chat_id" = ChatId, Path)),

@@ -15,7 +15,7 @@ shared::routes!(list, read, delete);
 ///
 /// A content of more than 64 KiB is left out here; reading the proposal gives it.
 #[utoipa::path(
-    get, path = "/agents/{agent_id}/proposals", tag = "proposals", operation_id = "list_proposals",
+    get, path = "/agents/{agent_id}/proposals", tag = "proposals", operation_id = "list_agent_proposals",
     params(("agent_id" = AgentId, Path), PageQuery),
     responses((status = 200, body = Page<ProposalView>), Problems),
 )]
@@ -29,6 +29,8 @@ async fn list(
 }
 
 /// Read a proposal
+///
+/// All of it, also a long content.
 #[utoipa::path(
     get, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "read_proposal",
     params(("proposal_id" = ProposalId, Path)),
@@ -43,6 +45,8 @@ async fn read(
 }
 
 /// Throw a proposal away
+///
+/// It can't be saved or defined any more.
 #[utoipa::path(
     delete, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "delete_proposal",
     params(("proposal_id" = ProposalId, Path)),

@@ -7,18 +7,21 @@ use domain::ids::RunId;
 use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
-use shared::extract::{Caller, Id, Query, header_text};
+use shared::accept::Accept;
+use shared::extract::{Caller, Id, Query};
 use shared::flows::run_view::{self, RunView};
 use shared::flows::runs;
 use shared::function::Invocation;
 use shared::respond::{Problems, Tagged};
-use shared::stream::{self, Accept};
+use shared::stream;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
 shared::routes!(read_run, follow_run, cancel_run);
 
 /// Read a run
+///
+/// Its state, and once it has ended its result: the reply, the proposals, the cost.
 #[utoipa::path(
     get, path = "/runs/{run_id}", tag = "runs",
     params(("run_id" = RunId, Path)),
@@ -32,24 +35,25 @@ async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Re
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct After {
-    /// The id of the last event that is known; 0 for all. `Last-Event-ID` says the same.
+    /// The id of the last event that is known; 0 for all. Of this and `Last-Event-ID` the greater one counts.
     after: Option<u64>,
 }
 
 /// Follow a run
 ///
-/// Its events after the one named, and then as they happen, until the one that ends it. With `Accept: application/json`
-/// the result, once there is one.
+/// Its events after the one named, and then as they happen, until the one that ends it. Where the run has ended and its
+/// last event is known already, the answer is 204. With `Accept: application/json` the result, once there is one.
 #[utoipa::path(
     get, path = "/runs/{run_id}/events", tag = "runs",
     params(
         ("run_id" = RunId, Path), After,
-        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, which wins"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`; the greater one counts"),
     ),
     responses(
         (status = 200, description = "The events", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
+        (status = 204, description = "The run has ended, and there are no more events"),
         Problems,
     ),
 )]
@@ -59,17 +63,20 @@ async fn follow_run(
     Id(id): Id<RunId>,
     Query(query): Query<After>,
     headers: HeaderMap,
+    accept: Accept,
     invocation: Invocation,
 ) -> Result<Response> {
-    let after = match (query.after, header_text(&headers, "last-event-id")) {
-        (Some(after), _) => after,
-        (None, None) => 0,
-        (None, Some(text)) => {
-            text.parse().map_err(|_| FieldErrors::one("Last-Event-ID", "must be the number of an event"))?
-        }
-    };
-    let accept = Accept::from_headers(&headers);
+    // An `EventSource` that comes back keeps its address, with the `after` that it began with: the header knows more.
+    let after = query.after.unwrap_or(0).max(last_event_id(&headers)?);
     stream::respond(&cx, &caller.owner, id, after, accept, invocation.answers_until()).await
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<u64, FieldErrors> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(0) };
+    let text = value.to_str().unwrap_or_default().trim();
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let id = digits.then(|| text.parse().ok()).flatten();
+    id.ok_or_else(|| FieldErrors::one("Last-Event-ID", "must be the number of an event"))
 }
 
 /// Cancel a run

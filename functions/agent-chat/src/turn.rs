@@ -1,16 +1,15 @@
 //! The turn.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
+use shared::accept::Accept;
 use shared::extract::{Caller, Id, Json};
 use shared::flows::run_view::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::function::Invocation;
 use shared::respond::Problems;
-use shared::stream::Accept;
 use shared::{Cx, Result};
 
 shared::routes!(talk_to_agent);
@@ -24,7 +23,6 @@ shared::routes!(talk_to_agent);
     post, path = "/agents/{agent_id}/chat", tag = "chats",
     params(
         ("agent_id" = AgentId, Path),
-        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body = TurnInput,
@@ -32,7 +30,6 @@ shared::routes!(talk_to_agent);
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
-        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
         Problems,
     ),
 )]
@@ -40,11 +37,10 @@ async fn talk_to_agent(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<AgentId>,
-    headers: HeaderMap,
+    accept: Accept,
     invocation: Invocation,
     Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let accept = Accept::from_headers(&headers);
     let said = Said { topic: Topic::Agent(id, chat_id), message, if_busy, accept };
     turn::serve(&cx, &caller.owner, said, invocation).await
 }

@@ -1,12 +1,13 @@
 //! The routes of agents.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::agents::{AgentPatch, AgentStatus, NewAgent};
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use serde::Deserialize;
+use shared::accept::Accept;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::run_view::RunView;
@@ -14,7 +15,6 @@ use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
-use shared::stream::Accept;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
@@ -24,7 +24,7 @@ shared::routes!(create, list, read, change, delete, set_up);
 ///
 /// Takes what a setup conversation arrived at, or the same written by hand.
 #[utoipa::path(
-    post, path = "/agents", tag = "agents",
+    post, path = "/agents", tag = "agents", operation_id = "create_agent",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
     request_body = NewAgent,
     responses((status = 201, body = AgentView), Problems),
@@ -46,8 +46,10 @@ struct Filter {
 }
 
 /// List agents, newest first
+///
+/// With a filter a page may be short while there is more.
 #[utoipa::path(
-    get, path = "/agents", tag = "agents",
+    get, path = "/agents", tag = "agents", operation_id = "list_agents",
     params(PageQuery, Filter),
     responses((status = 200, body = Page<AgentView>), Problems),
 )]
@@ -61,8 +63,10 @@ async fn list(
 }
 
 /// Read an agent
+///
+/// With its numbers: assets, actions that have ended, and cost.
 #[utoipa::path(
-    get, path = "/agents/{agent_id}", tag = "agents",
+    get, path = "/agents/{agent_id}", tag = "agents", operation_id = "read_agent",
     params(("agent_id" = AgentId, Path)),
     responses((status = 200, body = AgentView), Problems),
 )]
@@ -73,10 +77,12 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
 
 /// Change, pause or archive an agent
 ///
+/// Fields that are left out stay as they are.
+///
 /// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them changes,
 /// `withdrawn_approvals` names the approvals that do not hold any more: nothing runs under them until they are given again.
 #[utoipa::path(
-    patch, path = "/agents/{agent_id}", tag = "agents",
+    patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",
     params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
     request_body = AgentPatch,
     responses((status = 200, body = ChangedAgent), Problems),
@@ -93,8 +99,10 @@ async fn change(
 }
 
 /// Delete an agent and all that belongs to it
+///
+/// Its chats, proposals, assets and actions go with it.
 #[utoipa::path(
-    delete, path = "/agents/{agent_id}", tag = "agents",
+    delete, path = "/agents/{agent_id}", tag = "agents", operation_id = "delete_agent",
     params(("agent_id" = AgentId, Path)),
     responses((status = 204, description = "It is gone"), Problems),
 )]
@@ -108,9 +116,8 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
 /// One turn of the conversation. Once the model knows what it needs, the result has an `agent_draft`: give it to
 /// `POST /agents`.
 #[utoipa::path(
-    post, path = "/setup/chat", tag = "agents",
+    post, path = "/setup/chat", tag = "agents", operation_id = "set_up_agent",
     params(
-        ("Accept" = Option<String>, Header, description = "`text/event-stream` (the default) or `application/json`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body = TurnInput,
@@ -118,18 +125,16 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
-        (status = 402, description = "A budget is used up", body = shared::problem::Problem, content_type = "application/problem+json"),
         Problems,
     ),
 )]
 async fn set_up(
     State(cx): State<Cx>,
     caller: Caller,
-    headers: HeaderMap,
+    accept: Accept,
     invocation: Invocation,
     Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let accept = Accept::from_headers(&headers);
     let said = Said { topic: Topic::Setup(chat_id), message, if_busy, accept };
     turn::serve(&cx, &caller.owner, said, invocation).await
 }

@@ -47,8 +47,10 @@ struct TypeFilter {
 }
 
 /// List an agent's assets, newest first
+///
+/// Without their contents. With a filter a page may be short while there is more.
 #[utoipa::path(
-    get, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "list_assets_of_agent",
+    get, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "list_agent_assets",
     params(("agent_id" = AgentId, Path), PageQuery, TypeFilter),
     responses((status = 200, body = Page<AssetView>), Problems),
 )]
@@ -73,6 +75,9 @@ struct Filter {
 }
 
 /// List assets, newest first
+///
+/// All of them, or those of one agent or type, without their contents. With a filter a page may be short while there
+/// is more.
 #[utoipa::path(
     get, path = "/assets", tag = "assets", operation_id = "list_assets",
     params(PageQuery, Filter),
@@ -88,6 +93,8 @@ async fn list(
 }
 
 /// Read an asset
+///
+/// Without its content: `/assets/{asset_id}/content` gives it.
 #[utoipa::path(
     get, path = "/assets/{asset_id}", tag = "assets", operation_id = "read_asset",
     params(("asset_id" = AssetId, Path)),
@@ -119,6 +126,8 @@ async fn change(
 }
 
 /// Delete an asset and all its versions
+///
+/// It can't be had back.
 #[utoipa::path(
     delete, path = "/assets/{asset_id}", tag = "assets", operation_id = "delete_asset",
     params(("asset_id" = AssetId, Path)),
@@ -158,6 +167,8 @@ async fn content(
 }
 
 /// List the versions of an asset's content, newest first
+///
+/// Each can be read: `/assets/{asset_id}/content?version=`.
 #[utoipa::path(
     get, path = "/assets/{asset_id}/versions", tag = "assets", operation_id = "list_asset_versions",
     params(("asset_id" = AssetId, Path), PageQuery),

@@ -1,15 +1,18 @@
 //! The list of all functions. The local server runs them, the OpenAPI document describes them, and checks compare them
 //! with the template and the folders. As a Lambda, the catalog answers `/health` and `/openapi.json`.
 
+mod document;
 mod routes;
 
 use axum::Router;
+use domain::validate::FieldError;
 pub use routes::describe;
+use serde_json::Value;
 use shared::Cx;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
-use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use shared::problem::Problem;
+use utoipa::openapi::{ComponentsBuilder, OpenApi};
 
 /// All functions, sorted by name.
 pub const ALL: &[&Function] = &[
@@ -81,28 +84,16 @@ pub fn router() -> Router<Cx> {
     })
 }
 
-/// The OpenAPI description of all routes.
-pub fn openapi() -> OpenApi {
-    use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-    let mut document = OpenApiRouter::<Cx>::default().into_openapi();
+/// The description of all routes.
+pub fn openapi() -> Value {
+    // What every route can answer is referred to by all of them and declared by none.
+    let components = ComponentsBuilder::new().schema_from::<Problem>().schema_from::<FieldError>().build();
+    let mut routes = OpenApi::default();
+    routes.components = Some(components);
     for (_, describe) in DESCRIPTIONS {
-        document.merge(describe());
+        shared::routes::merge(&mut routes, describe());
     }
-    // In axum, `{*path}` is a parameter that matches the rest of the path, including slashes.
-    let paths = std::mem::take(&mut document.paths.paths);
-    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
-    "Lamplighter".clone_into(&mut document.info.title);
-    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
-    document.info.description =
-        Some("AI agents that keep their appointments, in your own AWS account.".to_owned());
-    let bearer = HttpBuilder::new()
-        .scheme(HttpAuthScheme::Bearer)
-        .description(Some("An API key (`llk_…`) or a JWT of the configured issuer"))
-        .build();
-    let components = document.components.get_or_insert_default();
-    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    document.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
-    document
+    document::complete(&routes)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::{NAMES, OPENAPI_JSON};
 
 shared::routes!(health, document);
 
+/// That it runs, and which version.
 #[derive(Serialize, ToSchema)]
 struct Health {
     #[schema(example = "ok")]
@@ -18,14 +19,18 @@ struct Health {
 }
 
 /// Say that it runs
-#[utoipa::path(get, path = "/health", tag = "catalog", security(()), responses((status = 200, body = Health)))]
+///
+/// Needs no credentials. Names the version and the functions.
+#[utoipa::path(get, path = "/health", tag = "catalog", operation_id = "read_health", security(()), responses((status = 200, body = Health)))]
 async fn health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), functions: NAMES })
 }
 
 /// This document
+///
+/// OpenAPI 3.1, as it was when this version was built. Needs no credentials.
 #[utoipa::path(
-    get, path = "/openapi.json", tag = "catalog", security(()),
+    get, path = "/openapi.json", tag = "catalog", operation_id = "read_openapi", security(()),
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json")),
 )]
 async fn document() -> impl IntoResponse {

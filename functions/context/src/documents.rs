@@ -43,6 +43,8 @@ fn tagged(view: DocumentView) -> Tagged<DocumentView> {
 }
 
 /// Read a context document
+///
+/// The newest version, or an older one.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context", tag = "context", operation_id = "read_context",
     params(("project_id" = ProjectId, Path), Which, When),
@@ -59,6 +61,8 @@ async fn read(
 }
 
 /// Read a context document as Markdown
+///
+/// The newest version, or an older one. `PUT` takes the same form.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "read_context_markdown",
     params(("project_id" = ProjectId, Path), Which, When),
@@ -119,8 +123,10 @@ async fn replace(
 }
 
 /// List a project's context documents, one for each workflow
+///
+/// In the order of the workflows' names.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/context/workflows", tag = "context", operation_id = "list_workflows",
+    get, path = "/projects/{project_id}/context/workflows", tag = "context", operation_id = "list_context_workflows",
     params(("project_id" = ProjectId, Path), PageQuery),
     responses((status = 200, body = Page<DocumentView>), Problems),
 )]
@@ -153,6 +159,8 @@ async fn list_versions(
 }
 
 /// Read a version of a context document
+///
+/// Each version is kept for 90 days.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context/versions/{version}", tag = "context",
     operation_id = "read_context_version",
@@ -169,6 +177,8 @@ async fn read_version(
 }
 
 /// Make an older version of a context document the newest
+///
+/// It becomes a new version; nothing is lost.
 #[utoipa::path(
     post, path = "/projects/{project_id}/context/versions/{version}/restore", tag = "context",
     operation_id = "restore_context_version",

@@ -53,6 +53,8 @@ async fn receive(
 }
 
 /// List the hooks of the last 24 hours that were not taken, newest first
+///
+/// Each with the reason, so that a fault does not stay unseen.
 #[utoipa::path(
     get, path = "/context/hooks/rejected", tag = "context", operation_id = "list_rejected_hooks",
     params(PageQuery),

@@ -33,12 +33,15 @@ shared::routes!(list, read_tail, append, export_all, import_archive, read_import
 #[into_params(parameter_in = Query)]
 struct OfProject {
     /// Only sessions of this project.
+    #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
 }
 
 /// List sessions with their agents' logs, those that began last first
+///
+/// Each session with its agents, and the size of each log.
 #[utoipa::path(
-    get, path = "/context/logs", tag = "context", operation_id = "list_logs",
+    get, path = "/context/logs", tag = "context", operation_id = "list_log_sessions",
     params(OfProject, PageQuery),
     responses((status = 200, body = Page<SessionView>), Problems),
 )]
@@ -64,15 +67,17 @@ enum Format {
 #[into_params(parameter_in = Query)]
 struct ReadQuery {
     /// Only this session. Without it, the latest that has the agent, and then those before it.
+    #[serde(rename = "session_id", alias = "session")]
     session: Option<SessionId>,
     /// Without a session, the latest of this project.
+    #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
     /// How many entries, 1 to 1,000. Default 50. The answer has fewer where they are longer than 8 MB together.
     #[param(minimum = 1, maximum = 1000)]
     lines: Option<u64>,
     /// `json` (the default), or `text`: headings with what was asked and answered, in at most 16,000 characters.
     #[serde(default)]
-    #[param(value_type = Option<Format>)]
+    #[param(inline, value_type = Option<Format>)]
     format: Format,
     /// Whether to tell about the log as a whole.
     #[serde(default)]
@@ -137,6 +142,8 @@ async fn read_tail(
 }
 
 /// Append an entry to an agent's log
+///
+/// The log and the session are begun if need be. Entries are in the order of their arrival.
 #[utoipa::path(
     post, path = "/context/logs/{agent_id}", tag = "context", operation_id = "append_to_log",
     params(
@@ -160,8 +167,10 @@ async fn append(
 #[into_params(parameter_in = Query)]
 struct ExportQuery {
     /// Only sessions of this project.
+    #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
     /// Only this session.
+    #[serde(rename = "session_id", alias = "session")]
     session: Option<SessionId>,
 }
 
@@ -200,7 +209,7 @@ async fn export_all(
 #[utoipa::path(
     post, path = "/context/import", tag = "context", operation_id = "import_logs",
     params(
-        ("project" = Option<ProjectId>, Query, description = "The project of sessions that are new"),
+        ("project_id" = Option<ProjectId>, Query, description = "The project of sessions that are new"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),

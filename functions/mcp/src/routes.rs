@@ -20,7 +20,7 @@ shared::routes!(call, listen, end);
 #[into_params(parameter_in = Query)]
 struct Target {
     /// The project that calls are about which name none. Without it, `default`.
-    #[serde(default = "default_project")]
+    #[serde(rename = "project_id", alias = "project", default = "default_project")]
     #[param(value_type = Option<ProjectId>)]
     project: ProjectId,
     /// The workflow that calls are about which name none. Without it, `default`.
@@ -37,17 +37,15 @@ fn default_project() -> ProjectId {
 ///
 /// Streamable HTTP without sessions: the answer to each request is its JSON-RPC response.
 #[utoipa::path(
-    post, path = "/mcp", tag = "mcp", operation_id = "mcp_call",
+    post, path = "/mcp", tag = "mcp", operation_id = "call_mcp",
     params(
         Target,
-        ("Accept" = Option<String>, Header, description = "`application/json, text/event-stream`"),
         ("MCP-Protocol-Version" = Option<String>, Header, description = "The version agreed on"),
     ),
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "A JSON-RPC response", body = Object),
         (status = 202, description = "A notification was taken"),
-        (status = 403, description = "The page's origin may not call", body = shared::problem::Problem, content_type = "application/problem+json"),
         Problems,
     ),
 )]
@@ -57,12 +55,34 @@ async fn call(
     Query(Target { project, workflow }): Query<Target>,
     request: Request,
 ) -> Result<Response> {
-    Ok(Server::new(cx, caller.owner, Place { project, workflow }).answer(request).await)
+    Ok(as_problem(Server::new(cx, caller.owner, Place { project, workflow }).answer(request).await).await)
+}
+
+/// The protocol's library refuses in plain text what is no message at all; here every refusal is a problem.
+async fn as_problem(response: Response) -> Response {
+    const MAX_TEXT: usize = 4_096;
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_text = kind.is_none_or(|kind| kind.starts_with("text/plain"));
+    let status = response.status();
+    if !status.is_client_error() || !is_text {
+        return response;
+    }
+    let text = axum::body::to_bytes(response.into_body(), MAX_TEXT).await.unwrap_or_default();
+    let code = match status {
+        StatusCode::NOT_ACCEPTABLE => "not_acceptable",
+        StatusCode::PAYLOAD_TOO_LARGE => "payload_too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
+        _ => "malformed_message",
+    };
+    Error::Malformed { status, code, message: String::from_utf8_lossy(&text).trim().to_owned() }
+        .into_response()
 }
 
 /// Listen to the server, which never speaks by itself
+///
+/// Always 405: every answer comes with its request.
 #[utoipa::path(
-    get, path = "/mcp", tag = "mcp", operation_id = "mcp_listen",
+    get, path = "/mcp", tag = "mcp", operation_id = "listen_to_mcp",
     responses((status = 405, description = "There is nothing to listen to"), Problems),
 )]
 async fn listen(_: Caller) -> Result<Response> {
@@ -70,8 +90,10 @@ async fn listen(_: Caller) -> Result<Response> {
 }
 
 /// End a session, of which there are none
+///
+/// Always 405: the server keeps no sessions.
 #[utoipa::path(
-    delete, path = "/mcp", tag = "mcp", operation_id = "mcp_end",
+    delete, path = "/mcp", tag = "mcp", operation_id = "end_mcp_session",
     responses((status = 405, description = "There are no sessions"), Problems),
 )]
 async fn end(_: Caller) -> Result<Response> {

@@ -20,7 +20,7 @@ shared::routes!(lookup, scout, gate, repo_map, map, graph, findings);
 /// Without a model, at once. `source` tells whether the stored map answered (`map`) or the files were read for it
 /// (`scout`); the answer is the same.
 #[utoipa::path(
-    post, path = "/projects/{project_id}/lookup", tag = "themes", operation_id = "lookup",
+    post, path = "/projects/{project_id}/lookup", tag = "themes", operation_id = "lookup_theme",
     params(("project_id" = ProjectId, Path)),
     request_body = Ask,
     responses((status = 200, body = LookupAnswer), Problems),
@@ -35,8 +35,10 @@ async fn lookup(
 }
 
 /// Brief an agent: key files, what is in them, how they hang together
+///
+/// For an agent that is about to edit: without a model, at once.
 #[utoipa::path(
-    post, path = "/projects/{project_id}/scout", tag = "themes", operation_id = "scout",
+    post, path = "/projects/{project_id}/scout", tag = "themes", operation_id = "scout_theme",
     params(("project_id" = ProjectId, Path)),
     request_body = Ask,
     responses((status = 200, body = ScoutBrief), Problems),
@@ -55,7 +57,7 @@ async fn scout(
 /// The targets of the lookup, the open file, and what is next to the surest targets. A file of more than 16,000
 /// characters comes with its outline, to be shown instead of the whole.
 #[utoipa::path(
-    post, path = "/projects/{project_id}/gate", tag = "themes", operation_id = "gate",
+    post, path = "/projects/{project_id}/gate", tag = "themes", operation_id = "choose_theme_files",
     params(("project_id" = ProjectId, Path)),
     request_body = Ask,
     responses((status = 200, body = GateAnswer), Problems),
@@ -70,8 +72,10 @@ async fn gate(
 }
 
 /// Outline the theme within a token budget
+///
+/// The files that matter most come first; a request or an open file says what matters.
 #[utoipa::path(
-    post, path = "/projects/{project_id}/repo-map", tag = "themes", operation_id = "repo_map",
+    post, path = "/projects/{project_id}/repo-map", tag = "themes", operation_id = "outline_theme",
     params(("project_id" = ProjectId, Path)),
     request_body = RepoMapAsk,
     responses((status = 200, body = RepoMapAnswer), Problems),
@@ -89,7 +93,7 @@ async fn repo_map(
 ///
 /// What each file is for, what is in it and where, what it needs, and the words it is known by.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/map", tag = "themes", operation_id = "read_map",
+    get, path = "/projects/{project_id}/map", tag = "themes", operation_id = "read_theme_map",
     params(("project_id" = ProjectId, Path), PageQuery),
     responses((status = 200, body = Page<FileMapView>), Problems),
 )]
@@ -110,8 +114,10 @@ struct Which {
 }
 
 /// See what a file needs, and who needs it
+///
+/// Direct neighbours of the file in the graph of the theme.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/graph", tag = "themes", operation_id = "read_graph",
+    get, path = "/projects/{project_id}/graph", tag = "themes", operation_id = "read_theme_graph",
     params(("project_id" = ProjectId, Path), Which),
     responses((status = 200, body = Neighbours), Problems),
 )]
@@ -125,8 +131,10 @@ async fn graph(
 }
 
 /// See what nothing needs, and what is needed and is not there
+///
+/// Files that can probably go, and references that lead nowhere.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "graph_findings",
+    get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "list_theme_findings",
     params(("project_id" = ProjectId, Path)),
     responses((status = 200, body = Findings), Problems),
 )]

@@ -29,7 +29,7 @@ struct Filter {
 ///
 /// With a `glob` a page may be short while there is more.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/files", tag = "themes", operation_id = "list_files",
+    get, path = "/projects/{project_id}/files", tag = "themes", operation_id = "list_theme_files",
     params(("project_id" = ProjectId, Path), PageQuery, Filter),
     responses((status = 200, body = Page<FileView>), Problems),
 )]
@@ -49,7 +49,7 @@ async fn list(
 /// A text or a regular expression, line by line. Expressions run in linear time: they have neither backreferences nor
 /// lookaround.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/grep", tag = "themes", operation_id = "grep_files",
+    get, path = "/projects/{project_id}/grep", tag = "themes", operation_id = "grep_theme_files",
     params(("project_id" = ProjectId, Path), GrepQuery),
     responses((status = 200, body = GrepAnswer), Problems),
 )]
@@ -74,9 +74,14 @@ struct Part {
 ///
 /// The content as it is. `ETag` is the version, `x-content-sha256` the content's hash.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "read_file",
+    get, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "read_theme_file",
     params(("project_id" = ProjectId, Path), ("path" = String, Path), Part),
-    responses((status = 200, description = "The content", body = String, content_type = "text/plain"), Problems),
+    responses((status = 200, description = "The content, by its kind", content(
+        (String = "text/plain"), (serde_json::Value = "application/json"), (Vec<u8> = "application/octet-stream"),
+    ), headers(
+        ("ETag" = String, description = "The version, for `If-Match`"),
+        ("x-content-sha256" = String, description = "The hash of the whole content, in hexadecimal digits"),
+    )), Problems),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -146,7 +151,7 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
 /// The body is the content, whatever its type, up to 4.4 MB; larger files come with an import. The same content again changes nothing. The map follows within seconds;
 /// questions are answered from the files as they are at once.
 #[utoipa::path(
-    put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_file",
+    put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_theme_file",
     params(
         ("project_id" = ProjectId, Path), ("path" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The version read"),
@@ -167,8 +172,10 @@ async fn put(
 }
 
 /// Rename a file
+///
+/// The content stays. References to the file in other files are not changed.
 #[utoipa::path(
-    patch, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "rename_file",
+    patch, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "rename_theme_file",
     params(
         ("project_id" = ProjectId, Path), ("path" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The version read"),
@@ -188,8 +195,10 @@ async fn rename(
 }
 
 /// Delete a file
+///
+/// The map follows within seconds.
 #[utoipa::path(
-    delete, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "delete_file",
+    delete, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "delete_theme_file",
     params(
         ("project_id" = ProjectId, Path), ("path" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The version read"),

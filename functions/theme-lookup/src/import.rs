@@ -66,7 +66,7 @@ async fn begin(
 ///
 /// For a week.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/imports/{import_id}", tag = "themes", operation_id = "read_import",
+    get, path = "/projects/{project_id}/imports/{import_id}", tag = "themes", operation_id = "read_theme_import",
     params(("project_id" = ProjectId, Path), ("import_id" = ImportId, Path)),
     responses((status = 200, body = ImportView), Problems),
 )]
@@ -79,8 +79,10 @@ async fn read(
 }
 
 /// See how far the map is
+///
+/// Whether the stored map is that of the files, what could not be understood whole, and what a model has described.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/map/status", tag = "themes", operation_id = "map_status",
+    get, path = "/projects/{project_id}/map/status", tag = "themes", operation_id = "read_theme_map_status",
     params(("project_id" = ProjectId, Path)),
     responses((status = 200, body = MapStatus), Problems),
 )]

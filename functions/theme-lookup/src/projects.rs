@@ -13,6 +13,8 @@ use shared::{Cx, Result};
 shared::routes!(create, list, read, change, delete);
 
 /// Make a project
+///
+/// It has no files yet: import a theme, or write files one by one.
 #[utoipa::path(
     post, path = "/projects", tag = "projects", operation_id = "create_project",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
@@ -46,6 +48,8 @@ async fn list(
 }
 
 /// Read a project
+///
+/// Its settings. `/projects/{project_id}/map/status` says how far its map is.
 #[utoipa::path(
     get, path = "/projects/{project_id}", tag = "projects", operation_id = "read_project",
     params(("project_id" = ProjectId, Path)),
@@ -57,6 +61,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Re
 }
 
 /// Change a project
+///
+/// Fields that are left out stay as they are.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "projects", operation_id = "change_project",
     params(

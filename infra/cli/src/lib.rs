@@ -68,7 +68,8 @@ pub(crate) enum Failure {
     Usage(#[from] UsageError),
     #[error("{}", with_cause(.0))]
     Config(#[from] config::ConfigError),
-    #[error("failed to use a file: {0}")]
+    /// Of a file, with its name, or of the terminal.
+    #[error("{0}")]
     Io(#[from] io::Error),
 }
 

@@ -10,7 +10,9 @@ pub fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+        done => done.map_err(|error| {
+            io::Error::new(error.kind(), format!("failed to write to the standard output: {error}"))
+        }),
     }
 }
 

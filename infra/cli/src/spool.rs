@@ -12,13 +12,16 @@
 //! Nothing is synced to the disk: that would cost several milliseconds a hook. A crash of a program loses nothing, a power
 //! failure may lose the last seconds.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use fs_err as fs;
+use fs_err::OpenOptions;
+use fs_err::os::unix::fs::OpenOptionsExt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -246,10 +249,11 @@ impl Spool {
     pub fn lock(&self) -> io::Result<Option<Lock>> {
         let path = self.dir.join(LOCK);
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let (file, _) = file.into_parts();
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock(file))),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
@@ -382,7 +386,10 @@ fn count(dir: &Path) -> io::Result<usize> {
 
 /// A folder that only its owner can look into.
 pub fn private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    let named = |error: io::Error| {
+        io::Error::new(error.kind(), format!("failed to create the folder `{}`: {error}", dir.display()))
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(named)
 }
 
 /// Writes a new file that only its owner can read, or writes it anew.

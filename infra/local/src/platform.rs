@@ -78,6 +78,8 @@ pub struct PlatformConfig {
     pub executors: usize,
     /// How the demo model behaves, which answers where no other model is configured.
     pub demo: DemoSettings,
+    /// Whether the demo model is booked at the prices of a small model, so that budgets can be tried.
+    pub demo_costs: bool,
     /// Puts what goes wrong on AWS between the functions and the table and bucket.
     pub faults: Option<FaultConfig>,
     /// What the server's port takes.
@@ -102,6 +104,7 @@ impl PlatformConfig {
             automatic: true,
             executors: 4,
             demo: DemoSettings::default(),
+            demo_costs: true,
             faults: None,
             limits: Limits::default(),
             engine_ports: false,
@@ -172,6 +175,7 @@ impl Platform {
             automatic,
             executors,
             demo,
+            demo_costs,
             faults,
             limits,
             engine_ports,
@@ -196,6 +200,7 @@ impl Platform {
         if models.url.is_none() && models.anthropic_key.is_none() && models.openai_key.is_none() {
             let demo = DemoModel::start(demo).await.map_err(PlatformError::Demo)?;
             models.demo_url = Some(demo.base_url());
+            models.demo_costs = demo_costs;
             demo_model = Some(demo);
         }
         let url = format!("http://{address}");

@@ -142,6 +142,7 @@ fn config() -> Result<PlatformConfig, String> {
         automatic: true,
         executors: 4,
         demo: DemoSettings::default(),
+        demo_costs: false,
         faults: None,
         limits: Limits::default(),
         engine_ports: false,

@@ -12,14 +12,14 @@ use uuid::Uuid;
 
 /// Why a text is not a valid id. The message follows "failed to read the id: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected `{prefix}` followed by 32 lower-case hexadecimal digits")]
+#[error("must be `{prefix}` followed by 32 lower-case hexadecimal digits")]
 pub struct InvalidId {
     pub prefix: &'static str,
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal $(or $word:literal for $fixed:expr)?;)*) => {$(
-        $(#[$doc])*
+    ($($(#[doc = $doc:literal])* $name:ident = $prefix:literal $(or $word:literal for $fixed:expr)?;)*) => {$(
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Uuid);
 
@@ -76,6 +76,7 @@ macro_rules! ids {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
+                    .description(Some(concat!($($doc),*).trim()))
                     .pattern(Some(concat!("^", $prefix, "[0-9a-f]{32}$" $(, "|^", $word, "$")?)))
                     .examples([concat!($prefix, "01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")])
                     .into()

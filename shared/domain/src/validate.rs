@@ -1,6 +1,18 @@
 //! Validation of outside input. Every error names the field and the limit, and all errors are reported at once.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
+
+/// What is said of a time for which [`is_sane`] does not hold.
+pub const TIME_LIMIT: &str = "must be between the years 1970 and 9000";
+
+/// Whether a time is far enough from the ends of the calendar for all arithmetic, and has four digits for its year: keys
+/// are sorted as text.
+#[must_use]
+pub fn is_sane(time: Timestamp) -> bool {
+    (1970..=9000).contains(&TimeZone::UTC.to_datetime(time).year())
+}
 
 /// One error in one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -42,11 +54,25 @@ impl FieldErrors {
         }
     }
 
-    /// Checks that `text` has `min` to `max` characters. Leading and trailing whitespace does not count towards `min`.
+    /// Checks that `text` has `min` to `max` characters. Leading and trailing whitespace does not count towards `min`. A
+    /// field that is left out is an empty text here.
     pub fn length(&mut self, field: &str, text: &str, min: usize, max: usize) {
         let (characters, visible) = (text.chars().count(), text.trim().chars().count());
-        if visible < min || characters > max {
-            self.add(field, format!("must be {min} to {max} characters, is {characters}"));
+        let limit =
+            if min == 0 { format!("at most {max} characters") } else { format!("{min} to {max} characters") };
+        if visible < min && text.is_empty() {
+            self.add(field, format!("is required ({limit})"));
+        } else if visible < min && visible == 0 {
+            self.add(field, format!("must not be blank ({limit})"));
+        } else if visible < min || characters > max {
+            self.add(field, format!("must be {limit}, is {characters}"));
+        }
+    }
+
+    /// Checks that a time is one that calendars, sort keys and clients can handle.
+    pub fn time(&mut self, field: &str, time: Timestamp) {
+        if !is_sane(time) {
+            self.add(field, TIME_LIMIT);
         }
     }
 

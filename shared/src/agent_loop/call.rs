@@ -63,7 +63,7 @@ fn model_code(error: &ModelError) -> &'static str {
         ModelError::Overloaded { .. } => "model_overloaded",
         ModelError::Server { .. } | ModelError::Unexpected { .. } => "model_failed",
         ModelError::ProviderTimeout { .. } | ModelError::Timeout(_) => "model_timeout",
-        ModelError::Connection | ModelError::ConnectionLost => "model_unreachable",
+        ModelError::Connection { .. } | ModelError::ConnectionLost => "model_unreachable",
         ModelError::Truncated | ModelError::Malformed => "model_answer_broken",
         ModelError::ContextTooLarge | ModelError::RequestTooLarge => "conversation_too_large",
         ModelError::InvalidRequest { .. } | ModelError::Unsendable(_) => "model_request_invalid",

@@ -26,6 +26,7 @@ const MAX_DAYS: i64 = 365;
 pub struct NewApiKey {
     /// 1 to 100 characters, for people.
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 100)]
     pub name: String,
     /// 1 to 365. Without it the key holds until it is revoked.
     #[serde(default)]
@@ -48,8 +49,8 @@ pub struct ApiKeyView {
 pub struct CreatedApiKey {
     #[serde(flatten)]
     pub key: ApiKeyView,
-    /// The key: this is the only answer that ever has it.
-    #[schema(example = "llk_bG9jYWw.01938f2a7c5e7d3a9b1f4c6d8e0a2b4c.…")]
+    /// The key: this is the only answer that ever has it. A replay under the same `Idempotency-Key` does not.
+    #[schema(required = false, example = "llk_bG9jYWw.01938f2a7c5e7d3a9b1f4c6d8e0a2b4c.…")]
     pub api_key: String,
 }
 

@@ -34,9 +34,11 @@ pub struct SaveAsset {
     pub proposal_id: Option<ProposalId>,
     /// 1 to 200 characters.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 200)]
     pub title: Option<String>,
     /// Up to 2,000 characters.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub description: Option<String>,
     /// `document` where nothing else is said.
     #[serde(default)]

@@ -33,8 +33,15 @@ pub struct NewChat {
     /// Up to 200 characters.
     #[serde(default)]
     pub title: String,
-    #[serde(flatten)]
-    pub append: Append,
+    /// The messages so far: up to 100, oldest first.
+    #[serde(default)]
+    pub messages: Vec<NewMessage>,
+    /// Assets that the chat has led to, up to 40.
+    #[serde(default)]
+    pub generated_assets: Vec<AssetId>,
+    /// Actions that the chat has led to, up to 40.
+    #[serde(default)]
+    pub generated_actions: Vec<ActionId>,
 }
 
 /// What is added to a chat.
@@ -116,19 +123,22 @@ impl Append {
 /// 404 where the agent is not there, 400 with every field that breaks its limit.
 pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> Result<ChatDetail> {
     let mut errors = FieldErrors::default();
-    errors.length("title", &input.title, 0, MAX_TITLE);
-    input.append.check(&mut errors);
+    // Not flattened into the input: what is flattened takes unknown fields in silence.
+    let NewChat { title, messages, generated_assets, generated_actions } = input;
+    let append = Append { messages, generated_assets, generated_actions };
+    errors.length("title", &title, 0, MAX_TITLE);
+    append.check(&mut errors);
     errors.into_result(())?;
     agents::load(cx, owner, agent).await?;
     let chat = Chat {
         chat_id: ChatId::from_uuid(cx.clock.uuid()),
         agent_id: Some(agent),
-        title: input.title.trim().to_owned(),
+        title: title.trim().to_owned(),
         created_at: cx.clock.now(),
         reset_after: None,
     };
     // The record comes last: a chat is there with all its messages or not at all.
-    let (_, writes) = prepare(cx, owner, chat.chat_id, input.append).await?;
+    let (_, writes) = prepare(cx, owner, chat.chat_id, append).await?;
     if !writes.is_empty() {
         let _ = cx.store.transact(writes).await?;
     }

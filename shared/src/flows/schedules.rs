@@ -49,6 +49,7 @@ pub async fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
     if !(1..=MAX_COUNT).contains(&count) {
         errors.add("count", format!("must be 1 to {MAX_COUNT}, is {count}"));
     }
+    from.iter().for_each(|from| errors.time("from", *from));
     let Some(schedule) = errors.into_result(schedule)? else {
         return Err(Error::internal("an error was lost"));
     };

@@ -21,9 +21,11 @@ pub const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 #[schema(example = json!({ "bytes": 9_437_184 }))]
 pub struct NewUpload {
     /// Size of the archive, 1 byte to 128 MB. The upload must have exactly as many.
+    #[schema(minimum = 1, maximum = 134_217_728)]
     pub bytes: u64,
     /// SHA-256 of the archive, 64 hexadecimal digits. An upload of anything else is refused.
     #[serde(default)]
+    #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: Option<String>,
 }
 

@@ -191,7 +191,11 @@ async fn read_some(answer: reqwest::Response) -> Vec<u8> {
 }
 
 fn transport(error: &reqwest::Error) -> ModelError {
-    if error.is_connect() { ModelError::Connection } else { ModelError::ConnectionLost }
+    if !error.is_connect() {
+        return ModelError::ConnectionLost;
+    }
+    let at = error.url().map_or_else(|| "its address".to_owned(), |url| url.origin().ascii_serialization());
+    ModelError::Connection { at }
 }
 
 fn sooner(deadline: Instant, limit: Duration, phase: TimeoutPhase) -> (Instant, TimeoutPhase) {

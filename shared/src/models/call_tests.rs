@@ -212,7 +212,10 @@ async fn nothing_is_waited_for_for_ever() {
         assert_eq!((error, sent), (Some(ModelError::Timeout(TimeoutPhase::Deadline)), 1));
     }
     let nobody = Endpoint::anthropic("http://127.0.0.1:1", "k").unwrap().with_limits(limits());
-    assert_eq!(read(Anthropic::new(nobody).stream(&request("m"))).await.1, Some(ModelError::Connection));
+    assert_eq!(
+        read(Anthropic::new(nobody).stream(&request("m"))).await.1,
+        Some(ModelError::Connection { at: "http://127.0.0.1:1".to_owned() })
+    );
 }
 
 #[tokio::test]

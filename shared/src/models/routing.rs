@@ -67,7 +67,8 @@ impl Models {
         if let Some(url) = &config.demo_url {
             let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(config.limits));
             let config = ModelsConfig { model: None, ..config.clone() };
-            return Ok(Self::new(client, &config, ["demo"; 3], "the demo model"));
+            let model = if config.demo_costs { "demo-priced" } else { "demo" };
+            return Ok(Self::new(client, &config, [model; 3], "the demo model"));
         }
         Self::none(config)
     }
@@ -85,8 +86,8 @@ impl Models {
         let description = match models {
             [fast, standard, deep] if fast == standard && standard == deep => match fast {
                 FIRST_MODEL => format!("{provider} (the first model that it lists)"),
-                // The demo model's name says no more than its provider's.
-                "demo" => provider.to_owned(),
+                // The demo's model says no more than its provider.
+                "demo" | "demo-priced" => provider.to_owned(),
                 model => format!("{provider} ({model})"),
             },
             [fast, standard, deep] => format!("{provider} (fast {fast}, standard {standard}, deep {deep})"),

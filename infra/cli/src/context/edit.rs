@@ -5,10 +5,11 @@
 //! their difference is shown; `--from` goes on with the person's text over the newer version.
 
 use std::env;
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use fs_err as fs;
 
 use crate::Failure;
 use crate::args::Document;
@@ -41,7 +42,7 @@ const NONE: &str = "\"0\"";
 /// # Errors
 /// When the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
 pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
-    let text = from.map(fs::read_to_string).transpose().map_err(|error| {
+    let text = from.map(std::fs::read_to_string).transpose().map_err(|error| {
         Failure::Message(format!("failed to read {}: {error}", from.unwrap_or(Path::new("")).display()))
     })?;
     let editor = editor()?;

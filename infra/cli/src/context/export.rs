@@ -4,10 +4,11 @@
 //! An export over an earlier one only lets files grow. A file that holds other lines than the server's is not touched, for
 //! it may be the only copy.
 
-use std::fs::{self, File};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
+use fs_err as fs;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
@@ -75,7 +76,7 @@ fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcom
     // Whoever reads the folder meanwhile sees the old file or the new one.
     let mut temporary = tempfile::Builder::new().prefix(".export-").tempfile_in(folder)?;
     let size = io::copy(new, &mut temporary)?;
-    match File::open(path) {
+    match fs::File::open(path) {
         Ok(old) => match (is_beginning(&old, temporary.path())?, force) {
             (true, _) if old.metadata()?.len() == size => return Ok(Outcome::Same),
             (false, false) => return Ok(Outcome::Kept),
@@ -90,8 +91,8 @@ fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcom
 }
 
 /// Whether the new file begins with all of the old one.
-fn is_beginning(mut old: &File, new: &Path) -> io::Result<bool> {
-    let mut new = File::open(new)?;
+fn is_beginning(mut old: &fs::File, new: &Path) -> io::Result<bool> {
+    let mut new = fs::File::open(new)?;
     let (mut ours, mut theirs) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         let read = old.read(&mut ours)?;
@@ -108,9 +109,9 @@ fn is_beginning(mut old: &File, new: &Path) -> io::Result<bool> {
 }
 
 /// As any program would have made them; temporary files are the owner's alone.
-fn permissions() -> fs::Permissions {
+fn permissions() -> Permissions {
     use std::os::unix::fs::PermissionsExt;
-    fs::Permissions::from_mode(0o644)
+    Permissions::from_mode(0o644)
 }
 
 fn broken(error: ZipError) -> Failure {
@@ -137,7 +138,7 @@ mod tests {
             let paths = ["old", "new"].map(|name| dir.path().join(name));
             fs::write(&paths[0], old).unwrap();
             fs::write(&paths[1], new).unwrap();
-            assert_eq!(is_beginning(&File::open(&paths[0]).unwrap(), &paths[1]).unwrap(), expected);
+            assert_eq!(is_beginning(&fs::File::open(&paths[0]).unwrap(), &paths[1]).unwrap(), expected);
         }
     }
 }

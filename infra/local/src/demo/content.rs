@@ -13,36 +13,46 @@ pub fn of(asset_type: AssetType, subject: &str, request: &str, points: &[String]
 }
 
 fn document(subject: &str, request: &str, points: &[String]) -> String {
-    let usual = ["Purpose", "Who it is for", "Main points", "Next steps"].map(str::to_owned);
+    let usual = ["Summary", "Main points", "Next steps"].map(str::to_owned);
     let points = if points.is_empty() { &usual[..] } else { points };
     let sections: Vec<String> =
         points.iter().map(|point| format!("## {}\n\n{}", capital(point), section(subject, point))).collect();
-    format!("# {subject}\n\nThis was asked for: {}\n\n{}\n", one_line(request), sections.join("\n\n"))
+    format!(
+        "# {subject}\n\nYou asked: {}\n\n> Lamplighter's demo model wrote this. It follows plain rules and knows nothing about \
+         the world, so this is a frame with honest gaps. With a real model, the same request gives you the text itself.\n\n{}\n",
+        one_line(request),
+        sections.join("\n\n")
+    )
 }
 
 fn section(subject: &str, point: &str) -> String {
+    let point = point.trim().to_lowercase();
+    let point =
+        ["a ", "an ", "the "].iter().find_map(|article| point.strip_prefix(article)).unwrap_or(&point);
     match point {
-        "Purpose" => format!("To have one place that says what matters about this: {subject}."),
-        "Who it is for" => "Whoever asked for it, and whoever has to act on it.".to_owned(),
-        "Main points" => format!(
-            "1. What it is: {subject}.\n2. Why now: somebody asked, so somebody waits.\n3. What would make it good: short, \
-             true, and with a date on it."
+        "summary" => format!(
+            "{subject}: nothing was looked up for this, because the demo can't reach the web. What you see is how an \
+             answer arrives here, and how it is kept."
         ),
-        "Next steps" => {
-            "- [ ] Read it once\n- [ ] Change what is wrong\n- [ ] Decide who does what, and by when"
+        "main points" => {
+            "1. What is new, with the old figure beside the new one.\n2. Why it changed, with a source for each claim.\n\
+             3. What it means for you, in one sentence."
                 .to_owned()
         }
-        point => format!(
-            "On {}: what there is to say about it here follows from the request itself ({subject}).",
-            point.trim()
-        ),
+        "next steps" => {
+            "- [ ] Set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, or `LAMPLIGHTER_MODEL_URL` for a model of your own\n- [ ] Ask for \
+             this again\n- [ ] Tell the agent what to change"
+                .to_owned()
+        }
+        point => format!("Here a real model writes about {point}. The demo leaves it open: a guess would not help you."),
     }
 }
 
 fn email(subject: &str, request: &str) -> String {
     format!(
-        "Subject: {subject}\n\nHello,\n\nthis is about: {subject}.\n\nThe request behind it was: {}\n\nPlease answer by the \
-         end of the week, so that the next step can be settled.\n\nKind regards\n",
+        "Subject: {subject}\n\nHello,\n\nthis e-mail is a draft by Lamplighter's demo model, which writes by plain rules. You \
+         asked: {}\n\nA real model writes the text itself here. Until then, say in one sentence what you want, and by when \
+         you need an answer.\n\nKind regards\n",
         one_line(request)
     )
 }

@@ -15,11 +15,11 @@ pub struct Answer {
     pub call: Option<(String, Value)>,
 }
 
-const DEMO: &str = "I am Lamplighter's demo model: I follow plain rules, and need no key. ";
+const DEMO: &str = "I am Lamplighter's demo model: I follow plain rules and cost nothing. ";
 const QUESTIONS: [&str; 3] = [
-    "What do you want to achieve? Put it as \"A [type] agent that [does what]\".",
-    "How will you know that it is done, or that it works?",
-    "When are you aiming for: a date, a range of dates, or \"Ongoing\"?",
+    "What should your agent do? For example: a research agent that watches the prices of three competitors.",
+    "How will you know that it works? Name what you want to hold in your hands.",
+    "Until when do you need it: a date, a range of dates, or Ongoing?",
 ];
 
 pub fn answer(ask: &Ask) -> Answer {
@@ -47,7 +47,7 @@ fn introduced(ask: &Ask, mut answer: Answer) -> Answer {
 
 fn setup(ask: &Ask) -> Answer {
     if !ask.results.is_empty() {
-        return text("That is all I need. Look at the draft, change what you like, and create the agent.");
+        return text("That is all I need. Read the draft, change what you like, and create the agent.");
     }
     if let Some(question) = QUESTIONS.get(ask.spoken) {
         return introduced(ask, text(*question));
@@ -96,24 +96,24 @@ fn chat(ask: &Ask) -> Answer {
         Intent::Create => {
             let asset_type = intent::asset_type(said);
             let content = content::of(asset_type, &subject, said, &[]);
-            let description = format!("What was asked for in the chat: {subject}");
+            let description = format!("Written by the demo model: {subject}");
             let asset = json!({"title": subject, "description": description, "asset_type": asset_type, "content": content});
             deliver(ask, "generate_asset", &format!("Here it is: {subject}."), asset)
         }
         Intent::Schedule => {
             let mut action = json!({
                 "title": subject,
-                "description": format!("Does this when it is due: {subject}"),
+                "description": format!("Proposed by the demo model: {subject}"),
                 "priority": "medium",
                 "task_config": {
                     "instructions": said.trim(),
-                    "expected_output": format!("A summary, the main points and the next steps about: {subject}"),
+                    "expected_output": "Summary, main points and next steps",
                 },
             });
             if let Some(schedule) = intent::schedule(said) {
                 action["schedule"] = schedule;
             }
-            let words = format!("I propose this as an action: {subject}. It runs once you have approved it.");
+            let words = format!("I propose an action: {subject}. Nothing runs until you approve it.");
             deliver(ask, "generate_actions", &words, json!({"actions": [action]}))
         }
         Intent::Talk => text(
@@ -140,7 +140,7 @@ fn about(ask: &Ask) -> Answer {
             json!({"task_config": {"instructions": format!("{instructions}\n{}", said.trim()).trim()}})
         }
     };
-    let words = "I propose this change.";
+    let words = "I propose to change the action like this.";
     if ask.offers("change_action") {
         return Answer { text: words.into(), call: Some(("change_action".into(), change)) };
     }
@@ -176,7 +176,7 @@ fn after(name: &str, result: &str) -> String {
     match name {
         "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
         "generate_actions" => {
-            "It waits for you as a proposal. Approve it, and it runs when it is due.".into()
+            "It waits for you as a proposal. Define it, set when it is due, and approve it.".into()
         }
         "change_action" if result.contains("waits for") => {
             "It waits for you as a proposal. Take it over and approve the action again, and it runs like this.".into()

@@ -8,7 +8,7 @@ use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
 
-/// Work that an agent does later. It changes only through [`transition`](super::transition).
+/// Work that an agent does later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Action {
     #[serde(rename = "action_id")]
@@ -59,6 +59,7 @@ impl Action {
     }
 }
 
+/// Where an action is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionState {
@@ -104,6 +105,7 @@ impl ActionState {
     }
 }
 
+/// How urgent an action is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -144,7 +146,7 @@ impl Default for Budget {
     }
 }
 
-/// A person's yes to the content that hashes to `hash` (see [`approval_hash`](super::approval_hash)).
+/// A person's yes to the content that hashes to `hash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Approval {
     pub hash: String,

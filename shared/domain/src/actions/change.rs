@@ -84,7 +84,7 @@ mod tests {
         check(json!({"schedule": {"every": "1s"}}), Err("schedule.every: must be 1m to 366d, is 1s"));
         check(
             json!({"task_config": {"instructions": ""}}),
-            Err("task_config.instructions: must be 1 to 20000 characters, is 0"),
+            Err("task_config.instructions: is required (1 to 20000 characters)"),
         );
     }
 

@@ -153,9 +153,9 @@ mod tests {
         assert_eq!(complete.budget, Budget::default());
         assert_eq!(
             complete.validate().unwrap_err().to_string(),
-            "title: must be 1 to 200 characters, is 0; \
-             task_config.instructions: must be 1 to 20000 characters, is 0; \
-             task_config.expected_output: must be 1 to 5000 characters, is 0"
+            "title: is required (1 to 200 characters); \
+             task_config.instructions: is required (1 to 20000 characters); \
+             task_config.expected_output: is required (1 to 5000 characters)"
         );
         let rich = DefineAction::default().complete(None, &agent(Some(1_000_000_000))).unwrap();
         assert_eq!(rich.budget.per_run_micros, Budget::MAX_PER_RUN_MICROS);

@@ -111,6 +111,7 @@ pub struct ActionPatch {
     pub budget: Option<Budget>,
 }
 
+/// What is to be done and what is expected of it, as far as it is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfigPatch {
@@ -265,12 +266,12 @@ mod tests {
         let long = |n: usize| "é".repeat(n);
         let cases = [
             (json!({"title": long(200), "description": long(2_000)}), ""),
-            (json!({"title": " "}), "title: must be 1 to 200 characters, is 1"),
+            (json!({"title": " "}), "title: must not be blank (1 to 200 characters)"),
             (json!({"title": long(201)}), "title: must be 1 to 200 characters, is 201"),
-            (json!({"description": long(2_001)}), "description: must be 0 to 2000 characters, is 2001"),
+            (json!({"description": long(2_001)}), "description: must be at most 2000 characters, is 2001"),
             (
                 json!({"task_config": {"instructions": "", "expected_output": long(5_001)}}),
-                "task_config.instructions: must be 1 to 20000 characters, is 0; \
+                "task_config.instructions: is required (1 to 20000 characters); \
                  task_config.expected_output: must be 1 to 5000 characters, is 5001",
             ),
             (json!({"schedule": {"every": "1s"}}), "schedule.every: must be 1m to 366d, is 1s"),

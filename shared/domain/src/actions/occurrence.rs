@@ -56,6 +56,7 @@ pub struct Occurrence {
     pub open_effect: Option<String>,
 }
 
+/// What made a run come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OccurrenceKind {
@@ -65,6 +66,7 @@ pub enum OccurrenceKind {
     CatchUp,
 }
 
+/// What became of a due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OccurrenceState {

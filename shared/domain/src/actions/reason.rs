@@ -15,6 +15,7 @@ impl Reason {
     }
 }
 
+/// Why something became of a due time, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {

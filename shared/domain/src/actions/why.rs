@@ -29,6 +29,7 @@ pub struct Why {
     pub next_due: Option<Timestamp>,
 }
 
+/// What became of the instant that was asked about, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyCode {

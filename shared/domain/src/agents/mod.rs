@@ -77,17 +77,23 @@ pub struct AgentMetrics {
 pub struct NewAgent {
     /// 1 to 200 characters.
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 200)]
     pub name: String,
-    /// 1 to 2,000 characters; at its best "A \[type\] agent that \[does what\]".
+    /// 1 to 2,000 characters; at its best "A (type) agent that (does what)".
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 2_000)]
     pub goal: String,
+    /// How to tell that the goal is reached, up to 2,000 characters.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub success_criteria: String,
     /// A date, a range or "Ongoing" (the default).
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub timeline: String,
     /// How it should work, up to 20,000 characters.
     #[serde(default)]
+    #[schema(max_length = 20_000)]
     pub instructions: String,
     #[serde(default)]
     pub model_tier: ModelTier,
@@ -98,10 +104,20 @@ pub struct NewAgent {
 /// A change of an agent: what is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct AgentPatch {
+    /// 1 to 200 characters.
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
+    /// 1 to 2,000 characters.
+    #[schema(min_length = 1, max_length = 2_000)]
     pub goal: Option<String>,
+    /// Up to 2,000 characters.
+    #[schema(max_length = 2_000)]
     pub success_criteria: Option<String>,
+    /// A date, a range or "Ongoing", up to 2,000 characters.
+    #[schema(max_length = 2_000)]
     pub timeline: Option<String>,
+    /// Up to 20,000 characters.
+    #[schema(max_length = 20_000)]
     pub instructions: Option<String>,
     pub status: Option<AgentStatus>,
     pub model_tier: Option<ModelTier>,
@@ -173,7 +189,7 @@ impl Agent {
     }
 }
 
-/// What the setup conversation arrived at: the fields of [`NewAgent`] as the model gave them.
+/// What the setup conversation arrived at: the fields of a new agent, as the model gave them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentDraft {
     pub name: String,
@@ -214,7 +230,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "name: must be 1 to 200 characters, is 0",
+                "name: is required (1 to 200 characters)",
                 "goal: must be 1 to 2000 characters, is 2001",
                 "budget.per_run_micros: must be 1 to 1000000000, is 0",
             ]

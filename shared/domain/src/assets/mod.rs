@@ -202,7 +202,10 @@ mod tests {
         };
         let good = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
         check(good.clone(), "");
-        check(NewAsset { title: " ".into(), ..good.clone() }, "title: must be 1 to 200 characters, is 1");
+        check(
+            NewAsset { title: " ".into(), ..good.clone() },
+            "title: must not be blank (1 to 200 characters)",
+        );
         check(NewAsset { content: "\n".into(), ..good.clone() }, "content: must not be empty");
         check(
             NewAsset { content: "x".repeat(MAX_CONTENT_BYTES + 1), ..good },

@@ -55,6 +55,7 @@ pub struct NewMessage {
     #[schema(value_type = String, example = "user")]
     pub role: Role,
     /// 1 to 32,000 characters.
+    #[schema(min_length = 1, max_length = 32_000)]
     pub content: String,
 }
 

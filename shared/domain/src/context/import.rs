@@ -14,6 +14,7 @@ use super::document::{Confidence, Document, Mode, RecommendedAgent, Section, who
 use super::markdown::{HEADINGS, RECOMMENDED_HEADING};
 use super::update::merge;
 use crate::validate::FieldErrors;
+use crate::validate::is_sane;
 
 /// Why a text is no context document. Phrased to follow "failed to read the document: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,7 +137,8 @@ impl Header {
         };
         let instant = || {
             let text = value.trim();
-            text.parse().map(Some).map_err(|_| ImportError::NotATime { line, text: text.to_owned() })
+            let time = text.parse().ok().filter(|time| is_sane(*time));
+            time.map(Some).ok_or_else(|| ImportError::NotATime { line, text: text.to_owned() })
         };
         match name.trim().to_lowercase().as_str() {
             "created" => self.created = instant()?,

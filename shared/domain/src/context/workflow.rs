@@ -58,6 +58,7 @@ impl utoipa::PartialSchema for Workflow {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         utoipa::openapi::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some("A workflow of a project, which has a context document of its own."))
             .pattern(Some("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"))
             .examples(["default"])
             .into()

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::ids::{InstanceId, SessionId};
+use crate::validate::{TIME_LIMIT, is_sane};
 
 /// What an agent did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -85,6 +86,9 @@ impl Entry {
     ) -> Result<Self, CorruptLine> {
         let Line { event, agent_type, description, instruction, output_summary, timestamp } =
             serde_json::from_slice(line).map_err(|error| CorruptLine(error.to_string()))?;
+        if !is_sane(timestamp) {
+            return Err(CorruptLine(format!("timestamp {TIME_LIMIT}")));
+        }
         let (session_id, agent_id) = (session_id.clone(), agent_id.clone());
         Ok(Self {
             event,
@@ -171,6 +175,8 @@ mod tests {
             r#"{"event":"agent_start"}"#,
             r#"{"event":"agent_stop","timestamp":"2025-08-12T14:00:00Z"}"#,
             r#"{"event":"agent_start","timestamp":"noon"}"#,
+            r#"{"event":"agent_start","timestamp":"-000001-01-01T00:00:00Z"}"#,
+            r#"{"event":"agent_start","timestamp":"9001-01-01T00:00:00Z"}"#,
             r#"{"event":"agent_start","timestamp":"2025-08-12T14:00:00Z","description":7}"#,
             r#"{"event":"agent_start","timestamp":"2025-08-12T14:00:00Z"} tail"#,
             "\u{feff}{}",
@@ -183,7 +189,7 @@ mod tests {
         #[test]
         fn what_is_written_reads_back(
             complete: bool, kind in ".{0,40}", description in any::<String>(), text in any::<String>(),
-            millis in 0i64..253_402_207_200_000,
+            millis in 0i64..221_876_928_000_000,
         ) {
             let (event, instruction, output_summary) = if complete {
                 (LogEvent::AgentComplete, None, Some(text))

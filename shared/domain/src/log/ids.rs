@@ -88,7 +88,7 @@ impl FromStr for InstanceId {
 }
 
 macro_rules! as_text {
-    ($name:ident, $pattern:literal, $example:literal) => {
+    ($name:ident, $description:literal, $pattern:literal, $example:literal) => {
         impl $name {
             #[must_use]
             pub fn as_str(&self) -> &str {
@@ -125,6 +125,7 @@ macro_rules! as_text {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
+                    .description(Some($description))
                     .pattern(Some($pattern))
                     .examples([$example])
                     .into()
@@ -135,8 +136,18 @@ macro_rules! as_text {
     };
 }
 
-as_text!(SessionId, "^[A-Za-z0-9_-]{1,128}$", "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11");
-as_text!(InstanceId, "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$", "arch-auth");
+as_text!(
+    SessionId,
+    "A session of a coding assistant.",
+    "^[A-Za-z0-9_-]{1,128}$",
+    "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11"
+);
+as_text!(
+    InstanceId,
+    "An agent of a coding assistant; `main` is the assistant itself.",
+    "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$",
+    "arch-auth"
+);
 
 #[cfg(test)]
 mod tests {

@@ -42,6 +42,7 @@ pub struct LogImport {
     pub held_until: Option<Timestamp>,
 }
 
+/// How far an import of logs is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogImportState {

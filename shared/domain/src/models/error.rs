@@ -27,8 +27,9 @@ pub enum ModelError {
     ProviderTimeout { retry_after: Option<Duration> },
     #[error("{} in time", .0.what())]
     Timeout(TimeoutPhase),
-    #[error("the provider could not be reached")]
-    Connection,
+    /// `at` is the address as far as its port: paths and keys are nobody's business.
+    #[error("the provider could not be reached at {at}")]
+    Connection { at: String },
     #[error("the connection was lost in the middle of the answer")]
     ConnectionLost,
     #[error("the answer ended before it was complete")]
@@ -128,7 +129,7 @@ impl ModelError {
             | Self::Server { .. }
             | Self::ProviderTimeout { .. }
             | Self::Timeout(TimeoutPhase::FirstByte | TimeoutPhase::Idle)
-            | Self::Connection
+            | Self::Connection { .. }
             | Self::ConnectionLost
             | Self::Truncated => true,
             Self::Timeout(TimeoutPhase::Deadline)

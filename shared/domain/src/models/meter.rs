@@ -113,6 +113,6 @@ mod tests {
         check(&[started, text], Some(overloaded), (input, received, true));
         // Earlier tries that were lost cost their input.
         check(&[ModelEvent::TryLost, ModelEvent::TryLost, finished], None, (7 + 2 * input, 4, true));
-        check(&[ModelEvent::TryLost], Some(ModelError::Connection), (input, 1, true));
+        check(&[ModelEvent::TryLost], Some(ModelError::Connection { at: String::new() }), (input, 1, true));
     }
 }

@@ -1,7 +1,7 @@
 //! Token prices. The table is data (`prices.json`) with a date. Prices are in pico-dollars per token, so every
 //! published price is a whole number. Amounts are in micro-dollars, rounded up.
 //!
-//! The model `demo` costs nothing. It still has the prices of a small model, so budgets can be tried without an API
+//! The model `demo` costs nothing. `demo-priced` is the same at the prices of a small model, so that tests of budgets need no
 //! key.
 
 use std::collections::BTreeMap;
@@ -211,7 +211,8 @@ mod tests {
             Usage { input_tokens: 100_000, cache_read_tokens: 1, output_tokens: 1_000, ..Usage::default() },
             Some(50_000 + 1 + 2_500),
         );
-        check("demo", Usage { output_tokens: million, ..Usage::default() }, Some(5_000_000));
+        check("demo", Usage { output_tokens: million, ..Usage::default() }, Some(0));
+        check("demo-priced", Usage { output_tokens: million, ..Usage::default() }, Some(5_000_000));
         check("llama3.2", Usage { output_tokens: million, ..Usage::default() }, None);
     }
 

@@ -37,6 +37,7 @@ pub struct Project {
 pub struct NewProject {
     /// 1 to 200 characters.
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 200)]
     pub name: String,
     /// Default: `["the-"]`.
     #[serde(default)]
@@ -51,6 +52,8 @@ pub struct NewProject {
 /// A change of a project. Omitted fields keep their values.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ProjectPatch {
+    /// 1 to 200 characters.
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
     #[schema(value_type = Option<HookFilterText>)]
     pub hook_filter: Option<HookFilter>,
@@ -148,7 +151,7 @@ mod tests {
         let refused = new(serde_json::json!({"name": " ", "hook_filter": [""]})).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "name: must be 1 to 200 characters, is 0; \
+            "name: is required (1 to 200 characters); \
              hook_filter[0]: must be 1 to 39 of the characters A-Z a-z 0-9 _ -"
         );
     }

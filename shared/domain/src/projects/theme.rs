@@ -207,6 +207,7 @@ pub struct Import {
     pub updated_at: Timestamp,
 }
 
+/// How far the import of a theme is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportState {

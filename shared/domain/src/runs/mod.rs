@@ -91,6 +91,7 @@ pub struct Reservation {
     pub input_tokens: u64,
 }
 
+/// What a run is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
@@ -99,6 +100,7 @@ pub enum RunKind {
     Action,
 }
 
+/// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -223,13 +225,15 @@ impl EventKind {
     }
 }
 
-/// One event of a run.
+/// One event of a run, as a field each of a server-sent event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunEvent {
-    /// From 1, without gaps.
+    /// A number from 1, without gaps. Heartbeats have none.
+    #[schema(value_type = String, required = false, pattern = "^[0-9]+$", example = "7")]
     pub id: u64,
     pub event: EventKind,
-    #[schema(value_type = Object)]
+    /// A JSON object in one line: what happened, by the kind of event.
+    #[schema(value_type = String, example = "{\"text\":\"Hello\"}")]
     pub data: Value,
 }
 

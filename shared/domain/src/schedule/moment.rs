@@ -8,6 +8,7 @@ use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 
 use super::next::first_instant;
+use crate::validate::TIME_LIMIT;
 
 /// `2026-12-01T09:00:00+01:00` is an instant; `2026-12-01T09:00` is a wall time in the schedule's time zone. Kept as it
 /// was written; anything finer than a millisecond is cut off.
@@ -48,7 +49,7 @@ impl Moment {
         };
         // Far enough from the ends of the calendar for all arithmetic.
         if !(1970..=9000).contains(&wall.year()) {
-            return Err("must be between the years 1970 and 9000".to_owned());
+            return Err(TIME_LIMIT.to_owned());
         }
         Ok(Self { text: text.to_owned(), when })
     }

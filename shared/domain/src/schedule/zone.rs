@@ -13,11 +13,55 @@ pub(super) fn parse(name: &str) -> Result<TimeZone, String> {
         return Ok(zone);
     }
     let mut message = "must be an IANA time zone such as Europe/Berlin".to_owned();
+    if let Some(hours) = hours_from_utc(name) {
+        message.push_str(&for_offset(hours));
+        return Err(message);
+    }
     match nearest(name).as_slice() {
         [] => {}
         names => message.push_str(&format!("; did you mean {}?", names.join(" or "))),
     }
     Err(message)
+}
+
+/// The hours of a text such as `GMT+2`, `UTC-05:00`, `+2` or `utc+2`: what people mean by it is so many hours ahead of UTC.
+/// `None` for anything else, and with minutes that are not whole hours, `Some(None)`.
+fn hours_from_utc(name: &str) -> Option<Option<i32>> {
+    let lower = name.to_ascii_lowercase();
+    let rest =
+        ["utc", "gmt", "z"].iter().find_map(|begin| lower.strip_prefix(begin)).unwrap_or(&lower).trim();
+    let (sign, digits) = match rest.split_at_checked(1)? {
+        ("+", digits) => (1, digits.trim()),
+        ("-", digits) => (-1, digits.trim()),
+        _ => return None,
+    };
+    let (hours, minutes) = match (digits.split_once(':'), digits.len()) {
+        (Some(parts), _) => parts,
+        (None, 3 | 4) => digits.split_at(digits.len() - 2),
+        (None, _) => (digits, "0"),
+    };
+    let is_number = |text: &str| matches!(text.len(), 1 | 2) && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(hours) || !is_number(minutes) {
+        return None;
+    }
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    Some((minutes == 0).then_some(sign * hours))
+}
+
+/// What to take for a distance from UTC. The names in `Etc/` count hours *behind* UTC, so the sign is turned around; a place
+/// is better, because it knows when its clocks change.
+fn for_offset(hours: Option<i32>) -> String {
+    let fixed = match hours {
+        Some(0) => Some("UTC".to_owned()),
+        Some(ahead @ 1..=14) => Some(format!("Etc/GMT-{ahead}")),
+        Some(behind @ -12..=-1) => Some(format!("Etc/GMT+{}", -behind)),
+        _ => None,
+    };
+    let place = "; name a place instead of a distance from UTC, so that the clock changes with it";
+    match fixed {
+        Some(name) => format!("{place} ({name} always keeps that distance)"),
+        None => place.to_owned(),
+    }
 }
 
 /// Up to three of the names that differ least from `name`, in whole or after the last slash ("Berlin", "New York"), if
@@ -62,4 +106,51 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is suggested keeps the distance from UTC that the text means.
+    #[test]
+    fn a_distance_from_utc_is_suggested_with_its_own_sign() {
+        for (name, seconds) in [
+            ("GMT+2", 7_200),
+            ("UTC+2", 7_200),
+            ("utc +2", 7_200),
+            ("UTC+02:00", 7_200),
+            ("+0200", 7_200),
+            ("+02", 7_200),
+            ("GMT-5", -18_000),
+            ("UTC-05:00", -18_000),
+            ("-3", -10_800),
+            ("UTC+14", 50_400),
+            ("UTC+0:00", 0),
+        ] {
+            let message = parse(name).unwrap_err();
+            let suggested =
+                message.split_once('(').and_then(|(_, rest)| rest.split_once(" always")).unwrap().0;
+            let zone = parse(suggested).unwrap();
+            let offset = zone.to_offset(jiff::Timestamp::UNIX_EPOCH);
+            assert_eq!(offset.seconds(), seconds, "{name}: {message}");
+            assert!(
+                message.starts_with("must be an IANA time zone such as Europe/Berlin; name a place"),
+                "{message}"
+            );
+        }
+        for name in ["UTC+5:30", "GMT+15", "-13"] {
+            let message = parse(name).unwrap_err();
+            assert!(message.contains("name a place") && !message.contains("Etc/"), "{name}: {message}");
+        }
+        for name in ["+", "+x", "+1:2:3", "+123456", "GMT+-2", "zz"] {
+            assert!(!parse(name).unwrap_err().contains("distance"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_misspelt_is_suggested() {
+        assert!(parse("Europe/Berlim").unwrap_err().contains("did you mean Europe/Berlin?"));
+        assert!(parse("Etc/GMT-2").is_ok() && parse("utc").is_ok());
+    }
 }

@@ -141,7 +141,11 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             Ok(output("x", AssetType::Code)),
         ),
         (Tool::SaveOutput, json!({"title": "T", "content": " \n"}), Err("content: must not be empty")),
-        (Tool::AskPerson, json!({"question": " "}), Err("question: must be 1 to 2000 characters, is 1")),
+        (
+            Tool::AskPerson,
+            json!({"question": " "}),
+            Err("question: must not be blank (1 to 2000 characters)"),
+        ),
         (
             Tool::AskPerson,
             json!({"question": "Which?"}),

@@ -8,6 +8,7 @@ use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{Run, RunKind, RunState};
+use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -94,6 +95,7 @@ impl From<Occurrence> for OccurrenceView {
 pub struct StartedRun {
     /// Follow it at `/runs/{run_id}/events`.
     pub run_id: RunId,
+    /// The action as it is now.
     pub action: ActionView,
 }
 
@@ -256,6 +258,9 @@ pub async fn outputs(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result
 /// # Errors
 /// 404 where there is no such action.
 pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
+    let mut errors = FieldErrors::default();
+    at.iter().for_each(|at| errors.time("at", *at));
+    errors.into_result(())?;
     let action = load(cx, owner, id).await?.value;
     let (at, occurrence) = match at {
         Some(at) => (at, occurrence_at(cx, owner, id, at).await?),

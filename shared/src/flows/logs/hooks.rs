@@ -8,6 +8,7 @@ use domain::ids::{Owner, ProjectId};
 use domain::log::hook::{self, Stop, Task};
 use domain::log::{Entry, Hook, InstanceId, LogEvent, Refusal, SessionId, name};
 use domain::projects::Project;
+use domain::validate::{TIME_LIMIT, is_sane};
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,10 @@ const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(5);
 #[into_params(parameter_in = Query)]
 pub struct HookQuery {
     /// The session, in place of the payload's `session_id`.
+    #[serde(rename = "session_id", alias = "session")]
     pub session: Option<String>,
     /// The project; `default` where nothing else is said.
+    #[serde(rename = "project_id", alias = "project")]
     pub project: Option<String>,
     /// When it happened (RFC 3339), for a hook that is reported later. Left out, it is when it arrives. One that is no time,
     /// or more than 5 minutes ahead, is listed under `/context/hooks/rejected`, and the time of arrival taken in its place.
@@ -107,6 +110,9 @@ fn refused_hook(now: Timestamp, refusal: &Refusal, body: &[u8]) -> RefusedHook {
 fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
     let Some(text) = at else { return Ok(now) };
     let at: Timestamp = text.parse().map_err(|_| Refusal::field("at", "must be a time of RFC 3339"))?;
+    if !is_sane(at) {
+        return Err(Refusal::field("at", TIME_LIMIT));
+    }
     if at > now + MAX_AHEAD {
         return Err(Refusal::field("at", format!("must not be in the future; it is {now} here")));
     }

@@ -52,6 +52,7 @@ fn ranges(lines: Vec<LineRange>) -> Vec<[u32; 2]> {
 pub struct Ask {
     /// 1 to 10,000 characters.
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 10_000)]
     pub request: String,
     /// The path of the file that the person has open.
     #[serde(default)]
@@ -89,6 +90,7 @@ pub struct LookupAnswer {
     pub took_us: u64,
 }
 
+/// A file that a request is about.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TargetView {
     pub path: String,
@@ -170,6 +172,7 @@ pub struct ScoutBrief {
     pub took_us: u64,
 }
 
+/// A file that matters for a request, and what is in it.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct KeyFile {
     pub path: String,
@@ -325,6 +328,7 @@ pub struct RepoMapAsk {
     pub max_tokens: Option<usize>,
 }
 
+/// An outline of the theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RepoMapAnswer {
     pub source: Source,
@@ -511,6 +515,7 @@ pub struct GateAnswer {
     pub took_us: u64,
 }
 
+/// A file that an agent should see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GatedView {
     pub path: String,

@@ -67,6 +67,7 @@ pub struct FileContent {
 #[schema(example = json!({ "path": "snippets/cart-notice.liquid" }))]
 pub struct Rename {
     /// The new path. Nothing may be there.
+    #[schema(min_length = 1, max_length = 256)]
     pub path: String,
 }
 

@@ -54,6 +54,7 @@ pub struct GrepQuery {
     pub from_line: Option<u32>,
 }
 
+/// What a search has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GrepAnswer {
     pub matches: Vec<Match>,

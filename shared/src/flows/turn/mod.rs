@@ -58,6 +58,7 @@ pub struct TurnInput {
     pub chat_id: Option<ChatId>,
     /// 1 to 32,000 characters.
     #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 32_000)]
     pub message: String,
     /// What to do if a turn of this conversation is under way.
     #[serde(default)]

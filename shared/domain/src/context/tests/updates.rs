@@ -181,7 +181,7 @@ fn a_refusal_names_the_field_and_the_limit() {
     );
     check(
         Update { title: Some("t".repeat(201)), task: Some(String::new()), ..none() },
-        &["title: must be 1 to 200 characters, is 201", "task: must be 1 to 2000 characters, is 0"],
+        &["title: must be 1 to 200 characters, is 201", "task: is required (1 to 2000 characters)"],
     );
     for (confidence, shown) in [(1.5, "1.5"), (-0.1, "-0.1")] {
         let message = format!("recommendedActAgentConfidence: must be a number from 0 to 1, is {shown}");

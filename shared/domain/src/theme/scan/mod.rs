@@ -118,6 +118,7 @@ pub struct Degraded {
     pub reason: DegradedReason,
 }
 
+/// What could not be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DegradedReason {

@@ -205,7 +205,7 @@ mod tests {
         check(limited(None), Some(5));
         check(limited(Some(Duration::from_secs(90))), Some(5));
         check(limited(Some(Duration::from_secs(600))), Some(10));
-        check(ModelError::Connection, Some(5));
+        check(ModelError::Connection { at: "http://127.0.0.1:1".to_owned() }, Some(5));
         check(ModelError::Authentication, Some(60));
         check(ModelError::Quota, Some(60));
         check(ModelError::ContextTooLarge, None);

@@ -1,0 +1,245 @@
+//! What every request may carry and every answer may be, apart from a route's own: written once, and referred to.
+
+use serde_json::{Map, Value, json};
+
+use super::{each_operation, object};
+
+type Object = Map<String, Value>;
+
+/// A name among the responses of the document, the status, and what it means.
+const PROBLEMS: &[(&str, u16, &str)] = &[
+    (
+        "BadRequest",
+        400,
+        "The input breaks a rule, or is not JSON. `errors` names each wrong field and its limit.",
+    ),
+    ("Unauthenticated", 401, "There are no valid credentials."),
+    ("BudgetExceeded", 402, "The budget of the run or of the day is used up."),
+    ("Forbidden", 403, "The credentials are valid, and the call is not allowed."),
+    ("NotFound", 404, "There is no such thing, or it belongs to somebody else."),
+    ("NotAcceptable", 406, "`Accept` allows neither JSON nor server-sent events."),
+    (
+        "Conflict",
+        409,
+        "The present state forbids it, and `current` shows that state; or a request with the same \
+         `Idempotency-Key` is still in flight.",
+    ),
+    ("PayloadTooLarge", 413, "The body is larger than the server takes."),
+    ("UnsupportedMediaType", 415, "The body has another `Content-Type` than the route takes."),
+    ("IdempotencyMismatch", 422, "The `Idempotency-Key` was used before with another request."),
+    ("TooManyRequests", 429, "There are too many requests. Try again after `Retry-After` seconds."),
+    ("InternalError", 500, "Something went wrong on the server. It is logged under the `request_id`."),
+    ("RunFailed", 502, "The run failed, and the same call would fail again. `current.error_code` says why."),
+    (
+        "Unavailable",
+        503,
+        "Something that the server needs did not answer. Try again after `Retry-After` seconds.",
+    ),
+];
+
+/// What any request with credentials can end in.
+const ALWAYS: &[u16] = &[400, 401, 403, 404, 413, 429, 500, 503];
+
+/// What any request can end in where no credentials are needed.
+const PUBLIC: &[u16] = &[400, 429, 500, 503];
+
+/// Adds it all.
+pub(super) fn add(document: &mut Value) {
+    let versioned = versioned(&document["components"]["schemas"]);
+    each_operation(document, &mut |method, _, operation| {
+        add_parameters(method, operation);
+        let statuses = statuses(method, operation);
+        let responses = object(&mut operation["responses"]);
+        for (status, response) in responses.iter_mut() {
+            complete_response(status, object(response), &versioned);
+        }
+        for (name, status, _) in PROBLEMS.iter().filter(|(_, status, _)| statuses.contains(status)) {
+            responses.entry(status.to_string()).or_insert_with(|| reference("responses", name));
+        }
+        if let Some(content) = operation.get_mut("requestBody").and_then(|body| body.get_mut("content")) {
+            bodies_of_bytes(object(content));
+        }
+    });
+    let components = object(&mut document["components"]);
+    components.insert("parameters".to_owned(), parameters());
+    components.insert("headers".to_owned(), headers());
+    components.insert("responses".to_owned(), problems());
+}
+
+fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
+}
+
+/// The problems that an operation can answer with, beside those that it declares itself.
+fn statuses(method: &str, operation: &Object) -> Vec<u16> {
+    let is_public = operation.get("security").is_some_and(|security| *security == json!([{}]));
+    let mut statuses = if is_public { PUBLIC } else { ALWAYS }.to_vec();
+    if method != "get" {
+        statuses.push(409);
+    }
+    if method == "post" {
+        statuses.push(422);
+    }
+    if operation.contains_key("requestBody") {
+        statuses.push(415);
+    }
+    if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
+        statuses.extend([402, 406, 502]);
+    }
+    // The protocol wants clients to accept both of its forms.
+    if operation["operationId"] == "call_mcp" {
+        statuses.push(406);
+    }
+    statuses
+}
+
+/// Headers of requests that mean the same everywhere: routes name them, and here is what they are.
+fn add_parameters(method: &str, operation: &mut Object) {
+    let own = operation.remove("parameters").unwrap_or_default();
+    let mut parameters: Vec<Value> = Vec::new();
+    for parameter in own.as_array().cloned().unwrap_or_default() {
+        let is_header = parameter["in"] == "header";
+        parameters.push(match parameter["name"].as_str() {
+            // Below, for every POST.
+            Some("Idempotency-Key") if is_header => continue,
+            // OpenAPI says it by the media types of the answers.
+            Some("Accept") if is_header => continue,
+            Some("If-Match") if is_header => reference("parameters", "IfMatch"),
+            Some("limit") if parameter["schema"]["maximum"] == shared::page::MAX_LIMIT => {
+                reference("parameters", "Limit")
+            }
+            Some("cursor") => reference("parameters", "Cursor"),
+            _ => parameter,
+        });
+    }
+    if method == "post" {
+        parameters.push(reference("parameters", "IdempotencyKey"));
+    }
+    if !parameters.is_empty() {
+        operation.insert("parameters".to_owned(), parameters.into());
+    }
+}
+
+fn complete_response(status: &str, response: &mut Object, versioned: &[String]) {
+    if response.contains_key("$ref") {
+        return;
+    }
+    if response.get("description").is_none_or(|text| text == "") {
+        let text = match status {
+            "201" => "It was made.",
+            "202" => "It has begun.",
+            "204" => "It is gone.",
+            _ => "The answer.",
+        };
+        response.insert("description".to_owned(), text.into());
+    }
+    let content = response.get_mut("content").map(object);
+    let mut is_versioned = false;
+    if let Some(content) = content {
+        bodies_of_bytes(content);
+        let schema = content.get("application/json").and_then(|json| json["schema"]["$ref"].as_str());
+        is_versioned = schema
+            .and_then(|schema| schema.rsplit('/').next())
+            .is_some_and(|name| versioned.iter().any(|versioned| versioned == name));
+    }
+    let headers = object(response.entry("headers").or_insert_with(|| json!({})));
+    let mut refer = |header: &str, name: &str| {
+        headers.insert(header.to_owned(), reference("headers", name));
+    };
+    refer("x-request-id", "RequestId");
+    if is_versioned {
+        refer("ETag", "ETag");
+    }
+    if matches!(status, "201" | "202") {
+        refer("Location", "Location");
+    }
+}
+
+/// An archive is bytes, and no array of numbers.
+fn bodies_of_bytes(content: &mut Object) {
+    for (media, body) in content {
+        if media == "application/zip" || media == "application/octet-stream" {
+            body["schema"] = json!({"type": "string", "format": "binary"});
+        }
+    }
+}
+
+/// The names of the schemas that have a `version`, which the answer has as its `ETag`, too.
+fn versioned(schemas: &Value) -> Vec<String> {
+    fn has_version(schema: &Value) -> bool {
+        schema["properties"].get("version").is_some()
+            || schema["allOf"].as_array().is_some_and(|parts| parts.iter().any(has_version))
+    }
+    let schemas = schemas.as_object().into_iter().flatten();
+    schemas.filter(|(_, schema)| has_version(schema)).map(|(name, _)| name.clone()).collect()
+}
+
+fn parameters() -> Value {
+    json!({
+        "IdempotencyKey": {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "Makes a call that is repeated act once: for 24 hours the same key with the same request gets \
+                            the same answer. Printable ASCII characters.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": shared::idempotency::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            "example": "6f1d3c1e-3f0e-4c58-9a4e-0f5f2f6c7d11",
+        },
+        "IfMatch": {
+            "name": "If-Match",
+            "in": "header",
+            "description": "The `ETag` as it was read. Where the thing has changed since, the answer is 409 and shows it.",
+            "schema": {"type": "string", "pattern": "^(\\*|(W/)?(\"[0-9]{1,19}\"|[0-9]{1,19}))$"},
+            "example": "\"3\"",
+        },
+        "Limit": {
+            "name": "limit",
+            "in": "query",
+            "description": "How many at most.",
+            "schema": {
+                "type": "integer", "format": "int32", "minimum": 1, "maximum": shared::page::MAX_LIMIT,
+                "default": shared::page::DEFAULT_LIMIT,
+            },
+        },
+        "Cursor": {
+            "name": "cursor",
+            "in": "query",
+            "description": "Where to read on: `next_cursor` of the page before. It belongs to this list and this owner.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": shared::page::MAX_CURSOR, "pattern": "^[A-Za-z0-9_-]+$"},
+        },
+    })
+}
+
+fn headers() -> Value {
+    let header = |description: &str, schema: Value| json!({"description": description, "schema": schema});
+    json!({
+        "RequestId": header(
+            "Names the request in the logs. Give it when you ask for help.",
+            json!({"type": "string"}),
+        ),
+        "ETag": header("The version, for `If-Match`.", json!({"type": "string", "examples": ["\"3\""]})),
+        "Location": header("Where what was made or begun can be read.", json!({"type": "string", "format": "uri-reference"})),
+        "RetryAfter": header("After how many seconds the same request may succeed.", json!({"type": "integer", "minimum": 0})),
+        "WwwAuthenticate": header("How to authenticate.", json!({"type": "string", "examples": ["Bearer"]})),
+    })
+}
+
+fn problems() -> Value {
+    let problem = |status: u16, description: &str| {
+        let mut headers = json!({"x-request-id": reference("headers", "RequestId")});
+        match status {
+            401 => headers["WWW-Authenticate"] = reference("headers", "WwwAuthenticate"),
+            429 | 503 => headers["Retry-After"] = reference("headers", "RetryAfter"),
+            _ => {}
+        }
+        json!({
+            "description": description,
+            "headers": headers,
+            "content": {"application/problem+json": {"schema": reference("schemas", "Problem")}},
+        })
+    };
+    PROBLEMS
+        .iter()
+        .map(|(name, status, text)| ((*name).to_owned(), problem(*status, text)))
+        .collect::<Object>()
+        .into()
+}

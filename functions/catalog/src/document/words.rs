@@ -1,0 +1,185 @@
+//! What the names mean that mean the same everywhere: properties and parameters that say nothing of themselves.
+
+use serde_json::{Value, json};
+
+use super::{each_operation, each_schema};
+
+pub(super) const INFO: &str = "AI agents that keep their appointments, in your own AWS account.\n\n\
+    You set an agent up by talking to it. It delivers assets now, and does actions later, on a schedule. What you \
+    approve is what runs; `why` tells what became of each due time.\n\n\
+    Lists take `limit` and `cursor` and answer `data`, `next_cursor` and `has_more`. Errors are problems \
+    (RFC 9457) with a stable `code`. Times are RFC 3339 in UTC, and money is in micro-dollars. JSON bodies with \
+    unknown fields are refused.\n\n\
+    A turn of a model is a run. It streams as server-sent events; with `Accept: application/json` the \
+    answer is the finished result.";
+
+pub(super) fn tags() -> Value {
+    json!([
+        {"name": "account", "description": "API keys, and what has been spent."},
+        {"name": "actions", "description": "Work that an agent does later: defined, approved, scheduled, run, explained."},
+        {"name": "agents", "description": "Agents: set up by talking, or written by hand."},
+        {"name": "assets", "description": "What an agent has delivered, with every version of its content."},
+        {"name": "catalog", "description": "The service about itself."},
+        {"name": "chats", "description": "Turns with an agent, and saved chats."},
+        {"name": "context", "description": "What a coding assistant must not forget: context documents, and the logs of its agents."},
+        {"name": "mcp", "description": "The same over the Model Context Protocol."},
+        {"name": "projects", "description": "Projects, which hold a theme and context documents."},
+        {"name": "proposals", "description": "What a model proposes waits here for a person's yes."},
+        {"name": "runs", "description": "Any run: of a chat or of an action."},
+        {"name": "themes", "description": "A Shopify theme: its files, and which of them a request is about."},
+    ])
+}
+
+/// A name of a property or parameter, and what it means where nothing else is said.
+const NAMES: &[(&str, &str)] = &[
+    ("action", "The action."),
+    ("action_id", "The action."),
+    ("action_state", "The state that the action is in now."),
+    ("actions_completed", "How many actions have been completed."),
+    ("actions_failed", "How many actions have failed."),
+    ("active_file", "The file that is open in the editor. It counts for more."),
+    ("agent", "The agent."),
+    ("agent_id", "The agent."),
+    ("agent_type", "What kind of agent it is."),
+    ("approval", "The approval that holds, if one does."),
+    ("approved", "Whether it was approved."),
+    ("approved_at", "When it was approved."),
+    ("asset_id", "The asset."),
+    ("asset_type", "What kind of deliverable it is."),
+    ("assets", "How many assets have been saved."),
+    ("attempts", "How often it was tried."),
+    ("budget", "What it may cost."),
+    ("bytes", "The size in bytes."),
+    ("cache_read_tokens", "Input that was read from a cache."),
+    ("catch_up", "What becomes of fire times that are found late, after an outage."),
+    ("cause", "What made this version."),
+    ("change", "What would change."),
+    ("chat_id", "The chat."),
+    ("code", "A stable word for programs."),
+    ("confidence", "How sure it is."),
+    ("confident", "Whether a file to edit is very likely among the first three."),
+    ("content", "The content."),
+    ("cost_micros", "What it has cost, in micro-dollars."),
+    ("count", "How many."),
+    ("created_at", "When it was made."),
+    ("cursor", "Where to read on: `next_cursor` of the page before."),
+    ("data", "The items, in order."),
+    ("decisions", "What was decided."),
+    ("description", "What it is about, in a few sentences."),
+    ("detail", "What went wrong, for people."),
+    ("due_at", "The due time."),
+    ("edge", "How the files hang together."),
+    ("edit_order", "The files to edit, each after what it needs."),
+    ("enriched", "What a model wrote about this content, if the project wants that."),
+    ("error", "Why it failed, if it did."),
+    ("event", "What happened."),
+    ("expected_output", "What a good result is. The output is checked against it. Up to 5,000 characters."),
+    ("expires_at", "When it expires."),
+    ("file_size_bytes", "How large the log is as a file, in bytes."),
+    ("findings", "What was found."),
+    ("finished_at", "When it ended."),
+    ("from", "The file that refers to the other one."),
+    ("functions", "The names of the functions."),
+    ("generated_actions", "The actions that were defined from this chat."),
+    ("generated_assets", "The assets that were saved from this chat."),
+    ("goal", "What it is for."),
+    ("grants", "The names of the tools that it may call unattended."),
+    ("has_more", "Whether there is a next page."),
+    ("hash", "The hash of the content that was approved."),
+    ("hook_filter", "Which sub-agents' hooks are logged: `all`, or prefixes of their types."),
+    ("import", "The newest import."),
+    ("import_id", "The import."),
+    ("indexed_at", "When the map was made."),
+    ("instructions", "How the work is to be done. Up to 20,000 characters."),
+    ("key_files", "The files that matter most, best first."),
+    ("key_id", "The API key, not its secret."),
+    ("kind", "What kind it is."),
+    ("last_modified", "When it last changed."),
+    ("line", "The line, from 1."),
+    ("lines", "How many lines the file has."),
+    ("live_run", "The run that is pending, running or waiting for a person."),
+    ("matches", "The lines that match, by path and line."),
+    ("max_tokens", "The most tokens that were asked for."),
+    ("message_id", "The message."),
+    ("messages", "The messages, oldest first."),
+    ("metadata", "About the log as a whole."),
+    ("method", "The method to upload with."),
+    ("metrics", "What the agent has done, in numbers."),
+    ("mode", "The mode that wrote this section."),
+    ("model_tier", "How capable and expensive a model it gets."),
+    ("name", "The name."),
+    ("nature", "Whether the relation is certain."),
+    ("next_cursor", "Send it as `cursor` to get the next page. It is absent on the last page."),
+    ("next_due", "When it is due next."),
+    ("notes", "What else was noted."),
+    ("overlap", "What becomes of a fire time while an earlier run is live."),
+    ("path", "The path of the file in the theme."),
+    ("primary_agent", "The agent that did most of it."),
+    ("priority", "How urgent it is."),
+    ("progress", "What was done."),
+    ("project_id", "The project. `default` names the one that everybody has."),
+    ("proposal_id", "The proposal."),
+    ("purpose", "What the file is for, in a sentence or two."),
+    ("range", "The first and the last line, from 1."),
+    ("ranges", "The lines to look at first, each as first and last line, from 1."),
+    ("reason", "Why, in a sentence."),
+    ("reason_code", "Why, as a stable word for programs."),
+    ("reasons", "What of the request was found where."),
+    ("recommendations", "What should be done next."),
+    ("recommended_act_agent", "The agent that should act on the plan."),
+    ("refused_at", "When it was refused."),
+    ("related", "Files that are connected to the targets."),
+    ("relationships", "How the key files hang together."),
+    ("retryable", "Whether the same request may succeed later."),
+    ("role", "Who says it: `user` or `assistant`."),
+    ("run_id", "The run."),
+    ("schedule", "When it is due."),
+    ("searched_files", "How many files were searched."),
+    ("sections", "One section for each mode, in the order in which they began."),
+    ("session_id", "The session of the coding assistant."),
+    ("source", "Whether the stored map answered, or the files were read for it."),
+    ("started_at", "When it began."),
+    ("state", "The state that it is in."),
+    ("status", "The state that it is in."),
+    ("success_criteria", "How to tell that the goal is reached."),
+    ("task", "What was asked for."),
+    ("task_config", "What is to be done, and what is expected of it."),
+    ("timeline", "A date, a range or `Ongoing`."),
+    ("title", "The title."),
+    ("took_us", "How long the answer took, in microseconds."),
+    ("total_entries", "How many entries the log has."),
+    ("updated_at", "When it last changed."),
+    ("upload", "Where to put the archive, for an import that was begun without one."),
+    ("url", "The address to upload to."),
+    ("usage", "The tokens that were used."),
+    ("version", "The number of the version, from 1."),
+    ("why", "Why an agent should see it."),
+    ("workflow", "The workflow of the project. `default` if not given."),
+    ("written_at", "When it was written."),
+];
+
+fn meaning(name: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Gives each property and parameter that has no description the general one of its name.
+pub(super) fn describe(document: &mut Value) {
+    each_schema(document, &mut |schema| {
+        for (name, property) in
+            schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten()
+        {
+            if let (Some(text), Some(property)) = (meaning(name), property.as_object_mut()) {
+                property.entry("description").or_insert(text.into());
+            }
+        }
+    });
+    each_operation(document, &mut |_, _, operation| {
+        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+            if parameter["description"].as_str().is_none_or(str::is_empty)
+                && let Some(text) = parameter["name"].as_str().and_then(meaning)
+            {
+                parameter["description"] = text.into();
+            }
+        }
+    });
+}

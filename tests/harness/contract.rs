@@ -1,0 +1,82 @@
+//! Holds every answer that a test gets against the OpenAPI document: its route, its status, its type and its headers have to
+//! be described there. What is new in a handler and not in its description fails in the first test that meets it.
+
+use std::sync::LazyLock;
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(catalog::OPENAPI_JSON).expect("the document is JSON"));
+
+/// Headers that say something to a program, so that they have to be described.
+const DESCRIBED: [&str; 3] = ["etag", "location", "retry-after"];
+
+/// The description of a path, by the path of a request. A parameter at the end takes the rest, where it is called `path`.
+fn described(path: &str) -> Option<&'static Value> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let fits = |template: &str| {
+        let wanted: Vec<&str> = template.split('/').collect();
+        let takes_rest = wanted.last() == Some(&"{path}") && parts.len() >= wanted.len();
+        (parts.len() == wanted.len() || takes_rest)
+            && wanted
+                .iter()
+                .zip(&parts)
+                .all(|(wanted, part)| wanted == part || wanted.starts_with('{') && !part.is_empty())
+    };
+    let paths = DOCUMENT["paths"].as_object().expect("the document has paths");
+    // A literal part is closer than a parameter.
+    let fitting = paths.iter().filter(|(template, _)| fits(template));
+    fitting.min_by_key(|(template, _)| template.matches('{').count()).map(|(_, item)| item)
+}
+
+fn resolved(value: &'static Value) -> &'static Value {
+    match value["$ref"].as_str() {
+        Some(target) => DOCUMENT.pointer(target.trim_start_matches('#')).expect("references lead somewhere"),
+        None => value,
+    }
+}
+
+/// # Panics
+/// When the document does not say that this may be answered.
+pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap) {
+    let route = format!("{method} {path}");
+    // Browsers ask for permission with it; it is no operation of the API.
+    if method == Method::OPTIONS {
+        return;
+    }
+    // The first page is the local server's own.
+    let Some(item) = described(path) else {
+        assert!(status == 404 || path == "/", "{route} answers {status} and is not in infra/openapi.json");
+        return;
+    };
+    let Some(operation) = item.get(method.as_str().to_lowercase()) else {
+        assert!(status == 405, "{route} answers {status} and its method is not in infra/openapi.json");
+        return;
+    };
+    let Some(response) = operation["responses"].get(status.to_string()) else {
+        panic!("{route} answers {status}, and its description does not say so: {}", operation["responses"]);
+    };
+    let response = resolved(response);
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match response["content"].as_object() {
+        Some(content) => assert!(
+            content.contains_key(kind),
+            "{route} answers {status} with {kind:?}, and is described with {:?}",
+            content.keys()
+        ),
+        None => assert!(
+            kind.is_empty(),
+            "{route} answers {status} with {kind:?}, and is described without a body"
+        ),
+    }
+    for name in DESCRIBED.iter().filter(|name| headers.contains_key(**name)) {
+        let known = response["headers"].as_object();
+        assert!(
+            known.is_some_and(|known| known.keys().any(|known| known.eq_ignore_ascii_case(name))),
+            "{route} answers {status} with the header {name}, and its description does not say so"
+        );
+    }
+}
