@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::{HeaderName, Method, header};
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::config::CorsConfig;
 
@@ -42,15 +42,27 @@ const METHODS: [Method; 6] =
 /// How long a browser may remember what it was told. Browsers cut it to two hours or less.
 const REMEMBERED: Duration = Duration::from_secs(7_200);
 
-/// Answers preflights and marks answers; nothing where no origin is configured.
+/// Answers preflights and marks the API's answers. `None` if no origin is configured.
 pub(crate) fn layer(config: &CorsConfig) -> Option<CorsLayer> {
-    let origins = config.origins.clone();
-    (!origins.is_empty()).then(|| {
-        CorsLayer::new()
-            .allow_origin(AllowOrigin::list(origins))
-            .allow_methods(METHODS)
-            .allow_headers(REQUEST_HEADERS)
-            .expose_headers(RESPONSE_HEADERS)
-            .max_age(REMEMBERED)
+    for_origins(config).map(|layer| {
+        layer.allow_methods(METHODS).allow_headers(REQUEST_HEADERS).expose_headers(RESPONSE_HEADERS)
     })
+}
+
+/// The same for presigned addresses of the bucket, as the template configures the bucket itself. `None` if no origin is
+/// configured.
+#[must_use]
+pub fn for_bucket(config: &CorsConfig) -> Option<CorsLayer> {
+    for_origins(config).map(|layer| {
+        layer
+            .allow_methods([Method::GET, Method::HEAD, Method::PUT])
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([header::ETAG, HeaderName::from_static("x-amz-request-id")])
+    })
+}
+
+fn for_origins(config: &CorsConfig) -> Option<CorsLayer> {
+    let origins = config.origins.clone();
+    (!origins.is_empty())
+        .then(|| CorsLayer::new().allow_origin(AllowOrigin::list(origins)).max_age(REMEMBERED))
 }

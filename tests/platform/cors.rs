@@ -63,6 +63,35 @@ async fn a_configured_page_may_call_and_read_what_it_needs() {
     );
 }
 
+/// Uploads go to the bucket, by an address that the API signs.
+#[tokio::test]
+async fn a_configured_page_may_upload() {
+    let h = with_pages().await;
+    let begun = h.post("/context/import", json!({"bytes": 3})).await.expect(202);
+    let (url, client) = (begun["upload"]["url"].as_str().unwrap(), tests::client());
+    let asked = |origin: &'static str| {
+        let asking = client.request(Method::OPTIONS, url).header("origin", origin);
+        let asking = asking.header("access-control-request-method", "PUT");
+        send(asking.header("access-control-request-headers", "content-type,x-amz-checksum-sha256"))
+    };
+    let told = asked(PAGE).await;
+    assert_eq!((told.status, &told.headers["access-control-allow-origin"]), (200, &PAGE.parse().unwrap()));
+    assert!(listed(&told.headers, "access-control-allow-methods").contains(&"put".to_owned()));
+    assert_eq!(
+        listed(&told.headers, "access-control-allow-headers"),
+        ["content-type", "x-amz-checksum-sha256"]
+    );
+    let other = asked("https://other.example.com").await;
+    assert!(!other.headers.contains_key("access-control-allow-origin"));
+    let upload = client.put(url).header("origin", PAGE).header("content-type", "application/zip").body("zip");
+    let stored = send(upload).await;
+    assert_eq!(
+        (stored.status, &stored.headers["access-control-allow-origin"]),
+        (200, &PAGE.parse().unwrap())
+    );
+    assert!(listed(&stored.headers, "access-control-expose-headers").contains(&"etag".to_owned()));
+}
+
 #[tokio::test]
 async fn no_other_page_is_told_that_it_may() {
     let h = with_pages().await;

@@ -34,6 +34,7 @@ use shared::models::InvalidEndpoint;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tower::{Layer, ServiceExt, service_fn};
 
 use crate::demo::{DemoModel, DemoSettings};
 use crate::engines::faults::FaultConfig;
@@ -371,6 +372,7 @@ async fn health(State(storage): State<Storage>, request: Request, next: Next) ->
 
 /// The functions, and the bucket below its name for whoever has a presigned address.
 fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, CorsConfig)) -> Handler {
+    let bucket = for_pages(bucket, &cors);
     Handler::new(move |request| {
         let rest = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(BUCKET));
         if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
@@ -382,6 +384,13 @@ fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, C
         let refusal = shared::Error::Forbidden("pages of this origin may not call here").into_response();
         async move { Ok(refusal) }.boxed()
     })
+}
+
+/// The bucket, which also answers the preflights of configured pages.
+fn for_pages(bucket: Handler, cors: &CorsConfig) -> Handler {
+    let Some(layer) = shared::cors::for_bucket(cors) else { return bucket };
+    let bucket = layer.layer(service_fn(move |request| bucket.call(request)));
+    Handler::new(move |request| bucket.clone().oneshot(request))
 }
 
 /// Where presigned addresses lead: to this machine, where the server listens on all of its addresses.
