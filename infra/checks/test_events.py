@@ -79,7 +79,9 @@ def test_the_due_event_matches_the_code(repo: Repo) -> None:
     assert (envelope["source"], envelope["detail-type"]) == (repo.source, repo.detail_type)
     source = repo.text("shared/src/store/due.rs")
     tagged = re.search(r'tag = "(\w+)", content = "(\w+)"', source)
-    assert set(envelope["detail"]) == {"owner", *tagged.groups()}
+    names = {"owner", "due_at", *tagged.groups()}
+    assert all(f"pub {name}:" in source for name in ("owner", "due_at"))
+    assert set(envelope["detail"]) == names
 
 
 def test_ids_have_valid_formats(repo: Repo) -> None:
