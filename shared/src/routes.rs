@@ -71,7 +71,7 @@ pub fn with<P: utoipa::Path, H: Handler<T, Cx>, T: 'static>(router: Router<Cx>, 
 pub fn described(handler: UtoipaMethodRouter<Cx>) -> OpenApi {
     let mut named: BTreeMap<&str, &RefOr<Schema>> = BTreeMap::new();
     for (name, schema) in &handler.0 {
-        one_name(name, *named.entry(name).or_insert(schema), schema);
+        one_name(name, named.entry(name).or_insert(schema), schema);
     }
     OpenApiRouter::default().routes(handler).into_openapi()
 }

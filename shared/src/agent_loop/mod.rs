@@ -6,7 +6,7 @@
 //!
 //! - [`recorder`]: the one writer of a run's record and events
 //! - [`journal`]: the stored steps
-//! - [`call`]: one call of a model
+//! - [`mod@call`]: one call of a model
 
 pub mod call;
 pub mod journal;

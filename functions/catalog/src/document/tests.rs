@@ -21,7 +21,7 @@ fn each(value: &Value, place: &str, found: &mut impl FnMut(&str, &Value)) {
     found(place, value);
     match value {
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| each(value, &format!("{place}/{name}"), found))
+            fields.iter().for_each(|(name, value)| each(value, &format!("{place}/{name}"), found));
         }
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(i, value)| each(value, &format!("{place}/{i}"), found));
