@@ -14,7 +14,8 @@ async fn an_event_source_is_told_when_there_is_no_more() {
     let events = format!("/runs/{}/events", run["run_id"].as_str().unwrap());
     let get = |path: String| h.request(Method::GET, &path).header("accept", "text/event-stream");
     let all = send(get(events.clone())).await.expect(200).as_str().unwrap().to_owned();
-    let last: u64 = all.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap().parse().unwrap();
+    let last: u64 =
+        all.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap().parse().unwrap();
 
     let again = send(get(events.clone()).header("last-event-id", last)).await;
     assert_eq!((again.status, again.body.as_str()), (204, Some("")));

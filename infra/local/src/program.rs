@@ -1,4 +1,4 @@
-//! `cargo run`: the whole platform at <http://127.0.0.1:9000>, its data in `.lamplighter/`. [`HELP`] says the rest.
+//! `cargo run`: the whole platform at <http://127.0.0.1:9000>, its data in `.lamplighter/`. `--help` says the rest.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

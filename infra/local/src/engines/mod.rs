@@ -2,7 +2,7 @@
 //!
 //! The platform talks to them through the AWS SDKs, as it talks to AWS; nothing in it knows of this module. The SDK's calls
 //! stay inside the process ([`Engines::http_client`]): there is no port that anybody else could call. Only the bucket can be
-//! reached from outside, by presigned addresses, where the server lets it ([`Engines::bucket`]).
+//! reached from outside, by presigned addresses, where the server lets it (`Engines::bucket`).
 
 pub mod data_dir;
 mod digest;
