@@ -206,7 +206,6 @@ async fn a_bad_definition_is_refused_by_name() {
     // What the agent has is the default.
     let agent = json!({
         "name": "a", "goal": "b", "model_tier": "fast", "budget": {"per_run_micros": 5_000},
-        "status": "active",
     });
     let agent = h.post("/agents", agent).await.expect(201)["agent_id"].as_str().unwrap().to_owned();
     // Archived agents keep their plans.
@@ -742,7 +741,7 @@ async fn a_schedule_is_shown_before_it_is_set() {
         (json!({"schedule": {}}), "schedule"),
         (json!({"schedule": {"every": "soon"}}), "schedule.every"),
         (json!({"schedule": {"every": "1h"}, "from": "soon"}), "from"),
-        (json!({}), ""),
+        (json!({}), "schedule"),
     ];
     for (body, field) in refusals {
         let problem = preview(body.clone()).await.refused(400, "invalid_input");

@@ -148,7 +148,7 @@ async fn an_upload_becomes_logs() {
 async fn what_is_not_taken_is_said() {
     let (h, _) = by_hand().await;
     for (body, field) in [
-        (json!({}), ""),
+        (json!({}), "bytes"),
         (json!({"bytes": 0}), "bytes"),
         (json!({"bytes": 134_217_729}), "bytes"),
         (json!({"bytes": -1}), "bytes"),

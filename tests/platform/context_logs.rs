@@ -146,7 +146,7 @@ async fn a_bad_question_is_refused_by_name() {
     for (path, body, field) in [
         ("a", json!({"event": "agent_start"}), "agent_id"),
         ("global", json!({"event": "agent_start", "session_id": "s1"}), "agent_id"),
-        ("arch-001", json!({"session_id": "s1"}), ""),
+        ("arch-001", json!({"session_id": "s1"}), "event"),
         ("arch-001", json!({"event": "stop", "session_id": "s1"}), "event"),
         ("arch-001", json!({"event": "agent_start"}), "session_id"),
         ("arch-001", json!({"event": "agent_start", "session_id": "a/b"}), "session_id"),

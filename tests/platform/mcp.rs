@@ -342,7 +342,7 @@ async fn wrong_arguments_are_refused_with_their_place() {
         (
             "read_asset",
             json!({"asset_id": "ast_x"}),
-            "asset_id: expected `ast_` followed by 32 lower-case hexadecimal digits",
+            "asset_id: must be `ast_` followed by 32 lower-case hexadecimal digits",
         ),
     ] {
         assert_eq!(c.fails(tool, arguments.clone()).await, expected, "{tool} {arguments}");

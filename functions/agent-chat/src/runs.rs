@@ -25,7 +25,7 @@ shared::routes!(read_run, follow_run, cancel_run);
 #[utoipa::path(
     get, path = "/runs/{run_id}", tag = "runs",
     params(("run_id" = RunId, Path)),
-    responses((status = 200, body = RunView), Problems),
+    responses((status = 200, body = RunView, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
 )]
 async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Result<Tagged<RunView>> {
     let run = stream::load(&cx, &caller.owner, id).await?;

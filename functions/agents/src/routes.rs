@@ -85,7 +85,7 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
     patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",
     params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
     request_body = AgentPatch,
-    responses((status = 200, body = ChangedAgent), Problems),
+    responses((status = 200, body = ChangedAgent, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
 )]
 async fn change(
     State(cx): State<Cx>,

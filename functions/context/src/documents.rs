@@ -66,7 +66,7 @@ async fn read(
 #[utoipa::path(
     get, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "read_context_markdown",
     params(("project_id" = ProjectId, Path), Which, When),
-    responses((status = 200, body = String, content_type = "text/markdown"), Problems),
+    responses((status = 200, body = String, content_type = "text/markdown", headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
 )]
 async fn read_markdown(
     State(cx): State<Cx>,

@@ -31,6 +31,11 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
     ("InternalError", 500, "Something went wrong on the server. It is logged under the `request_id`."),
     ("RunFailed", 502, "The run failed, and the same call would fail again. `current.error_code` says why."),
     (
+        "StorageFull",
+        507,
+        "The disk of the server is full. The same request may succeed when it has room again.",
+    ),
+    (
         "Unavailable",
         503,
         "Something that the server needs did not answer. Try again after `Retry-After` seconds.",
@@ -38,10 +43,10 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
 ];
 
 /// What any request with credentials can end in.
-const ALWAYS: &[u16] = &[400, 401, 403, 404, 413, 429, 500, 503];
+const ALWAYS: &[u16] = &[400, 401, 403, 404, 413, 429, 500, 503, 507];
 
-/// What any request can end in where no credentials are needed.
-const PUBLIC: &[u16] = &[400, 429, 500, 503];
+/// What any request can end in if no credentials are needed.
+const PUBLIC: &[u16] = &[400, 403, 429, 500, 503, 507];
 
 /// Adds it all.
 pub(super) fn add(document: &mut Value) {
@@ -50,8 +55,14 @@ pub(super) fn add(document: &mut Value) {
         add_parameters(method, operation);
         let statuses = statuses(method, operation);
         let responses = object(&mut operation["responses"]);
+        let begins_something = responses.contains_key("202");
         for (status, response) in responses.iter_mut() {
-            complete_response(status, object(response), &versioned);
+            let response = object(response);
+            let streams =
+                response.get("content").is_some_and(|content| content.get("text/event-stream").is_some());
+            let has_place =
+                matches!(&**status, "201" | "202") || status == "200" && (begins_something || streams);
+            complete_response(status, response, &versioned, has_place);
         }
         for (name, status, _) in PROBLEMS.iter().filter(|(_, status, _)| statuses.contains(status)) {
             responses.entry(status.to_string()).or_insert_with(|| reference("responses", name));
@@ -74,14 +85,12 @@ fn reference(kind: &str, name: &str) -> Value {
 fn statuses(method: &str, operation: &Object) -> Vec<u16> {
     let is_public = operation.get("security").is_some_and(|security| *security == json!([{}]));
     let mut statuses = if is_public { PUBLIC } else { ALWAYS }.to_vec();
+    // A body that comes with anything but a GET needs the type that the route takes.
     if method != "get" {
-        statuses.push(409);
+        statuses.extend([409, 415]);
     }
     if method == "post" {
         statuses.push(422);
-    }
-    if operation.contains_key("requestBody") {
-        statuses.push(415);
     }
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
         statuses.extend([402, 406, 502]);
@@ -120,7 +129,7 @@ fn add_parameters(method: &str, operation: &mut Object) {
     }
 }
 
-fn complete_response(status: &str, response: &mut Object, versioned: &[String]) {
+fn complete_response(status: &str, response: &mut Object, versioned: &[String], has_place: bool) {
     if response.contains_key("$ref") {
         return;
     }
@@ -132,6 +141,9 @@ fn complete_response(status: &str, response: &mut Object, versioned: &[String]) 
             _ => "The answer.",
         };
         response.insert("description".to_owned(), text.into());
+    }
+    if status.starts_with(['4', '5']) && !response.contains_key("content") {
+        response.insert("content".to_owned(), problem_content());
     }
     let content = response.get_mut("content").map(object);
     let mut is_versioned = false;
@@ -150,7 +162,7 @@ fn complete_response(status: &str, response: &mut Object, versioned: &[String]) 
     if is_versioned {
         refer("ETag", "ETag");
     }
-    if matches!(status, "201" | "202") {
+    if has_place {
         refer("Location", "Location");
     }
 }
@@ -166,12 +178,17 @@ fn bodies_of_bytes(content: &mut Object) {
 
 /// The names of the schemas that have a `version`, which the answer has as its `ETag`, too.
 fn versioned(schemas: &Value) -> Vec<String> {
-    fn has_version(schema: &Value) -> bool {
+    fn has_version(schemas: &Value, schema: &Value) -> bool {
+        let referred =
+            schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()).map(|name| &schemas[name]);
         schema["properties"].get("version").is_some()
-            || schema["allOf"].as_array().is_some_and(|parts| parts.iter().any(has_version))
+            || referred.is_some_and(|schema| has_version(schemas, schema))
+            || schema["allOf"]
+                .as_array()
+                .is_some_and(|parts| parts.iter().any(|part| has_version(schemas, part)))
     }
-    let schemas = schemas.as_object().into_iter().flatten();
-    schemas.filter(|(_, schema)| has_version(schema)).map(|(name, _)| name.clone()).collect()
+    let named = schemas.as_object().into_iter().flatten();
+    named.filter(|(_, schema)| has_version(schemas, schema)).map(|(name, _)| name.clone()).collect()
 }
 
 fn parameters() -> Value {
@@ -223,18 +240,26 @@ fn headers() -> Value {
     })
 }
 
+fn problem_content() -> Value {
+    json!({"application/problem+json": {"schema": reference("schemas", "Problem")}})
+}
+
 fn problems() -> Value {
     let problem = |status: u16, description: &str| {
         let mut headers = json!({"x-request-id": reference("headers", "RequestId")});
         match status {
             401 => headers["WWW-Authenticate"] = reference("headers", "WwwAuthenticate"),
-            429 | 503 => headers["Retry-After"] = reference("headers", "RetryAfter"),
+            429 | 503 | 507 => headers["Retry-After"] = reference("headers", "RetryAfter"),
             _ => {}
+        }
+        // That of the run which the request has begun.
+        if matches!(status, 402 | 502 | 503) {
+            headers["Location"] = reference("headers", "Location");
         }
         json!({
             "description": description,
             "headers": headers,
-            "content": {"application/problem+json": {"schema": reference("schemas", "Problem")}},
+            "content": problem_content(),
         })
     };
     PROBLEMS
