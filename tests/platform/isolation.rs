@@ -29,6 +29,8 @@ const WITHOUT_IDS: &[&str] = &[
     // An agent of this name is another one for each owner, and its log is empty: `context_logs.rs` looks.
     "GET /context/logs/{agent_id}",
     "POST /context/logs/{agent_id}",
+    // Sessions are of one owner each, whatever they are called: the test below looks.
+    "GET /context/recall",
     "GET /projects",
     "POST /projects",
     "POST /mcp",
@@ -120,4 +122,27 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         me.call(Method::GET, &filled, Value::Null).await.expect(200);
     }
+}
+
+/// A session and an agent may have the same names at two owners.
+#[tokio::test]
+async fn nobody_recalls_what_anothers_agents_did() {
+    let mut config = PlatformConfig::in_memory();
+    config.auth = AuthConfig::On(None);
+    let h = Harness::with(config).await;
+    let (mine, theirs) = (h.key_of("me").await, h.key_of("you").await);
+    let (me, you) = (Caller { h: &h, key: Some(&mine) }, Caller { h: &h, key: Some(&theirs) });
+    for (caller, session) in [(&me, "s1"), (&me, "s2"), (&you, "s2")] {
+        let asked = json!({
+            "session_id": session, "hook_event_name": "PreToolUse", "tool_name": "Task", "tool_use_id": "call-1",
+            "tool_input": {"subagent_type": "the-architect", "description": "Design", "prompt": "AgentId: arch-auth\nSecret plan"},
+        });
+        caller.call(Method::POST, "/context/hooks", asked).await.expect(200);
+    }
+    let recall = async |caller: &Caller<'_>| {
+        let path = "/context/recall?session=s2&agent_type=the-architect";
+        caller.call(Method::GET, path, Value::Null).await.expect(200)["context"].clone()
+    };
+    assert!(recall(&me).await.as_str().unwrap().contains("Secret plan"));
+    assert_eq!(recall(&you).await, Value::Null);
 }
