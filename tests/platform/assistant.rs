@@ -104,9 +104,10 @@ fn launches(body: &Value, agent_type: &str, agent_id: &str) -> Option<Vec<Block>
     Some(vec![Block::Call { tool, input }])
 }
 
-/// Waits until the log of an agent has so many answers.
+/// Waits until the log of an agent has so many answers. On a busy machine a hook leaves its payload to a process in the
+/// background, which tries again after up to 26 seconds.
 async fn answered(h: &Harness, agent_id: &str, count: usize) -> Vec<Value> {
-    for _ in 0..400 {
+    for _ in 0..3_600 {
         let log = h.get(&format!("/context/logs/{agent_id}")).await.expect(200);
         let entries = log["entries"].as_array().unwrap().clone();
         let answers: Vec<Value> =

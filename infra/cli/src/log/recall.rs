@@ -20,7 +20,8 @@ use crate::spool::MAX_PAYLOAD;
 
 /// A server elsewhere needs a handshake first.
 const FAR: Patience = Patience { connect: Duration::from_secs(2), answer: Duration::from_secs(3) };
-const NEAR: Patience = Patience { connect: Duration::from_millis(50), answer: Duration::from_secs(1) };
+/// Longer than a hook that only logs waits: what is not handed over now, the agent never gets.
+const NEAR: Patience = Patience { connect: Duration::from_millis(250), answer: Duration::from_secs(5) };
 
 #[derive(Deserialize)]
 struct Payload {
