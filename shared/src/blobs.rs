@@ -250,6 +250,12 @@ impl Blobs {
         Self { client, bucket }
     }
 
+    /// The client and the bucket's name, for what moves whole buckets: tests of stored formats, an export.
+    #[must_use]
+    pub fn raw(&self) -> (&Client, &str) {
+        (&self.client, &self.bucket)
+    }
+
     /// Stores a body and replaces any existing one.
     ///
     /// # Errors

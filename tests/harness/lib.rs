@@ -4,6 +4,7 @@ pub mod anthropic;
 pub mod appointments;
 pub mod contract;
 pub mod executors;
+pub mod golden;
 pub mod kills;
 pub mod logs;
 pub mod model;

@@ -26,6 +26,7 @@ mod edges;
 mod enrichment;
 mod faults;
 mod generated;
+mod golden;
 mod isolation;
 mod logs;
 mod made;

@@ -296,6 +296,13 @@ impl Store {
         Self { client, table: table.into() }
     }
 
+    /// The client and the table's name, for what moves whole tables: tests of stored formats, an export. Nothing that serves a
+    /// request reads or writes past the store.
+    #[must_use]
+    pub fn raw(&self) -> (&Client, &str) {
+        (&self.client, &self.table)
+    }
+
     /// Reads an item that never exists, once. This opens a connection and completes its TLS handshake.
     pub async fn warm(&self) {
         let nothing = Key { pk: "U##KEY".to_owned(), sk: "-".to_owned() };

@@ -1,0 +1,233 @@
+//! Writes `tests/golden/data.json`: one of everything that is stored, made over HTTP, and what is read of it.
+//!
+//! ```text
+//! cargo run -p tests --example golden
+//! ```
+//!
+//! The test `golden` opens what is there. Write it anew only to add a kind of record: a format that has been stored stays
+//! readable, so where the test fails with the old file, the reader is wrong and not the file.
+
+#![allow(clippy::unwrap_used, reason = "a program that writes a fixture panics where it can't")]
+
+use std::time::Duration;
+
+use domain::ids::{ImportId, Owner};
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::archive;
+use tests::golden::{Golden, Read};
+use tests::logs::hook;
+use tests::{Harness, send};
+
+const PROJECT: &str = "/projects/default";
+const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";
+
+#[tokio::main]
+async fn main() {
+    let h = Harness::with(PlatformConfig::in_memory()).await;
+    let mut paths = vec!["/agents", "/assets", "/actions", "/projects", "/account/api-keys", "/usage"]
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    let agent = agent(&h, &mut paths).await;
+    action(&h, &agent, &mut paths).await;
+    theme(&h, &mut paths).await;
+    context(&h, &mut paths).await;
+    logs(&h, &mut paths).await;
+    // Everything is at rest: what is read now is what is stored.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+
+    let mut reads = Vec::new();
+    for path in paths {
+        let body = h.get(&path).await.expect(200);
+        reads.push(Read { path, body });
+    }
+    let golden = Golden::of(&h.platform.cx, reads).await;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
+    std::fs::write(file, serde_json::to_string_pretty(&golden).unwrap() + "\n").unwrap();
+    println!(
+        "{} items, {} objects, {} answers",
+        golden.items.len(),
+        golden.objects.len(),
+        golden.reads.len()
+    );
+    h.platform.stop().await;
+}
+
+fn id(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_else(|| panic!("{name} is missing in {value:#}")).to_owned()
+}
+
+/// Waits until `is_there` finds it in an answer.
+async fn until(h: &Harness, path: &str, is_there: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..1_200 {
+        let answer = h.get(path).await.body;
+        if is_there(&answer) {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never: {path} {:#}", h.get(path).await.body)
+}
+
+/// An agent with a chat, messages, proposals and assets.
+async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
+    let agent = h.agent().await;
+    let turn = json!({"message": "Write a brief about lamp oil prices"});
+    let turn = h.post_once(&format!("/agents/{agent}/chat"), "first", turn).await.expect(200);
+    let chat = id(&turn, "chat_id");
+    // Too large for an item.
+    let long = "€".repeat(30_000);
+    let messages =
+        json!({"messages": [{"role": "user", "content": long}, {"role": "assistant", "content": "Yes."}]});
+    h.post(&format!("/chats/{chat}/messages"), messages).await.expect(201);
+    let saved = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
+    let asset = id(&h.post(&format!("/agents/{agent}/assets"), saved).await.expect(201), "asset_id");
+    let patch = json!({"title": "Changed", "content": "The second version."});
+    h.patch(&format!("/assets/{asset}"), patch).await.expect(200);
+    let turn = h.post(&format!("/agents/{agent}/chat"), json!({"message": "Schedule a report on oil"})).await;
+    let turn = turn.expect(200);
+    let proposal = id(&turn["proposals"][0], "proposal_id");
+    h.post("/account/api-keys", json!({"name": "laptop", "expires_in_days": 365})).await.expect(201);
+    let own = h.post_once("/projects", "second", json!({"name": "Shop"})).await.expect(201);
+    paths.extend([
+        format!("/agents/{agent}"),
+        format!("/agents/{agent}/assets"),
+        format!("/agents/{agent}/chats"),
+        format!("/agents/{agent}/proposals"),
+        format!("/assets/{asset}"),
+        format!("/assets/{asset}/content"),
+        format!("/assets/{asset}/content?version=1"),
+        format!("/assets/{asset}/versions"),
+        format!("/chats/{chat}"),
+        format!("/proposals/{proposal}"),
+        format!("/runs/{}", id(&turn, "run_id")),
+        format!("/projects/{}", id(&own, "project_id")),
+    ]);
+    agent
+}
+
+/// An action that is scheduled, has run, and is talked about.
+async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
+    let action = json!({
+        "title": "Lamp oil report", "description": "A short report", "priority": "high",
+        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report about lamp oil"},
+        "schedule": {"cron": "0 9 1 1 *", "timezone": "Europe/Berlin", "overlap": "queue", "catch_up": "all"},
+    });
+    let action = h.post(&format!("/agents/{agent}/actions"), action).await.expect(201);
+    let path = format!("/actions/{}", id(&action, "action_id"));
+    let hash = json!({"approval_hash": action["approval_hash"]});
+    h.post(&format!("{path}/approve"), hash).await.expect(200);
+    h.post(&format!("{path}/run"), json!({})).await.expect(202);
+    let runs = until(h, &format!("{path}/runs"), |runs| runs["data"][0]["state"] == "succeeded").await;
+    let run = id(&runs["data"][0], "run_id");
+    h.post(&format!("{path}/messages"), json!({"content": "What happened in the last run?"}))
+        .await
+        .expect(200);
+    paths.extend([
+        path.clone(),
+        format!("{path}/runs"),
+        format!("{path}/runs/{run}"),
+        format!("{path}/runs/{run}/outputs"),
+        format!("{path}/messages"),
+        format!("/runs/{run}"),
+    ]);
+}
+
+/// A theme that was imported and changed, and that a model has described.
+async fn theme(h: &Harness, paths: &mut Vec<String>) {
+    let files = [
+        ("layout/theme.liquid", "<body>{% section 'header' %}{{ content_for_layout }}</body>\n"),
+        (
+            "sections/header.liquid",
+            "<header>{% render 'cart' %}</header>\n{% schema %}{\"name\": \"Header\"}{% endschema %}\n",
+        ),
+        ("snippets/cart.liquid", "<a class=\"cart\" href=\"/cart\">{{ 'cart' | t }}</a>\n"),
+        ("assets/base.css", ".cart { color: red }\n"),
+        ("locales/en.default.json", "{\"cart\": \"Cart\"}\n"),
+    ];
+    let zip = archive::write(files).unwrap();
+    let request =
+        h.request(Method::POST, &format!("{PROJECT}/import")).header("content-type", "application/zip");
+    let import = send(request.body(zip)).await.expect(200);
+    let file = h.request(Method::PUT, &format!("{PROJECT}/files/assets/new.css")).body(".new {}\n");
+    send(file).await.expect(201);
+    h.patch(PROJECT, json!({"enrichment": true})).await.expect(200);
+    let is_done = |status: &Value| status["state"] == "ready" && status["enrichment"]["state"] == "done";
+    until(h, &format!("{PROJECT}/map/status"), is_done).await;
+    paths.extend([
+        PROJECT.to_owned(),
+        format!("{PROJECT}/files"),
+        format!("{PROJECT}/files/assets/new.css"),
+        format!("{PROJECT}/imports/{}", id(&import, "import_id")),
+        format!("{PROJECT}/map"),
+        format!("{PROJECT}/map/status"),
+        format!("{PROJECT}/graph?path=sections/header.liquid"),
+    ]);
+}
+
+/// A context document with versions.
+async fn context(h: &Harness, paths: &mut Vec<String>) {
+    for task in ["Design the cart", "Build the cart"] {
+        let text = format!("# Context: Cart\n\n## PLAN (09:00)\n\n**Status**: done\n\n### Notes\n- {task}\n");
+        let path = format!("{PROJECT}/context.md?workflow=checkout");
+        let request = h.request(Method::PUT, &path).header("content-type", "text/markdown");
+        let answer = send(request.body(text)).await;
+        assert!(answer.status == 200 || answer.status == 201, "{:#}", answer.body);
+    }
+    paths.extend([
+        format!("{PROJECT}/context?workflow=checkout"),
+        format!("{PROJECT}/context.md?workflow=checkout"),
+        format!("{PROJECT}/context/versions?workflow=checkout"),
+    ]);
+}
+
+/// Logs of hooks in all their forms, and imports of logs in all their states.
+async fn logs(h: &Harness, paths: &mut Vec<String>) {
+    let report = async |payload: &Value| h.post("/context/hooks", payload.clone()).await.expect(200);
+    report(&hook("arch-1", "call-1")).await;
+    let mut answer = hook("arch-1", "call-1");
+    answer["hook_event_name"] = json!("PostToolUse");
+    answer["tool_response"] = json!({"content": [{"type": "text", "text": "It is designed."}]});
+    report(&answer).await;
+    // Without a name of its own, and one in the background.
+    let mut nameless = hook("x", "call-2");
+    nameless["tool_input"]["prompt"] = json!("Design the cart");
+    report(&nameless).await;
+    report(&hook("arch-2", "call-3")).await;
+    let mut launched = hook("arch-2", "call-3");
+    launched["hook_event_name"] = json!("PostToolUse");
+    launched["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a5f3c1"});
+    report(&launched).await;
+    // It stops before its call is known.
+    report(&json!({
+        "session_id": SESSION, "hook_event_name": "SubagentStop", "agent_id": "a9f8e7d6c5b4a3210",
+        "agent_type": "the-architect", "last_assistant_message": "It is designed.",
+    }))
+    .await;
+    // Refused, with a reason.
+    report(&json!({"session_id": "../x", "hook_event_name": "PreToolUse", "tool_name": "Task"})).await;
+    // A line that is too large for an item.
+    let long = json!({"event": "agent_start", "session_id": SESSION, "instruction": "oil ".repeat(20_000)});
+    h.post("/context/logs/arch-3", long).await;
+
+    let line = json!({"event": "agent_start", "description": "Old", "timestamp": "2025-08-12T14:00:00.000Z"});
+    let zip =
+        archive::write([("0e0e0e0e-5b1d-4a7e-9f0e-0d6a3b6f2a11/arch-9.jsonl", line.to_string() + "\n")]);
+    let request = h.request(Method::POST, "/context/import").header("content-type", "application/zip");
+    let done = send(request.body(zip.unwrap())).await.expect(200);
+    // One that waits for its upload, and the mark of one that may have left something.
+    let waiting = h.post("/context/import", json!({"bytes": 5})).await.expect(202);
+    let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
+    cx.store.mark_left_log_import(&owner, ImportId::from_uuid(cx.clock.uuid())).await.unwrap();
+    paths.extend([
+        "/context/logs".to_owned(),
+        format!("/context/logs/arch-1?session={SESSION}&include_metadata=true"),
+        format!("/context/logs/arch-3?session={SESSION}"),
+        "/context/logs/arch-9".to_owned(),
+        "/context/hooks/rejected".to_owned(),
+        format!("/context/imports/{}", id(&done, "import_id")),
+        format!("/context/imports/{}", id(&waiting, "import_id")),
+    ]);
+}
