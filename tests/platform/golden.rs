@@ -7,11 +7,11 @@ use shared::clock::{Clock, ManualClock};
 use tests::Harness;
 use tests::golden::{Golden, differences, key};
 
-const DATA: &str = include_str!("../golden/data.json");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
 const KEYS: &str = include_str!("../../shared/src/store/keys.rs");
 
 fn golden() -> Golden {
-    serde_json::from_str(DATA).unwrap()
+    serde_json::from_str(&std::fs::read_to_string(DATA).unwrap()).unwrap()
 }
 
 #[tokio::test]
