@@ -11,11 +11,12 @@
 
 use std::time::Duration;
 
-use domain::ids::{ImportId, Owner};
+use domain::ids::{ChatId, ImportId, Owner};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::archive;
+use shared::store::Store;
 use tests::golden::{Golden, Read};
 use tests::logs::hook;
 use tests::{Harness, send};
@@ -82,6 +83,11 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let messages =
         json!({"messages": [{"role": "user", "content": long}, {"role": "assistant", "content": "Yes."}]});
     h.post(&format!("/chats/{chat}/messages"), messages).await.expect(201);
+    // The mark of a turn that has ended without taking it away.
+    let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
+    let (thread, run) = (chat.parse::<ChatId>().unwrap().into(), id(&turn, "run_id").parse().unwrap());
+    let mark = Store::hold_thread(&owner, thread, run, 0).unwrap();
+    assert!(cx.store.transact(vec![mark]).await.unwrap().done());
     let saved = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
     let asset = id(&h.post(&format!("/agents/{agent}/assets"), saved).await.expect(201), "asset_id");
     let patch = json!({"title": "Changed", "content": "The second version."});
@@ -206,6 +212,10 @@ async fn logs(h: &Harness, paths: &mut Vec<String>) {
         "agent_type": "the-architect", "last_assistant_message": "It is designed.",
     }))
     .await;
+    // Dropped by the project's filter.
+    let mut dropped = hook("arch-4", "call-4");
+    dropped["tool_input"]["subagent_type"] = json!("Explore");
+    report(&dropped).await;
     // Refused, with a reason.
     report(&json!({"session_id": "../x", "hook_event_name": "PreToolUse", "tool_name": "Task"})).await;
     // A line that is too large for an item.
