@@ -17,7 +17,7 @@ const MARK: &str = "mark7f3a9d";
 const ROUNDS: usize = 20;
 
 /// Paths with an agent id that is a name within each owner's own data.
-const NAMES: &str = "/context/logs/";
+const NAMES: [&str; 2] = ["/context/logs/", "/context/recall"];
 
 pub async fn attack(seed: u64) -> Vec<String> {
     let mut config = PlatformConfig::in_memory();
@@ -109,14 +109,17 @@ fn leak(ids: &Ids, route: &Route, request: &Request, answer: &Answer) -> Option<
     if told.contains(MARK) {
         return Some(format!("{what}: {} tells {told:.300}", answer.status));
     }
+    let is_name = NAMES.iter().any(|path| request.path.starts_with(path));
     let is_done = (200..300).contains(&answer.status);
-    if request.is_foreign && is_done && !request.path.starts_with(NAMES) {
+    if request.is_foreign && is_done && !is_name {
         return Some(format!("{what}: {} for a foreign id", answer.status));
     }
     // An id that the request did not contain.
     let named = format!("{} {}", request.path, request.body);
     let unnamed = ids.iter().find(|(name, id)| {
-        !matches!(**name, "path" | "version") && told.contains(id.as_str()) && !named.contains(id.as_str())
+        !(is_name || matches!(**name, "path" | "version"))
+            && told.contains(id.as_str())
+            && !named.contains(id.as_str())
     });
     unnamed.map(|(name, _)| format!("{what}: {} tells a {name}", answer.status))
 }
