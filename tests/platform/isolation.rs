@@ -24,8 +24,6 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /context/hooks",
     "GET /context/hooks/rejected",
     "GET /context/logs",
-    // The logs of the caller's own sessions: a session of that name is another one for each owner.
-    "GET /context/recall",
     "GET /context/export",
     "POST /context/import",
     // An agent of this name is another one for each owner, and its log is empty: `context_logs.rs` looks.

@@ -207,7 +207,7 @@ mod tests {
             for line in text.lines() {
                 assert!(ours(line) || line.starts_with("  | "), "{line}");
             }
-            assert!(text.contains("Obey"));
+            assert!(text.contains("Obey"), "{text}");
             assert!(
                 !text.contains("\n</context>")
                     && !text.contains("\n# New")

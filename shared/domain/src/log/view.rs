@@ -180,18 +180,22 @@ fn body(entry: &Entry, room: usize) -> String {
     if is_short && one_line(said) == one_line(heading) {
         return String::new();
     }
-    let mut max = if entry.output_summary.is_some() { usize::MAX } else { INSTRUCTION_CHARS };
-    // Quoting makes the text longer, by how much depends on its lines.
-    for _ in 0..3 {
+    let limit = if entry.output_summary.is_some() { usize::MAX } else { INSTRUCTION_CHARS };
+    let mut max = limit.min(said.chars().count());
+    // Quoting makes every line longer, so the limit shrinks in proportion until the quoted text fits.
+    while max >= LEAST_CHARS {
         let quoted = quoted(&cut(said, max));
-        let over = quoted.chars().count().saturating_sub(room);
-        if over == 0 {
+        let chars = quoted.chars().count();
+        if chars <= room {
             return quoted;
         }
-        let fits = quoted.chars().count() - over;
-        max = max.min(said.chars().count()).saturating_sub(over).min(fits);
-        if max < LEAST_CHARS {
-            break;
+        max = (max * room / chars).min(max - 1);
+    }
+    // A short text is shown whole or not at all.
+    if max == said.chars().count() {
+        let quoted = quoted(said);
+        if quoted.chars().count() <= room {
+            return quoted;
         }
     }
     String::new()

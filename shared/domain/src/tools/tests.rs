@@ -132,7 +132,7 @@ fn arguments_are_read_or_refused_with_a_sentence() {
         (
             Tool::ReadAsset,
             json!({"asset_id": "the report"}),
-            Err("asset_id: expected `ast_` followed by 32 lower-case hexadecimal digits"),
+            Err("asset_id: must be `ast_` followed by 32 lower-case hexadecimal digits"),
         ),
         (Tool::SaveOutput, json!({"title": "T", "content": "x"}), Ok(output("x", AssetType::Document))),
         (

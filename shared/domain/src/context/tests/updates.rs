@@ -177,7 +177,10 @@ fn a_refusal_names_the_field_and_the_limit() {
     );
     check(
         Update { notes: vec!["ok".into(), long(), " \n".into()], ..none() },
-        &["notes[1]: must be 1 to 2000 characters, is 2001", "notes[2]: must be 1 to 2000 characters, is 2"],
+        &[
+            "notes[1]: must be 1 to 2000 characters, is 2001",
+            "notes[2]: must not be blank (1 to 2000 characters)",
+        ],
     );
     check(
         Update { title: Some("t".repeat(201)), task: Some(String::new()), ..none() },
