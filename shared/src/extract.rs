@@ -143,6 +143,11 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(head, _)| head);
             Error::Invalid(refusal("body", &track.path().to_string(), message))
         }
+        // For a word that is no string, serde says that the text is no JSON.
+        _ if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+            let path = track.path().to_string();
+            Error::Invalid(refusal("body", &path, "must be one of the known words, as a string"))
+        }
         _ => malformed_json(&error),
     })?;
     deserializer.end().map_err(|error| malformed_json(&error))?;

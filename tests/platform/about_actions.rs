@@ -163,7 +163,11 @@ async fn a_model_can_change_and_approve_nothing() {
         ("change_action", json!({"budget": {"per_run_micros": 1}}), "unknown field `budget`"),
         ("change_action", json!({"approval": {"hash": hash}}), "unknown field `approval`"),
         ("change_action", json!({"state": "completed"}), "unknown field `state`"),
-        ("change_action", json!({"task_config": {"instructions": ""}}), "must be 1 to 20000 characters"),
+        (
+            "change_action",
+            json!({"task_config": {"instructions": ""}}),
+            "task_config.instructions: is required (1 to 20000 characters)",
+        ),
         ("approve", json!({"approval_hash": hash}), "there is no tool approve"),
     ] {
         let turn = say(&stage, id, &json!({"tool": tool, "input": input}).to_string()).await;

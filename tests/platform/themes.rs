@@ -354,7 +354,7 @@ async fn what_cannot_be_a_theme_is_refused_by_name() {
     refused(zip(&[(format!("assets/{}", "p".repeat(250)), "x")]), "longer than 256 bytes").await;
     refused(zip(&[("assets/bomb.css", vec![b' '; (16 << 20) + 1])]), "more than 16777216 bytes").await;
     let many: Vec<(String, &str)> = (0..20_000).map(|n| (format!("assets/{n}.svg"), "")).collect();
-    refused(zip(&many), "20000 entries, at most 10000").await;
+    refused(zip(&many), "20000 entries; the limit is 10000").await;
 
     let text =
         h.request(Method::POST, &format!("{PROJECT}/import")).header("content-type", "text/plain").body("x");
