@@ -133,8 +133,8 @@ async fn damaged_pages_are_called_what_they_are() {
     assert!(to - from > 100_000, "{size}");
     file.write_all_at(&vec![0xAA; usize::try_from(to - from).unwrap()], from).unwrap();
 
+    // The server's own background work may meet the damage before the first request does, so `/health` may fail already.
     let server = Server::start(&mut command(folder.path()));
-    get(&client, &server, "/health").await.expect(200);
     let mut problem = get(&client, &server, "/agents?limit=100").await;
     if problem.status == 200 {
         problem = post(&client, &server, "/agents", &json!({"name": "one more", "goal": "x"})).await;
