@@ -45,8 +45,8 @@ def the_theme_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str
     if queue.get("VisibilityTimeout", 30) < 6 * timeout:
         yield f"VisibilityTimeout must be at least 6 × {timeout}, is {queue.get('VisibilityTimeout', 30)}"
     redrive = queue.get("RedrivePolicy", {})
-    if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != 3:
-        yield f"a message must go to DeadLetters after three tries, not {redrive}"
+    if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != repo.receives:
+        yield f"a message must go to DeadLetters after {repo.receives} tries, not {redrive}"
     if queue.get("SqsManagedSseEnabled") is not True or queue.get("FifoQueue") or queue.get("DelaySeconds"):
         yield "it must be an encrypted standard queue without delay"
 

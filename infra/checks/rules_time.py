@@ -120,8 +120,8 @@ def the_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
     if queue.get("VisibilityTimeout", 30) < 6 * timeout:
         yield f"VisibilityTimeout must be at least 6 × {timeout}, is {queue.get('VisibilityTimeout', 30)}"
     redrive = queue.get("RedrivePolicy", {})
-    if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != 3:
-        yield f"a message must go to DeadLetters after three tries, not {redrive}"
+    if target(redrive.get("deadLetterTargetArn")) != "DeadLetters" or redrive.get("maxReceiveCount") != repo.receives:
+        yield f"a message must go to DeadLetters after {repo.receives} tries, not {redrive}"
     if letters.get("MessageRetentionPeriod", 0) != 1_209_600:
         yield "dead letters must be kept for 14 days, the maximum"
     if queue.get("MessageRetentionPeriod", 345_600) >= letters.get("MessageRetentionPeriod", 345_600):

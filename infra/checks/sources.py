@@ -153,6 +153,11 @@ class Repo:
         return int(one(r"const MAX_BODY_BYTES: usize = ([\d_]+);", text, "MAX_BODY_BYTES").replace("_", ""))
 
     @cached_property
+    def receives(self) -> int:
+        """How often a message is delivered before it is given up. The embedded queue and the template agree."""
+        return int(one(r"const RECEIVES: u32 = (\d+);", self.text("infra/local/src/platform.rs"), "RECEIVES"))
+
+    @cached_property
     def namespace(self) -> str:
         return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
 

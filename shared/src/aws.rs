@@ -35,6 +35,7 @@ pub struct Clients {
     pub dynamodb: aws_sdk_dynamodb::Client,
     pub s3: aws_sdk_s3::Client,
     pub eventbridge: aws_sdk_eventbridge::Client,
+    pub sqs: aws_sdk_sqs::Client,
 }
 
 impl Clients {
@@ -54,7 +55,7 @@ impl Clients {
             .build();
         let http = config.http.clone().unwrap_or_else(crate::https::sdk_client);
         let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
-        // The three config builders have setters with the same names but no common trait, so a macro avoids repetition.
+        // The config builders have setters with the same names but no common trait, so a macro avoids repetition.
         macro_rules! client {
             ($sdk:ident, $endpoint:expr $(, $setter:ident($value:expr))*) => {{
                 let endpoint: &Option<String> = $endpoint;
@@ -75,6 +76,7 @@ impl Clients {
             dynamodb: client!(aws_sdk_dynamodb, &config.dynamodb_endpoint),
             s3: client!(aws_sdk_s3, &config.s3_endpoint, force_path_style(config.s3_endpoint.is_some())),
             eventbridge: client!(aws_sdk_eventbridge, &config.eventbridge_endpoint),
+            sqs: client!(aws_sdk_sqs, &config.sqs_endpoint),
         }
     }
 }

@@ -16,7 +16,7 @@
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
-//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE` | other endpoints than AWS's | none |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | other endpoints than AWS's | none |
 //!
 //! [`ModelsConfig`] lists the variables of the model layer.
 
@@ -59,6 +59,7 @@ pub struct AwsConfig {
     pub dynamodb_endpoint: Option<String>,
     pub s3_endpoint: Option<String>,
     pub eventbridge_endpoint: Option<String>,
+    pub sqs_endpoint: Option<String>,
     /// What the SDK makes its calls with, where that is not HTTPS. No variable leads here: `infra/local` sets it.
     pub http: Option<SharedHttpClient>,
 }
@@ -212,6 +213,7 @@ impl AwsConfig {
             dynamodb_endpoint: env("AWS_ENDPOINT_URL_DYNAMODB"),
             s3_endpoint: env("AWS_ENDPOINT_URL_S3"),
             eventbridge_endpoint: env("AWS_ENDPOINT_URL_EVENTBRIDGE"),
+            sqs_endpoint: env("AWS_ENDPOINT_URL_SQS"),
             http: None,
         })
     }

@@ -1,4 +1,4 @@
-//! What every handler and flow is given: the store, the blobs, the models, the bus, the clock.
+//! What every handler and flow is given: the store, the blobs, the models, the bus, the queues, the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::compute::Compute;
 use crate::config::Config;
 use crate::models::{InvalidEndpoint, Models};
+use crate::queues::Queues;
 use crate::store::Store;
 use crate::stream::LiveRuns;
 use crate::themes::{NotesCache, ThemeCache};
@@ -40,6 +41,7 @@ pub struct Cx {
     pub store: Store,
     pub blobs: Blobs,
     pub bus: Bus,
+    pub queues: Queues,
     pub models: Models,
     pub live: LiveRuns,
     pub stopping: Stopping,
@@ -71,6 +73,7 @@ impl Cx {
             store: Store::new(clients.dynamodb, config.aws.table.clone()),
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
+            queues: Queues::new(clients.sqs),
             models,
             live: LiveRuns::default(),
             stopping: Stopping::default(),

@@ -24,6 +24,7 @@ use crate::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::http;
 use crate::logging;
 use crate::problem::{Error, Result, caught};
+use crate::queues::Delivery;
 
 /// How long a start may wait for the table; a table that is away is told of by the first invocation.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -202,14 +203,14 @@ async fn logged<T>(
 
 type UploadHandler = fn(Cx, Invocation, Uploaded) -> futures::future::BoxFuture<'static, Result<()>>;
 
-/// Handles a batch of S3 notifications at once, each for itself: what failed is named and comes again.
+/// Handles the S3 notifications of a batch concurrently. The response names the messages that failed; they are retried.
 pub async fn uploads(
     cx: Cx,
     handler: UploadHandler,
     invocation: Invocation,
     event: SqsEvent,
 ) -> SqsBatchResponse {
-    each(event, |body| {
+    each(&cx, event, |body| {
         let (uploads, cx) = (uploads_of(&body), cx.clone());
         async move {
             for upload in uploads? {
@@ -272,7 +273,7 @@ fn decoded(key: &str) -> String {
 
 type QueueHandler = fn(Cx, Invocation, Value) -> futures::future::BoxFuture<'static, Result<()>>;
 
-/// Handles a batch of messages at once, each for itself: what failed is named and comes again, what worked does not.
+/// Handles the messages of a batch concurrently. The response names the messages that failed; they are retried.
 pub async fn batch(
     cx: Cx,
     detail_type: &'static str,
@@ -280,19 +281,22 @@ pub async fn batch(
     invocation: Invocation,
     event: SqsEvent,
 ) -> SqsBatchResponse {
-    each(event, |body| {
+    each(&cx, event, |body| {
         let (detail, cx) = (detail_of(&body, detail_type), cx.clone());
         async move { handler(cx, invocation, detail?).await }
     })
     .await
 }
 
-/// Handles each message of a batch by its body.
+/// Handles each message of a batch by its body, and asks the queue to retry soon what failed. A message whose function
+/// crashes stays hidden for the queue's visibility timeout.
 async fn each<F: Future<Output = Result<()>>>(
+    cx: &Cx,
     event: SqsEvent,
     handle: impl Fn(String) -> F,
 ) -> SqsBatchResponse {
     let handled = event.records.into_iter().map(|record| {
+        let delivery = Delivery::of(&record);
         let id = record.message_id.unwrap_or_default();
         let span = tracing::info_span!("message", message_id = %id);
         let handled = handle(record.body.unwrap_or_default());
@@ -301,6 +305,9 @@ async fn each<F: Future<Output = Result<()>>>(
                 Ok(()) => None,
                 Err(error) => {
                     tracing::error!(code = error.code(), cause = %error.causes(), "message failed");
+                    if let Some(delivery) = delivery {
+                        cx.queues.retry_soon(delivery).await;
+                    }
                     Some(id)
                 }
             }

@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod models;
 pub mod page;
 pub mod problem;
+pub mod queues;
 pub mod respond;
 pub mod routes;
 mod shutdown;

@@ -95,6 +95,30 @@ async fn only_failed_messages_of_a_batch_are_redelivered() {
     }
 }
 
+/// The real function, from the queue's event to the queue's answer.
+#[tokio::test]
+async fn a_failed_message_becomes_visible_soon() {
+    let bed = Bed::new().await;
+    let mut executor = bed.lambda("scheduled-executor").await;
+    let queue = bed.server.platform.engines().queue("scheduled-executor").unwrap();
+    let sent = queue.send("not an event", Duration::ZERO);
+    for pause in [20, 40] {
+        let received = queue.receive(1, Duration::from_secs(10)).await.remove(0);
+        assert!(queue.hidden_for(sent).unwrap() > Duration::from_secs(5_000));
+        let mut event = messages(&[&received.body]);
+        let record = &mut event["Records"][0];
+        record["receiptHandle"] = received.receipt.to_string().into();
+        record["eventSourceARN"] = queue.arn().into();
+        record["attributes"]["ApproximateReceiveCount"] = received.receives.to_string().into();
+        let response = executor.invoke(&event).await.json().await;
+        assert_eq!(response, json!({"batchItemFailures": [{"itemIdentifier": "m0"}]}));
+        let hidden = queue.hidden_for(sent).unwrap();
+        let pause = Duration::from_secs(pause);
+        assert!(pause / 2 < hidden && hidden <= pause, "{hidden:?} {}", executor.log());
+        queue.change_visibility(received.receipt, Duration::ZERO).unwrap();
+    }
+}
+
 /// A queue's function reports each message separately. A timer's function fails as a whole, so that Lambda counts the
 /// error and the alarm fires.
 #[tokio::test]

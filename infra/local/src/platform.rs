@@ -41,8 +41,8 @@ use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::storage::Storage;
 use crate::engines::{
-    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, REGION, RuleConfig, TABLE_URL,
-    Upload, Uploads,
+    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, QUEUES_URL, REGION,
+    RuleConfig, TABLE_URL, Upload, Uploads,
 };
 use crate::handler::Handler;
 use crate::home;
@@ -54,12 +54,14 @@ const BUCKET: &str = "lamplighter";
 /// As long as a Lambda may run.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
-/// How long a message stays hidden from other consumers. Shorter than in AWS: what fails here is tried again while
-/// somebody watches; what takes longer is delivered twice, and must not mind.
-const VISIBILITY: Duration = Duration::from_secs(60);
+/// How long a received message stays hidden from other consumers, unless its function reports that it failed. As in the
+/// template: six times the timeout.
+const VISIBILITY: Duration = Duration::from_secs(6 * TIMEOUT.as_secs());
 
-/// How often an upload is told of that its function fails at, and how long after.
-const RECEIVES: usize = 3;
+/// How often a message is delivered, as in the template.
+const RECEIVES: u32 = 5;
+
+/// The pause before an upload is handed over again. Shorter than in AWS, because somebody is watching.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// How the platform is to run.
@@ -318,7 +320,7 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
             queues.push(QueueConfig {
                 name: function.name.to_owned(),
                 visibility_timeout: VISIBILITY,
-                max_receives: 3,
+                max_receives: RECEIVES,
             });
             rules.push(RuleConfig {
                 source: Some(shared::bus::SOURCE.to_owned()),
@@ -356,6 +358,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         dynamodb_endpoint: Some(TABLE_URL.to_owned()),
         s3_endpoint: Some(url.to_owned()),
         eventbridge_endpoint: Some(BUS_URL.to_owned()),
+        sqs_endpoint: Some(QUEUES_URL.to_owned()),
         http: Some(engines.http_client()),
     }
 }

@@ -13,6 +13,7 @@ mod identity;
 pub(crate) mod ports;
 pub mod queue;
 mod s3;
+mod sqs;
 pub mod storage;
 mod transport;
 
@@ -45,9 +46,10 @@ pub use s3::{ObjectCreated, Upload, Uploads};
 
 pub const REGION: &str = "us-east-1";
 pub const ACCOUNT: &str = "000000000000";
-/// The endpoints of the table and the bus inside this process.
+/// The endpoints of the table, the bus and the queues inside this process.
 pub const TABLE_URL: &str = "http://table.invalid";
 pub const BUS_URL: &str = "http://bus.invalid";
+pub const QUEUES_URL: &str = "http://queues.invalid";
 
 /// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -220,13 +222,15 @@ impl Engines {
         let mut transport = Transport {
             table: dynamo.handler(),
             bus: events::router(config.bus, rules).into(),
+            queues: sqs::router(queues.clone()).into(),
             bucket: storage::watched(bucket.router(&keys).into(), storage.clone()),
         };
         if let Some(faults) = &faults {
             transport.table = faults::proxy(faults::Engine::Table, transport.table, faults.clone());
             transport.bucket = faults::proxy(faults::Engine::Bucket, transport.bucket, faults.clone());
         }
-        for handler in [&mut transport.table, &mut transport.bus, &mut transport.bucket] {
+        let Transport { table, bus, queues: sqs, bucket: files } = &mut transport;
+        for handler in [table, bus, sqs, files] {
             *handler = until_closed(handler.clone(), closed.clone());
         }
         let ports = match config.ports {
@@ -262,7 +266,7 @@ impl Engines {
     }
 
     /// What the SDK's clients reach the engines with, inside this process: the table at [`TABLE_URL`], the bus at
-    /// [`BUS_URL`], and the bucket at every other address.
+    /// [`BUS_URL`], the queues at [`QUEUES_URL`], and the bucket at every other address.
     pub fn http_client(&self) -> SharedHttpClient {
         self.transport.client()
     }
@@ -295,6 +299,11 @@ impl Engines {
     /// For `AWS_ENDPOINT_URL_EVENTBRIDGE` of another program, if there are ports.
     pub fn events_url(&self) -> Option<String> {
         self.ports.as_ref().map(|ports| ports::url(ports.bus.address))
+    }
+
+    /// For `AWS_ENDPOINT_URL_SQS` of another program, if there are ports.
+    pub fn sqs_url(&self) -> Option<String> {
+        self.ports.as_ref().map(|ports| ports::url(ports.queues.address))
     }
 
     /// One of the configured queues.

@@ -28,22 +28,24 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 /// How far the time of a signature may be from now, as in AWS.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The three engines, each on a port.
+/// The engines, each on a port.
 #[derive(Debug)]
 pub(super) struct Ports {
     pub table: Served,
     pub bucket: Served,
     pub bus: Served,
+    pub queues: Served,
 }
 
 impl Ports {
     pub(super) async fn open(transport: &Transport, keys: &Keys) -> io::Result<Self> {
-        let Transport { table, bus, bucket } = transport.clone();
+        let Transport { table, bus, queues, bucket } = transport.clone();
         Ok(Self {
             table: Served::on_loopback(guarded(signed("dynamodb", keys, table))).await?,
             // The bucket checks signatures itself.
             bucket: Served::on_loopback(guarded(bucket)).await?,
             bus: Served::on_loopback(guarded(signed("events", keys, bus))).await?,
+            queues: Served::on_loopback(guarded(signed("sqs", keys, queues))).await?,
         })
     }
 
@@ -51,6 +53,7 @@ impl Ports {
         self.table.stop().await;
         self.bucket.stop().await;
         self.bus.stop().await;
+        self.queues.stop().await;
     }
 }
 

@@ -22,12 +22,14 @@ use crate::handler::Handler;
 /// port at which the bucket can be reached.
 pub(super) const TABLE_HOST: &str = "table.invalid";
 pub(super) const BUS_HOST: &str = "bus.invalid";
+pub(super) const QUEUES_HOST: &str = "queues.invalid";
 
 /// The engines, each as the SDK calls it.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     pub table: Handler,
     pub bus: Handler,
+    pub queues: Handler,
     pub bucket: Handler,
 }
 
@@ -42,6 +44,7 @@ impl Transport {
         match uri.host() {
             Some(TABLE_HOST) => self.table.clone(),
             Some(BUS_HOST) => self.bus.clone(),
+            Some(QUEUES_HOST) => self.queues.clone(),
             _ => self.bucket.clone(),
         }
     }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::config::BehaviorVersion;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use lamplighter_local::engines::queue::QueueConfig;
 use lamplighter_local::engines::{
-    BUS_URL, DataLocation, Engines, EnginesConfig, Keys, REGION, RuleConfig, TABLE_URL,
+    BUS_URL, DataLocation, Engines, EnginesConfig, Keys, QUEUES_URL, REGION, RuleConfig, TABLE_URL,
 };
 
 pub const TABLE: &str = "lamplighter";
@@ -100,6 +100,12 @@ pub fn events(engines: &Engines) -> aws_sdk_eventbridge::Client {
     let (keys, http) = (engines.keys(), engines.http_client());
     let config = sdk_config!(aws_sdk_eventbridge, BUS_URL, RetryConfig::disabled(), keys, http);
     aws_sdk_eventbridge::Client::from_conf(config.build())
+}
+
+pub fn queues(engines: &Engines, retries: RetryConfig) -> aws_sdk_sqs::Client {
+    let (keys, http) = (engines.keys(), engines.http_client());
+    let config = sdk_config!(aws_sdk_sqs, QUEUES_URL, retries, keys, http);
+    aws_sdk_sqs::Client::from_conf(config.build())
 }
 
 /// Over TCP, with these keys.

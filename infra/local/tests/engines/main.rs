@@ -11,5 +11,6 @@ mod integrity;
 mod multipart;
 mod ports;
 mod queue;
+mod retries;
 mod table;
 mod uploads;

@@ -70,6 +70,16 @@ impl std::fmt::Display for Receipt {
     }
 }
 
+impl std::str::FromStr for Receipt {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (slot, token) = text.split_once('.').ok_or(())?;
+        let slot = u64::from_str_radix(slot, 16).map_err(|_| ())?;
+        Ok(Self { slot, token: token.parse().map_err(|_| ())? })
+    }
+}
+
 /// The message was delivered again since, or is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use the receipt {0}: it is stale")]
@@ -203,6 +213,14 @@ impl Queue {
         drop(state);
         self.0.changed.notify_waiters();
         Ok(())
+    }
+
+    /// How long the message stays hidden, zero if it is visible. `None` if it is not in the queue.
+    pub fn hidden_for(&self, id: Uuid) -> Option<Duration> {
+        let now = Instant::now();
+        let state = self.state();
+        let message = state.messages.values().find(|message| message.id == id)?;
+        Some(message.visible_at.saturating_duration_since(now))
     }
 
     pub fn depth(&self) -> QueueDepth {

@@ -48,7 +48,7 @@ impl Queue {
     ///
     /// The handler answers a partial batch response (`{"batchItemFailures": [{"itemIdentifier": …}]}`; null or
     /// an empty object is success). What it does not name is deleted; the rest becomes visible again after the
-    /// visibility timeout. An error, a panic, a timeout or an answer that can't be understood fails the batch.
+    /// visibility timeout, or sooner if the handler has changed it. An error, a panic, a timeout or an answer that can't be understood fails the batch.
     pub fn poll_with<F, R>(&self, options: PollOptions, handler: F) -> Poller
     where
         F: Fn(Value) -> R + Send + Sync + 'static,
