@@ -2,19 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use crate::page::root;
+
 /// The pages outside `docs/`.
 const PAGES: [&str; 5] = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "infra/README.md"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the package is a folder of the repository")
-        .to_owned()
-}
 
 /// The links of a page, and the anchors of its headings.
 #[derive(Debug, Default, PartialEq, Eq)]

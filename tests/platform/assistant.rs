@@ -17,10 +17,10 @@ const PROGRAM: &str = "assistant/node_modules/.bin/claude";
 /// How long a session may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The settings that the README tells people to write.
-fn settings_of_the_readme() -> Value {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let mut blocks = readme.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+/// The settings that the manual tells people to write.
+fn settings_of_the_manual() -> Value {
+    let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
+    let mut blocks = manual.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     serde_json::from_str(blocks.find(|block| block.contains("SubagentStop")).unwrap()).unwrap()
 }
 
@@ -125,11 +125,11 @@ fn of_agents(asked: Vec<Value>) -> Vec<Value> {
     asked.into_iter().filter(|body| calls_agents(body).is_none()).collect()
 }
 
-/// An agent without Bash, with the hooks of the README: it is handed what it decided before.
+/// An agent without Bash, with the hooks of the manual: it is handed what it decided before.
 #[tokio::test]
 async fn an_agent_in_its_third_session_is_handed_what_it_decided_in_the_first_two() {
     let h = Harness::start().await;
-    let Some(desk) = Desk::new(&h, &settings_of_the_readme()) else { return };
+    let Some(desk) = Desk::new(&h, &settings_of_the_manual()) else { return };
     desk.template("the-architect", "tools: Read, Grep\n").await;
     let decided = std::sync::atomic::AtomicUsize::new(0);
     let model = FakeAnthropic::start(move |body| {
@@ -164,7 +164,7 @@ async fn an_agent_in_its_third_session_is_handed_what_it_decided_in_the_first_tw
 #[tokio::test]
 async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
     let h = Harness::start().await;
-    let mut settings = settings_of_the_readme();
+    let mut settings = settings_of_the_manual();
     settings["hooks"].as_object_mut().unwrap().retain(|event, _| !event.ends_with("Start"));
     let Some(desk) = Desk::new(&h, &settings) else { return };
     desk.template("the-developer", "").await;
@@ -202,7 +202,7 @@ async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
 #[tokio::test]
 async fn an_agent_that_is_dropped_is_shown_by_status() {
     let h = Harness::start().await;
-    let Some(desk) = Desk::new(&h, &settings_of_the_readme()) else { return };
+    let Some(desk) = Desk::new(&h, &settings_of_the_manual()) else { return };
     let model = FakeAnthropic::start(|body| {
         launches(body, "general-purpose", "gen-auth").unwrap_or_else(|| vec![Block::Text("Done.".to_owned())])
     })

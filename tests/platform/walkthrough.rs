@@ -1,4 +1,4 @@
-//! The README's walk-through, run as it stands there.
+//! The commands of the README's walk-through and of `docs/api.md`, run as they are written there.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -8,10 +8,11 @@ use shared::clock::Clock;
 use tests::Harness;
 
 const README: &str = include_str!("../../README.md");
+const API: &str = include_str!("../../docs/api.md");
 
-/// The shell blocks of the README, in their order.
-fn blocks() -> Vec<&'static str> {
-    README.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+/// The shell blocks of a page, in their order.
+fn blocks(page: &'static str) -> Vec<&'static str> {
+    page.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
 fn missing(program: &str) -> bool {
@@ -56,7 +57,7 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     // The minute that the newcomer waits passes in ten seconds.
     config.clock = Clock::scaled(6);
     let h = Harness::with(config).await;
-    let blocks = blocks();
+    let blocks = blocks(README);
     assert_eq!(blocks.len(), 6, "the walk-through has six blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
@@ -66,4 +67,26 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
     assert!(said.contains("scheduled"), "{said}");
     assert!(said.contains("The last run was due") && said.contains("Name the sources, too"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_examples_of_the_api_manual_work() {
+    if missing("bash") || missing("curl") {
+        return;
+    }
+    let h = Harness::start().await;
+    let blocks = blocks(API);
+    assert_eq!(blocks.len(), 7, "the page has seven blocks");
+    let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
+    let output = bash(script).await;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{wrong}");
+    let count = |text: &str| said.matches(text).count();
+    assert_eq!(count("\"code\":\"invalid_input\""), 1, "an error: {said}");
+    assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");
+    assert_eq!((count("201 Created"), count("idempotent-replayed: true")), (2, 1), "one agent: {said}");
+    assert_eq!((count("etag: \"1\""), count("\"code\":\"version_conflict\"")), (1, 1), "one edit: {said}");
+    // The events of a turn, and again those after the second.
+    assert_eq!((count("event: run.started"), count("event: run.completed")), (1, 2), "{said}");
+    assert_eq!((count("id: 2\n"), count("id: 3\n")), (1, 2), "{said}");
 }
