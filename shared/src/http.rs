@@ -98,6 +98,8 @@ async fn edge(request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+    // A browser must not take an answer for a script or a page because of what a person wrote into it.
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(BasePath(base)) = base {
         below(response.headers_mut(), &base);
     }

@@ -209,7 +209,7 @@ impl Error {
             Self::Store(StoreError::Misconfigured { .. }) | Self::Blob(BlobError::Misconfigured { .. }) => {
                 row(StatusCode::INTERNAL_SERVER_ERROR, "misconfigured", false)
             }
-            Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge)
+            Self::Store(StoreError::Corrupt { .. } | StoreError::TooLarge | StoreError::Invalid { .. })
             | Self::Blob(_)
             | Self::Internal(_) => row(StatusCode::INTERNAL_SERVER_ERROR, "internal", false),
         }
@@ -232,13 +232,19 @@ impl Error {
     pub fn detail(&self) -> String {
         match self {
             Self::Store(
-                StoreError::Corrupt { .. } | StoreError::TooLarge | StoreError::Misconfigured { .. },
+                StoreError::Corrupt { .. }
+                | StoreError::TooLarge
+                | StoreError::Invalid { .. }
+                | StoreError::Misconfigured { .. },
             )
             | Self::Blob(BlobError::Misconfigured { .. })
             | Self::Internal(_) => {
                 "something went wrong here; it has been logged under the request_id".to_owned()
             }
             Self::Store(StoreError::TakenOver) => StoreError::TakenOver.to_string(),
+            Self::Store(StoreError::Contended) => {
+                "other requests changed the same record at the same time; try again".to_owned()
+            }
             Self::Store(StoreError::Storage(failure)) | Self::Blob(BlobError::Storage(failure)) => {
                 failure.to_string()
             }

@@ -76,6 +76,13 @@ pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap) {
             "{route} answers {status} with {kind:?}, and is described without a body"
         ),
     }
+    // A refusal may come before the functions: the API's own, or one of the gateway.
+    if status < 400 {
+        assert!(
+            headers.contains_key("x-content-type-options"),
+            "{route}: a browser may guess the type of {status}"
+        );
+    }
     for name in DESCRIBED.iter().filter(|name| headers.contains_key(**name)) {
         let known = response["headers"].as_object();
         assert!(

@@ -505,8 +505,11 @@ async fn outputs_are_listed_under_their_run() {
         title: "Report".into(),
         bytes: 7,
     };
-    let write = Store::output_write(&local(), run, 1, &output).unwrap();
-    assert!(cx.store.transact(vec![write]).await.unwrap().done());
+    let write = || Store::output_write(&local(), run, 1, &output).unwrap();
+    assert!(cx.store.transact(vec![write()]).await.unwrap().done());
+    // A request that DynamoDB refuses as invalid is this program's mistake: a client that tries again would do so for ever.
+    let twice = shared::problem::Error::from(cx.store.transact(vec![write(), write()]).await.unwrap_err());
+    assert_eq!((twice.code(), twice.problem(None).retryable), ("internal", false));
     let outputs = h.get(&format!("{action}/runs/{run}/outputs")).await.expect(200);
     assert_eq!(outputs, json!({"data": [output], "has_more": false}));
     // Another action's run is none of this one.

@@ -242,6 +242,7 @@ async fn a_file_is_written_moved_and_deleted_by_its_version() {
         .await
         .refused(409, "path_taken");
     assert_eq!(taken["current"]["path"], "assets/b.css");
+    edit(Method::PATCH, "assets/a.css", 2, r#"{"path": "assets/a.css"}"#).await.refused(409, "path_taken");
     let moved = edit(Method::PATCH, "assets/a.css", 2, r#"{"path": "assets/c d.css"}"#).await.expect(200);
     assert_eq!(moved["path"], "assets/c d.css");
     h.get(&file("assets/a.css")).await.refused(404, "not_found");

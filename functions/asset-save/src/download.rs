@@ -21,7 +21,6 @@ impl IntoResponse for Download {
         let headers = response.headers_mut();
         for (name, value) in [
             (header::CONTENT_TYPE, content_type(version.asset_type)),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
             (header::CACHE_CONTROL, "private, no-cache"),
         ] {

@@ -79,7 +79,6 @@ async fn read_markdown(
     let mut response = view.markdown().into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/markdown; charset=utf-8"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", view.version)) {
         headers.insert(header::ETAG, tag);
     }

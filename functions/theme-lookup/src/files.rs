@@ -131,7 +131,6 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_TYPE, kind),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
         (header::CACHE_CONTROL, "private, no-cache"),
     ] {

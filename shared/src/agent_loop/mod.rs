@@ -22,6 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Cx;
+use crate::flows::edit::Tries;
 use crate::models::Route;
 use crate::problem::Result;
 use crate::store::table::Write;
@@ -38,9 +39,6 @@ const MAX_OUTPUT_TOKENS: u32 = 16_000;
 
 /// The longest reply of a check, in tokens.
 const MAX_CHECK_TOKENS: u32 = 1_000;
-
-/// How often a call is made whose writes meet others.
-const TRIES: u32 = 8;
 
 /// The most of a result or an argument that an event shows, in characters.
 const MAX_SHOWN: usize = 2_000;
@@ -285,7 +283,9 @@ impl<K: Kind> Agent<K> {
         if call.invalid.is_none() {
             self.recorder.event(EventKind::ToolRequested, announced).await?;
         }
-        for _ in 0..TRIES {
+        let mut tries = Tries::default();
+        loop {
+            tries.next().await?;
             let Performed { mut result, mut events, writes, proposals, agent_draft } =
                 self.perform(&call).await?;
             result.content = agent_loop::bounded(result.content);
@@ -327,7 +327,6 @@ impl<K: Kind> Agent<K> {
                 }
             }
         }
-        Err(crate::flows::edit::contended().into())
     }
 
     async fn perform(&mut self, call: &Call) -> Result<Performed> {

@@ -267,20 +267,23 @@ fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
 /// 404 where there is no such chat.
 pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
     stop_turn(cx, owner, id).await?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Versioned { value: chat, version } = load(cx, owner, id).await?;
         let newest = cx.store.messages(owner, id, None, 1, Order::Newest).await?;
         let newest = newest.items.first().map(|(_, stored)| stored.value.message.message_id);
-        // The record first: from then on nothing older is shown, whatever becomes of the sweep.
-        let chat = Chat { reset_after: chat.reset_after.max(newest), ..chat };
-        if cx.store.replace_chat(owner, &chat, version).await?.done() {
+        let reset_after = chat.reset_after.max(newest);
+        let is_reset = reset_after == chat.reset_after;
+        let chat = Chat { reset_after, ..chat };
+        // The record is written before the messages are deleted: if the deletion is cut off, nothing older is shown.
+        if is_reset || cx.store.replace_chat(owner, &chat, version).await?.done() {
             if let Some(last) = chat.reset_after {
                 delete_messages(cx, owner, id, last).await?;
             }
             return read(cx, owner, id, &PageQuery::default()).await;
         }
     }
-    Err(edit::contended())
 }
 
 /// Deletes the messages of a chat up to and with `last`, each content before the record that names it.

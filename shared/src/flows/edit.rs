@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
 
-/// How often an edit without `If-Match` is tried again that met another one.
-pub const TRIES: u32 = 10;
+/// How often an edit is tried if other writers change the record first.
+const TRIES: u32 = 10;
 
 /// The tries of an edit, with a pause before each but the first and an end.
 ///
@@ -31,11 +31,17 @@ enum Until {
 
 impl Default for Tries {
     fn default() -> Self {
-        Self { made: 0, until: Until::Tries(TRIES) }
+        Self::at_most(TRIES)
     }
 }
 
 impl Tries {
+    /// At most this many.
+    #[must_use]
+    pub fn at_most(tries: u32) -> Self {
+        Self { made: 0, until: Until::Tries(tries) }
+    }
+
     /// As many as fit into this much time, which begins now, but at least one.
     #[must_use]
     pub fn within(patience: Duration) -> Self {
@@ -77,9 +83,8 @@ pub fn check(if_match: Option<IfMatch>, version: u64, current: &impl serde::Seri
     }
 }
 
-/// The answer to an edit that met others again and again.
-#[must_use]
-pub fn contended() -> Error {
+/// The answer if other writers changed the record first at every try.
+fn contended() -> Error {
     Error::Store(crate::store::StoreError::Contended)
 }
 

@@ -255,7 +255,9 @@ async fn begin(
     let Claimed { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
     let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
     let done = occurrence.value.steps_done;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         // The first claim has the first fence: nobody else has written anything.
         let ((mut journal, mut steps), outputs, last, stored) = if fence == 1 {
             ((Journal::new(run_id, fence), Vec::new()), Vec::new(), 0, 0)
@@ -346,7 +348,6 @@ async fn begin(
             Written::Refused { .. } => {}
         }
     }
-    Err(edit::contended())
 }
 
 /// What people have said to a run that waited, if this claim is the first since then.
@@ -423,7 +424,9 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
     // What was spent since the last step belongs to the occurrence however it ends.
     let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
     let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         // As this executor has left it; if somebody has changed it meanwhile, as it is now.
         let action = match held.take() {
             Some(held) => held,
@@ -473,7 +476,6 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
             Written::Refused { .. } => {}
         }
     }
-    Err(edit::contended())
 }
 
 /// The one message that asks a person.

@@ -48,7 +48,9 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
         tokio::time::sleep(LOOK).await;
     }
     // Its executor is dead, or too slow: what it writes from now on is refused.
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let found = stream::load(cx, owner, id).await?;
         if found.value.state.is_final()
             || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
@@ -56,5 +58,4 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
             return Ok(());
         }
     }
-    Err(edit::contended())
 }

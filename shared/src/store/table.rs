@@ -53,6 +53,9 @@ pub enum StoreError {
         "the table cannot be used with this deployment (see LAMPLIGHTER_TABLE and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
+    /// This program made the request wrongly, so that trying again does not help.
+    #[error("DynamoDB refused the request as invalid: {cause}")]
+    Invalid { cause: String },
     #[error("the storage fails: {0}")]
     Storage(StorageFailure),
     #[error("the item {key} cannot be read: {cause}")]
@@ -279,6 +282,9 @@ where
     }
     if aws::is_misconfigured(error) {
         return StoreError::Misconfigured { cause: aws::cause(error) };
+    }
+    if metadata.and_then(|meta| meta.code()) == Some("ValidationException") {
+        return StoreError::Invalid { cause: aws::cause(error) };
     }
     StoreError::Unavailable { cause: aws::cause(error) }
 }

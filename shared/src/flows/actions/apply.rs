@@ -149,7 +149,9 @@ async fn perform(
     with: With<'_>,
 ) -> Result<Versioned<Action>> {
     let With { if_match, mut message, proposal } = with;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Loaded { action: read, live } = load_live(cx, owner, id).await?;
         check_version(cx, owner, if_match, &read).await?;
         let now = cx.clock.now();
@@ -203,7 +205,6 @@ async fn perform(
         }
         return Ok(Versioned { value: next, version: read.version + 1 });
     }
-    Err(edit::contended())
 }
 
 /// The write of what has been approved, where the command gave an approval: people see later what has changed since.

@@ -54,7 +54,9 @@ pub async fn say(
 ) -> Result<Response> {
     let (if_busy, accept) = how;
     turn::check("content", &content)?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let Loaded { action, live } = load_live(cx, owner, id).await?;
         let asks = live.filter(|live| {
             action.value.state == ActionState::NeedsApproval
@@ -76,7 +78,6 @@ pub async fn say(
             Ok(()) => return answered(cx, owner, run, heard, accept, invocation).await,
         }
     }
-    Err(edit::contended())
 }
 
 /// The run that goes on: another process executes it, so that its result is not waited for here.

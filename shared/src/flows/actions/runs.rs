@@ -163,7 +163,8 @@ pub(super) async fn goes_on(
 pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
     let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    while tries.next().await.is_ok() {
         let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
         if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
             return Ok(());
@@ -184,7 +185,9 @@ pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
 pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<()> {
     // A live executor stops at its next look, and then finds that the run is no longer its own.
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         let (action, occurrence) =
             tokio::try_join!(load(cx, owner, id), async { Ok(cx.store.occurrence(owner, id, run).await?) })?;
         let now = cx.clock.now();
@@ -217,7 +220,6 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
             return end_run(cx, owner, run).await;
         }
     }
-    Err(edit::contended())
 }
 
 /// Newest first.

@@ -217,7 +217,9 @@ async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Time
 async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Result<InstanceId> {
     let fallback = name::Fallback::new(&task.session, &task.agent_type, &task.prompt);
     let mut taken = 0;
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         if let Some(given) = cx.store.given_name(owner, &task.session, &fallback.prompt).await? {
             return Ok(given.agent_id);
         }
@@ -237,7 +239,6 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Resul
             Written::Refused { .. } => {}
         }
     }
-    Err(edit::contended())
 }
 
 /// An agent will stop, or has stopped, under the assistant's own id. Whoever tells of it first keeps what he knows and then

@@ -16,18 +16,17 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::edit::Tries;
 use super::projects;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
-use crate::store::StoreError;
+use crate::problem::Result;
 use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
-use crate::store::table::back_off;
 
 /// The longest line that is kept within an item, in bytes; longer ones lie in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// How often an append is tried that meets others. Those of one process do not meet: they wait for each other.
+/// How often an append is tried if other processes append first. Appends of one process wait for each other.
 const TRIES: u32 = 40;
 
 /// Longest agent type, in characters.
@@ -144,7 +143,9 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
     let line = StoredLine { at: cx.clock.now(), body: body(cx, owner, entry, text).await? };
     // In the order in which they came, and without making each other try again.
     let _turn = cx.turns.wait((owner, session, agent)).await;
-    for attempt in 0..TRIES {
+    let mut tries = Tries::at_most(TRIES);
+    loop {
+        tries.next().await?;
         let found = cx.store.log_head(owner, session, agent).await?;
         let read_at = found.as_ref().map(|found| found.version);
         let new_session = match &found {
@@ -161,10 +162,9 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
             Appended::Yes if head_is_new => return seal::some_old_log(cx, owner).await,
             Appended::Yes => return Ok(()),
             Appended::Before => return discard(cx, owner, entry, &line).await,
-            Appended::Raced => back_off(attempt).await,
+            Appended::Raced => {}
         }
     }
-    Err(Error::Store(StoreError::Contended))
 }
 
 async fn body(cx: &Cx, owner: &Owner, entry: &Entry, text: String) -> Result<LineBody> {

@@ -58,7 +58,8 @@ pub async fn old_logs(cx: &Cx, owner: &Owner) -> Result<()> {
 /// Moves the lines of a log that arrived until `before` to S3, or as many as a segment takes.
 async fn seal(cx: &Cx, owner: &Owner, hot: &HotLog, before: Timestamp) -> Result<()> {
     let log = Log { owner, session: &hot.session_id, agent: &hot.agent_id };
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    while tries.next().await.is_ok() {
         let Some(was) = cx.store.log_head(owner, log.session, log.agent).await? else {
             return Ok(cx.store.forget_hot_log(owner, hot).await?);
         };

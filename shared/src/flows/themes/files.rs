@@ -225,7 +225,7 @@ pub async fn delete(
     }
 }
 
-/// Moves a file to a path where nothing is.
+/// Moves a file to a path that is free.
 ///
 /// # Errors
 /// 404 where there is none, 400 for a path that breaks a limit, 409 where `If-Match` is not the version that is there or the
@@ -245,8 +245,15 @@ pub async fn rename(
         let Found { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
-        if let Some(there) = cx.store.theme_file(owner, project, state.generation, to).await? {
-            let there = FileView::from(there.value);
+        // A file at its own path is taken too: one transaction may not write the same item twice.
+        let there = match to == path {
+            true => Some(file.value.clone()),
+            false => {
+                cx.store.theme_file(owner, project, state.generation, to).await?.map(|there| there.value)
+            }
+        };
+        if let Some(there) = there {
+            let there = FileView::from(there);
             return Err(Error::conflict_with("path_taken", format!("there is a file at {to}"), &there));
         }
         let moved = ThemeFile {

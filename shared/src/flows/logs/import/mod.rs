@@ -252,7 +252,9 @@ async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Resu
     if import.value.held_until.is_some() {
         import.value.held_until = Some(import.value.updated_at + HELD);
     }
-    for _ in 0..edit::TRIES {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
         if cx.store.write_log_import(owner, &import.value, import.version).await?.done() {
             import.version += 1;
             return Ok(());
@@ -267,7 +269,6 @@ async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Resu
         import.value.held_until = import.value.held_until.and(found.value.held_until);
         import.version = found.version;
     }
-    Err(edit::contended())
 }
 
 /// Writes how an import has ended, and lets its archive go.

@@ -158,7 +158,9 @@ impl<'a> Taking<'a> {
             began: Some(*began),
             asked: asked.clone(),
         };
-        for _ in 0..edit::TRIES {
+        let mut tries = edit::Tries::default();
+        loop {
+            tries.next().await.map_err(Stop::Ours)?;
             let is_new = cx.store.log_session(owner, session).await?.is_none();
             let record = is_new.then(|| LogSession {
                 session_id: session.clone(),
@@ -186,7 +188,6 @@ impl<'a> Taking<'a> {
                 Created::Raced => {}
             }
         }
-        Err(Stop::Ours(edit::contended()))
     }
 }
 
