@@ -1,11 +1,11 @@
-//! Work that computes, off the threads that serve requests.
+//! CPU-bound work, off the threads that serve requests.
 //!
-//! A handler that computes for more than a few milliseconds keeps every other request of its thread waiting. Such work
-//! goes through a [`Lane`]: it runs on a thread for blocking work, only a few at once, within a time budget, and it ends
-//! early when the request that asked for it is gone. In a Lambda function the runtime has one thread for requests and
-//! further threads for blocking work, so the same holds there.
+//! A handler that computes for more than a few milliseconds blocks every other request of its thread. Such work goes
+//! through a [`Lane`]: it runs on a thread for blocking work, only a few pieces at once, within a time limit, and it ends
+//! early when the client has disconnected. In a Lambda function the runtime also has one thread for requests and further
+//! threads for blocking work.
 //!
-//! Cancellation is cooperative. Work is given a [`Stop`] and asks it between small steps; what has no small steps must
+//! Cancellation is cooperative. The work gets a [`Stop`] and checks it between small steps. Work without small steps must
 //! be bounded by the size of its input.
 
 use std::num::NonZero;
@@ -20,22 +20,22 @@ use crate::problem::{Error, Result};
 /// The lanes of a process. Cheap to clone.
 #[derive(Clone)]
 pub struct Compute {
-    /// Expressions and path patterns that callers write, over the files of a theme.
+    /// Searches of a theme's files with expressions and path patterns of callers.
     pub searches: Lane,
-    /// Questions to an index in memory.
+    /// Queries of an index in memory.
     pub answers: Lane,
     /// Index builds and archives.
     pub builds: Lane,
-    /// Bodies of more than [`INLINE_BYTES`], parsed or hashed.
+    /// Parsing and hashing of bodies larger than [`INLINE_BYTES`].
     pub bodies: Lane,
 }
 
-/// A body up to this size is parsed and hashed where it arrives: it takes a millisecond or two.
+/// A body up to this size is parsed and hashed on the thread of its request. That takes a millisecond or two.
 pub const INLINE_BYTES: usize = 256 * 1024;
 
 impl Default for Compute {
     fn default() -> Self {
-        // One core stays free for requests where there is more than one.
+        // If there is more than one core, one stays free for requests.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let spare = cores.saturating_sub(1).max(1);
         let seconds = Duration::from_secs;
@@ -49,10 +49,10 @@ impl Default for Compute {
 }
 
 impl Compute {
-    /// Does something with a body: at once where it is small, in the lane for bodies where it is large.
+    /// Processes a body: a small one directly, a large one in the lane for bodies.
     ///
     /// # Errors
-    /// What `work` fails with, 503 where too many do the same.
+    /// The errors of `work`; 503 if the lane is full.
     pub async fn on_body<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -62,7 +62,7 @@ impl Compute {
     }
 }
 
-/// A kind of work, with how much of it runs at once and for how long.
+/// A kind of work, with its concurrency and its time limit.
 #[derive(Clone)]
 pub struct Lane {
     name: &'static str,
@@ -70,7 +70,7 @@ pub struct Lane {
     at_once: usize,
     /// How long one piece of work may take.
     pub budget: Duration,
-    /// How long it may wait for its turn.
+    /// How long it may wait for a free slot.
     patience: Duration,
 }
 
@@ -80,16 +80,16 @@ impl Lane {
         Self { name, slots: Arc::new(Semaphore::new(at_once)), at_once, budget, patience }
     }
 
-    /// How much of this work runs now, also for those who have left.
+    /// How many pieces of work run now, including those whose client has disconnected.
     #[must_use]
     pub fn running(&self) -> usize {
         self.at_once - self.slots.available_permits().min(self.at_once)
     }
 
-    /// Does the work within the lane's budget.
+    /// Does the work within the lane's time limit.
     ///
     /// # Errors
-    /// 503 with `Retry-After` where no turn comes in time or the budget is spent.
+    /// 503 with `Retry-After` if no slot becomes free in time, or the time limit is reached.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Stop) -> Result<T, Stopped> + Send + 'static,
@@ -100,29 +100,29 @@ impl Lane {
         }
     }
 
-    /// Does the work within this much time, which begins when its turn comes. The inner error says that the time was up.
+    /// Does the work within `budget`, counted from the start of the work. The inner error means that the time was over.
     ///
     /// # Errors
-    /// 503 with `Retry-After` where no turn comes in time.
+    /// 503 with `Retry-After` if no slot becomes free in time.
     pub async fn within<T: Send + 'static>(
         &self,
         budget: Duration,
         work: impl FnOnce(&Stop) -> Result<T, Stopped> + Send + 'static,
     ) -> Result<Result<T, Stopped>> {
-        let turn = tokio::time::timeout(self.patience, self.slots.clone().acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(Error::Busy { what: self.name }) };
-        let stop = Stop { gone: Arc::default(), until: Instant::now() + budget };
-        let _waiting = Waiting(stop.gone.clone());
+        let slot = tokio::time::timeout(self.patience, self.slots.clone().acquire_owned()).await;
+        let Ok(Ok(slot)) = slot else { return Err(Error::Busy { what: self.name }) };
+        let stop = Stop { abandoned: Arc::default(), until: Instant::now() + budget };
+        let _waiting = Waiting(stop.abandoned.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work has really ended, also where nobody waits for it any more.
-            let _turn = turn;
+            // The slot is held until the work has really ended, also if nobody waits for it any more.
+            let _slot = slot;
             work(&stop)
         });
         done.await.map_err(|error| Error::internal(error.to_string()))
     }
 }
 
-/// Tells the work that nobody waits for it, when the future that waits is dropped.
+/// Tells the work that it was abandoned, when the waiting future is dropped.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {
@@ -131,31 +131,31 @@ impl Drop for Waiting {
     }
 }
 
-/// The time is up, or nobody waits for the result.
+/// The time is over, or nobody waits for the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
-/// Says when work is to end early.
+/// Tells work to end early.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    gone: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     until: Instant,
 }
 
 impl Stop {
-    /// One that nobody but the clock sets.
+    /// A signal that only the clock sets.
     #[must_use]
     pub fn after(budget: Duration) -> Self {
-        Self { gone: Arc::default(), until: Instant::now() + budget }
+        Self { abandoned: Arc::default(), until: Instant::now() + budget }
     }
 
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.gone.load(Ordering::Relaxed) || Instant::now() >= self.until
+        self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 
     /// # Errors
-    /// When it is set.
+    /// If it is set.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.is_set() { Err(Stopped) } else { Ok(()) }
     }

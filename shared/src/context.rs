@@ -11,14 +11,14 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::compute::Compute;
 use crate::config::Config;
+use crate::keyed_locks::KeyedLocks;
 use crate::models::{InvalidEndpoint, Models};
 use crate::queues::Queues;
 use crate::store::Store;
 use crate::stream::LiveRuns;
 use crate::themes::{NotesCache, ThemeCache};
-use crate::turns::Turns;
 
-/// Whether the process is about to end: then runs are put down, and others go on with them.
+/// Whether the process is about to end. Then it puts its runs down, and other processes continue them.
 #[derive(Clone, Debug, Default)]
 pub struct Stopping(Arc<AtomicBool>);
 
@@ -45,12 +45,13 @@ pub struct Cx {
     pub models: Models,
     pub live: LiveRuns,
     pub stopping: Stopping,
-    pub turns: Turns,
+    /// For writers of this process that change the same item.
+    pub locks: KeyedLocks,
     pub themes: ThemeCache,
     pub notes: NotesCache,
-    /// For work that computes.
+    /// For CPU-bound work.
     pub compute: Compute,
-    /// Whose turn it is to take over an archive of logs: one at a time.
+    /// Allows one import of an archive of logs at a time.
     pub imports: Arc<Semaphore>,
 }
 
@@ -58,7 +59,7 @@ impl Cx {
     /// With the models that are configured.
     ///
     /// # Errors
-    /// When a model's address is none.
+    /// If the address of a model is invalid.
     pub fn new(config: Config, clock: Clock) -> Result<Self, InvalidEndpoint> {
         let models = Models::from_config(&config.models)?;
         Ok(Self::with_models(config, clock, models))
@@ -77,7 +78,7 @@ impl Cx {
             models,
             live: LiveRuns::default(),
             stopping: Stopping::default(),
-            turns: Turns::default(),
+            locks: KeyedLocks::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),
             compute: Compute::default(),

@@ -1,7 +1,7 @@
-//! Cross-origin calls: what a browser is told when a page of another origin calls the API.
+//! CORS: whether a browser lets a page of another origin call the API.
 //!
-//! Only configured origins are named, each by itself. Cookies play no part here, so credentials in the sense of CORS are
-//! never allowed: a page sends its key in `Authorization`.
+//! Only configured origins are allowed, and an answer names only the one that asked. The API uses no cookies, so
+//! credentials in the sense of CORS are never allowed: a page sends its key in `Authorization`.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub const REQUEST_HEADERS: [HeaderName; 10] = [
     HeaderName::from_static("traceparent"),
 ];
 
-/// The headers of an answer that a page may read, beside those that it always may.
+/// The response headers that a page may read, besides those that browsers always allow.
 pub const RESPONSE_HEADERS: [HeaderName; 8] = [
     header::CONTENT_DISPOSITION,
     header::ETAG,
@@ -39,18 +39,18 @@ pub const RESPONSE_HEADERS: [HeaderName; 8] = [
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// How long a browser may remember what it was told. Browsers cut it to two hours or less.
+/// How long a browser may cache the answer to a preflight. Browsers limit it to two hours or less.
 const REMEMBERED: Duration = Duration::from_secs(7_200);
 
-/// Answers preflights and marks the API's answers. `None` if no origin is configured.
+/// Answers preflights and adds the CORS headers to answers. `None` if no origin is configured.
 pub(crate) fn layer(config: &CorsConfig) -> Option<CorsLayer> {
     for_origins(config).map(|layer| {
         layer.allow_methods(METHODS).allow_headers(REQUEST_HEADERS).expose_headers(RESPONSE_HEADERS)
     })
 }
 
-/// The same for presigned addresses of the bucket, as the template configures the bucket itself. `None` if no origin is
-/// configured.
+/// The same for presigned addresses of the local bucket. The template configures the bucket on AWS in the same way. `None`
+/// if no origin is configured.
 #[must_use]
 pub fn for_bucket(config: &CorsConfig) -> Option<CorsLayer> {
     for_origins(config).map(|layer| {

@@ -1,17 +1,17 @@
-//! Who may call at all: the guard in front of every route, against web pages.
+//! The guard in front of every route: it refuses requests that web pages make.
 //!
-//! Any page can make its reader's browser send requests to a server on the reader's machine. Without authentication such a
-//! server would do what the page says. Three things give a page away:
+//! A web page can make the browser of its reader send requests to a server on the reader's machine. Without authentication,
+//! that server would obey the page. Three things reveal such a request:
 //!
-//! - `Host`: a page that had its own name resolved to 127.0.0.1 (DNS rebinding) still calls the server by that name.
-//! - `Origin` and `Sec-Fetch-Site`: the browser sets them and a page can't. Pages of the origins in
-//!   `LAMPLIGHTER_CORS_ORIGINS` are welcome.
-//! - `Content-Type`: a page may send a body to another origin without asking first, but only with a type that no route
-//!   takes, or with none.
+//! - `Host`: with DNS rebinding, a page lets its own name resolve to 127.0.0.1. The request still has that name as host.
+//! - `Origin` and `Sec-Fetch-Site`: the browser sets them, and a page cannot change them. Pages of the origins in
+//!   `LAMPLIGHTER_CORS_ORIGINS` are allowed.
+//! - `Content-Type`: without a preflight, a page can send a body to another origin only with a few types, which no route
+//!   accepts, or without a type.
 //!
-//! With authentication every call carries a bearer token, which a browser never adds by itself. Then `Host` and `Origin` may
-//! be anything, because a proxy or a domain of one's own may be in front, but for `/mcp`: its protocol asks for the check of
-//! `Origin`. Behind API Gateway `Host` is the gateway's to check.
+//! With authentication, every call has a bearer token, which a browser never adds by itself. Then any `Host` and `Origin` is
+//! allowed, because there may be a proxy or a custom domain in front. The exception is `/mcp`, whose protocol requires the
+//! check of `Origin`. Behind API Gateway, the gateway checks `Host`.
 
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
@@ -25,7 +25,7 @@ use crate::context::Cx;
 use crate::extract::{is_json, unsupported_type};
 use crate::problem::{Error, Result};
 
-/// The middleware. `public`: the port is ours, and no API Gateway is in front.
+/// The middleware. `public` means that clients reach this port directly, without an API Gateway.
 pub async fn layer(State((cx, public)): State<(Cx, bool)>, request: Request, next: Next) -> Response {
     match check(&cx.config.auth, &cx.config.cors, public, &request).and_then(|()| check_type(&request)) {
         Ok(()) => next.run(request).await,
@@ -34,34 +34,33 @@ pub async fn layer(State((cx, public)): State<(Cx, bool)>, request: Request, nex
 }
 
 /// # Errors
-/// 403 for a `Host` or an `Origin` that may not call here.
+/// 403 if the `Host` or the `Origin` is not allowed.
 fn check<B>(auth: &AuthConfig, cors: &CorsConfig, public: bool, request: &http::Request<B>) -> Result<()> {
     let (headers, uri) = (request.headers(), request.uri());
     if public && matches!(auth, AuthConfig::Off) {
         if !calls_this_machine(headers, uri) {
             return Err(Error::Forbidden(
-                "without authentication this server answers to this machine's names only",
+                "without authentication, this server accepts only requests for `localhost`, `127.0.0.1` or `[::1]`",
             ));
         }
         if !is_navigation(request.method(), headers) && is_foreign_page(headers, None, cors) {
-            return Err(Error::Forbidden("pages of this origin may not call here"));
+            return Err(Error::Forbidden("pages of this origin may not call this server"));
         }
     }
     if uri.path() == "/mcp" && is_foreign_page(headers, host(headers).as_ref().map(Authority::host), cors) {
-        return Err(Error::Forbidden("pages of this origin may not call here"));
+        return Err(Error::Forbidden("pages of this origin may not call this server"));
     }
     Ok(())
 }
 
-/// Whether a request calls this machine by its own name, and no page of another origin sends it. For ports that are nobody
-/// else's.
+/// Whether a request names this machine as its host, and does not come from a page of another origin. For ports that only
+/// this program uses.
 #[must_use]
 pub fn is_from_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
     calls_this_machine(headers, uri) && !is_foreign_page(headers, None, &CorsConfig::default())
 }
 
-/// Whether a request may be looked at whose signature then says what it may do: as on every other route, without the types
-/// of bodies.
+/// Whether the bucket may process a signed request. The checks are the same as for the routes, except for the content type.
 #[must_use]
 pub fn may_be_signed(auth: &AuthConfig, cors: &CorsConfig, headers: &HeaderMap, uri: &Uri) -> bool {
     match auth {
@@ -75,7 +74,7 @@ fn calls_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
     named && host(headers).is_some_and(|host| is_this_machine(host.host()))
 }
 
-/// The one `Host`.
+/// The host, if there is exactly one valid `Host` header.
 fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
@@ -83,11 +82,11 @@ fn host(headers: &HeaderMap) -> Option<Authority> {
     (!host.as_str().contains('@')).then_some(host)
 }
 
-/// Whether a page sends it that is neither this machine's, nor of the host `own`, nor configured.
+/// Whether the request comes from a page that is neither of this machine, nor of the host `own`, nor of a configured origin.
 fn is_foreign_page(headers: &HeaderMap, own: Option<&str>, cors: &CorsConfig) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
     if origins.peek().is_none() {
-        // Browsers leave `Origin` out where a page only reads.
+        // Browsers send no `Origin` with simple reads.
         return headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
     }
     origins.any(|origin| {
@@ -101,7 +100,7 @@ fn is_foreign_page(headers: &HeaderMap, own: Option<&str>, cors: &CorsConfig) ->
     })
 }
 
-/// Whether somebody follows a link: the answer becomes a page of its own, which the page with the link can't read.
+/// Whether a person follows a link. The answer becomes a page of its own, and the page with the link cannot read it.
 fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
     *method == Method::GET
@@ -114,10 +113,11 @@ fn is_this_machine(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
 }
 
-/// A body has a type that a page can't send without asking first. `PUT` is free: a page has to ask for the method itself.
+/// Checks that a body has a content type that a page cannot send without a preflight. `PUT` needs no check, because the
+/// method itself needs a preflight.
 ///
 /// # Errors
-/// 415.
+/// 415 for other content types.
 fn check_type(request: &Request) -> Result<()> {
     let headers = request.headers();
     let free = matches!(*request.method(), Method::PUT | Method::GET | Method::HEAD | Method::OPTIONS);
@@ -127,7 +127,7 @@ fn check_type(request: &Request) -> Result<()> {
     Err(unsupported_type())
 }
 
-/// Whether the body is said to be an archive.
+/// Whether the content type is one of an archive.
 #[must_use]
 pub fn is_archive(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

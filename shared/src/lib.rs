@@ -1,9 +1,9 @@
-//! The shell: what touches the world.
+//! The shell: everything that does I/O.
 //!
 //! A function crate declares a [`function::Function`]; [`lambda`] runs it against the Lambda Runtime API and
-//! `infra/local` runs the same value in one process. A handler reads as *extract, call, wrap*: [`extract`] parses
-//! at the edge, [`flows`] load, let `domain` decide, and perform, and [`problem`] turns every failure into one
-//! RFC 9457 answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
+//! `infra/local` runs the same value in one process. A handler extracts, calls and wraps: [`extract`] parses
+//! the request, [`flows`] load, let `domain` decide, and store, and [`problem`] turns every error into an RFC 9457
+//! answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
 //! AWS SDKs, also locally.
 
 pub mod accept;
@@ -24,6 +24,7 @@ pub mod guard;
 pub mod http;
 pub mod https;
 pub mod idempotency;
+pub mod keyed_locks;
 pub mod lambda;
 pub mod logging;
 pub mod metrics;
@@ -37,7 +38,6 @@ mod shutdown;
 pub mod store;
 pub mod stream;
 pub mod themes;
-pub mod turns;
 pub mod wording;
 
 pub use context::Cx;

@@ -1,7 +1,7 @@
-//! The end of a Lambda's environment. A run that is in progress then is put down at once, and another process goes on with
-//! it without waiting for its lease to end.
+//! The end of a Lambda environment. Runs that are in progress are put down at once, so that another process continues them
+//! without waiting for the end of their leases.
 //!
-//! Lambda sends SIGTERM only to an environment with an extension, so the function registers one that listens to no event.
+//! Lambda sends SIGTERM only to environments with an extension. So the function registers one that subscribes to no event.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::context::Cx;
 
 const NAME: &str = "lamplighter-put-down";
 
-/// How long the registration may take: a platform that knows no extensions must not delay the start.
+/// How long the registration may take. A platform without extensions must not delay the start.
 const REGISTER: Duration = Duration::from_millis(500);
 
-/// How long runs have to be put down. Lambda kills the environment 500 ms after the signal.
+/// How much time there is to put runs down. Lambda kills the environment 500 ms after the signal.
 const PUT_DOWN: Duration = Duration::from_millis(400);
 
 /// Puts runs down when the environment is about to end.
 pub async fn watch(cx: Cx) {
     let registered = timeout(REGISTER, register()).await;
     if !matches!(registered, Ok(Ok(()))) {
-        tracing::debug!("no extension is registered: the environment may end without a signal");
+        tracing::debug!("the extension was not registered; the environment may end without a signal");
     }
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
     tokio::spawn(async move {
@@ -41,7 +41,7 @@ pub async fn watch(cx: Cx) {
     });
 }
 
-/// Registers an extension that is told of no event, and says that it is ready.
+/// Registers an extension without events, and reports that it is ready.
 async fn register() -> Result<(), BoxError> {
     let api = std::env::var("AWS_LAMBDA_RUNTIME_API")?;
     let client = Client::builder().with_endpoint(format!("http://{api}").parse()?).build()?;
@@ -54,7 +54,7 @@ async fn register() -> Result<(), BoxError> {
     let next = Request::get("/2020-01-01/extension/event/next")
         .header("lambda-extension-identifier", id)
         .body(Body::empty())?;
-    // No event ever comes; the call is what says that the extension is ready.
+    // This call reports that the extension is ready. It never returns, because there are no events.
     tokio::spawn(async move { drop(client.call(next).await) });
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Run events: stored as they happen, followed from any instance, replayed after any id.
 //!
-//! [`respond`] answers a client: as server-sent events, or with the finished result. A client that leaves takes nothing with
-//! it: the run goes on in a task of its own, and the follower is only a reader. The writer is the
+//! [`respond`] answers a client with server-sent events or with the finished result. The run is driven by a task of its own, so
+//! it continues if the client disconnects; a follower only reads. The writer is the
 //! [`Recorder`](crate::agent_loop::recorder::Recorder).
 
 use std::collections::HashMap;
@@ -26,16 +26,16 @@ use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
 
-/// A silent stream says that it is alive this often.
+/// How often a silent stream sends a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How often a follower looks for events of a run that another process executes.
 const POLL: Duration = Duration::from_millis(150);
 
-/// How often it looks for those of a run of its own process, which says when there is something.
+/// How often a follower looks for events of a run of its own process. That process announces new events.
 const POLL_LIVE: Duration = Duration::from_secs(2);
 
-/// The runs that this process executes, and the newest event of each: followers here need not poll for them.
+/// The runs that this process executes, with the newest event of each, so that followers here need not poll.
 #[derive(Clone, Default)]
 pub struct LiveRuns(Arc<Mutex<HashMap<RunId, watch::Sender<u64>>>>);
 
@@ -44,12 +44,12 @@ impl LiveRuns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which is the newest event of a run that is executed here.
+    /// Announces the newest event of a run that is executed here.
     pub(crate) fn tell(&self, run: RunId, event: u64) {
         self.lock().entry(run).or_insert_with(|| watch::Sender::new(0)).send_replace(event);
     }
 
-    /// Says that a run is no longer executed here.
+    /// Announces that a run is no longer executed here.
     pub(crate) fn forget(&self, run: RunId) {
         self.lock().remove(&run);
     }
@@ -67,18 +67,20 @@ impl LiveRuns {
     }
 }
 
-/// Waits until there may be something new: until this process says so, or for a while.
-async fn news(live: &mut Option<watch::Receiver<u64>>) {
-    let gone = match live {
+/// Waits until there may be new events: until this process announces one, or for a limited time.
+async fn wait_for_events(live: &mut Option<watch::Receiver<u64>>) {
+    let is_closed = match live {
         None => return tokio::time::sleep(POLL).await,
-        Some(live) => tokio::time::timeout(POLL_LIVE, live.changed()).await.is_ok_and(|said| said.is_err()),
+        Some(live) => {
+            tokio::time::timeout(POLL_LIVE, live.changed()).await.is_ok_and(|changed| changed.is_err())
+        }
     };
-    if gone {
+    if is_closed {
         *live = None;
     }
 }
 
-/// How long a follower tries again that can't read the table: in the process that executes the run, and in another.
+/// How long a follower retries if it can't read the table: in the process that executes the run, and in another process.
 const TRY_HERE: Duration = Duration::from_secs(120);
 const TRY_ELSEWHERE: Duration = Duration::from_secs(5);
 
@@ -94,8 +96,8 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
     cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))
 }
 
-/// Answers with a run: its events after `after`, or its result once it has one. A run that has none by `until` is answered
-/// as it is, with 202 and its address.
+/// Answers with a run: its events after `after`, or its result when it is finished. If it is not finished by `until`, the
+/// answer is 202 with its state and its address.
 ///
 /// # Errors
 /// 404 if there is none.
@@ -109,7 +111,7 @@ pub async fn respond(
 ) -> Result<Response> {
     let run = load(cx, owner, id).await?;
     if accept == Accept::Events {
-        // An `EventSource` stops at 204. After anything else, it would ask again for ever.
+        // An `EventSource` stops at 204. After any other answer it would reconnect for ever.
         if run.value.state.is_final() && after > 0 && after >= cx.store.last_event_id(owner, id).await? {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
@@ -124,7 +126,7 @@ pub async fn respond(
             let view = crate::flows::run_view::view(cx, owner, run).await?;
             return Ok((StatusCode::ACCEPTED, location, Json(view)).into_response());
         }
-        news(&mut live).await;
+        wait_for_events(&mut live).await;
         run = match load(cx, owner, id).await {
             Ok(found) => {
                 patience = Patience::default();
@@ -144,12 +146,12 @@ pub async fn respond(
     Ok(Json(crate::flows::run_view::view(cx, owner, run).await?).into_response())
 }
 
-/// Whether an answer must end before its run: the process is about to end, and does not execute the run itself.
+/// Whether an answer must end before its run: the time is over, or the process is about to end and does not execute the run.
 fn is_over(cx: &Cx, until: Timestamp, executed_here: bool) -> bool {
     cx.clock.now() >= until || cx.stopping.is_set() && !executed_here
 }
 
-/// How long a reader of the table tries again.
+/// How long a reader of the table retries.
 #[derive(Debug)]
 struct Patience {
     since: Option<Instant>,
@@ -163,8 +165,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Whether it has failed for too long. A follower that ends takes its invocation with it: while the run is executed
-    /// here, it stays longer.
+    /// Whether reads have failed for too long. When a follower ends, its invocation ends too. So it retries longer while the
+    /// run is executed here.
     fn is_used_up(&mut self, executed_here: bool) -> bool {
         let bound = if executed_here { TRY_HERE } else { TRY_ELSEWHERE };
         self.since.get_or_insert_with(Instant::now).elapsed() >= bound
@@ -176,7 +178,7 @@ impl Patience {
     }
 }
 
-/// The problem that a failed run is to a caller who asked for its result.
+/// The error for a caller who asked for the result of a failed run.
 fn failed(error: &RunError, run: RunId) -> Error {
     let message = format!("{} (run {run})", error.detail);
     if error.code == "budget_exceeded" {
@@ -192,13 +194,13 @@ pub fn event_stream(frames: impl Stream<Item = Bytes> + Send + 'static) -> Respo
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies of the nginx family hold a stream back without it.
+    // Without this header, nginx buffers the stream.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-/// A run's events as frames, from `after` to the one that ends it, or until this process can't go on with it: then the
-/// client comes back with the last id it has.
+/// The events of a run as frames, from `after` to its last event, or until this process must end. Then the client
+/// reconnects with the last id that it has.
 pub fn follow(
     cx: Cx,
     owner: Owner,
@@ -241,10 +243,10 @@ impl Follower {
                 Ok(Look::Nothing) if is_over(&self.cx, self.until, self.live.is_some()) => return None,
                 Ok(Look::Nothing) => {
                     patience = Patience::default();
-                    news(&mut self.live).await;
+                    wait_for_events(&mut self.live).await;
                 }
                 Err(error) if patience.is_used_up(self.live.is_some()) => {
-                    // The client comes back with the last id it has; nothing is lost.
+                    // The client reconnects with the last id that it has; nothing is lost.
                     tracing::warn!(cause = %error.causes(), "a follower lost the table");
                     return None;
                 }
@@ -258,7 +260,7 @@ impl Follower {
     }
 
     async fn look(&mut self) -> Result<Look> {
-        // Before the look: what is said after it is not missed.
+        // Before the read, so that an announcement after the read is not missed.
         if let Some(live) = &mut self.live {
             live.mark_unchanged();
         }
@@ -279,11 +281,11 @@ impl Follower {
     }
 }
 
-/// What a follower has found.
+/// The result of a read.
 enum Look {
     Frames(Bytes),
     Nothing,
-    /// The run has ended, and all was told.
+    /// The run has ended, and all events were sent.
     End,
 }
 

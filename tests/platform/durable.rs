@@ -80,17 +80,17 @@ impl Process {
 }
 
 /// What is not void of a run's events.
-fn standing(all: Vec<Event>) -> Vec<Event> {
-    let mut standing: Vec<Event> = Vec::new();
+fn valid(all: Vec<Event>) -> Vec<Event> {
+    let mut valid: Vec<Event> = Vec::new();
     for event in all {
         if event.name == "step.restarted" {
             let void_from = event.data["void_from"].as_u64().unwrap();
-            standing.retain(|before| before.id < void_from);
+            valid.retain(|before| before.id < void_from);
         } else {
-            standing.push(event);
+            valid.push(event);
         }
     }
-    standing
+    valid
 }
 
 async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
@@ -117,11 +117,11 @@ async fn became(stage: &Stage, run: RunId) -> Became {
     let view = h.get(&format!("/runs/{run}")).await.expect(200);
     let ids: Vec<u64> = all.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=all.len() as u64).collect::<Vec<_>>(), "one continuous run");
-    let standing = standing(all);
+    let valid = valid(all);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let tools = standing.iter().filter(|event| event.name == "tool.result");
+    let tools = valid.iter().filter(|event| event.name == "tool.result");
     let tools = tools.map(|event| (text(&event.data["tool"]), event.data["is_error"].clone())).collect();
-    let deltas = standing.iter().filter(|event| event.name == "message.delta");
+    let deltas = valid.iter().filter(|event| event.name == "message.delta");
     let chat = h.get(&format!("/chats/{}", view["chat_id"].as_str().unwrap())).await.expect(200);
     let said = chat["messages"].as_array().unwrap().iter();
     let proposals = view["proposals"].as_array().unwrap().iter();
@@ -577,8 +577,8 @@ async fn a_server_that_ends_leaves_no_turn_behind() {
         let view = send(client.get(format!("{}{run}", server.url))).await.expect(200);
         assert_eq!(view["message"], "There is nothing saved yet, and nothing is planned.");
         let whole = send(client.get(format!("{}{run}/events?after=0", server.url))).await;
-        let standing = standing(events(whole.body.as_str().unwrap()));
-        let tools: Vec<&str> = standing
+        let valid = valid(events(whole.body.as_str().unwrap()));
+        let tools: Vec<&str> = valid
             .iter()
             .filter(|event| event.name == "tool.result")
             .map(|event| event.data["tool"].as_str().unwrap())

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 shared::routes!(create, list, revoke, usage);
 
-/// Make an API key
+/// Create an API key
 ///
 /// `api_key` is the key; no other answer ever has it. A call that is repeated under its `Idempotency-Key` makes no
 /// second key and is answered without `api_key`: revoke a key whose only answer was lost, and make another.
@@ -45,7 +45,7 @@ async fn create(
     ))
 }
 
-/// List the API keys that hold, newest first
+/// List the active API keys, newest first
 ///
 /// Revoked and expired keys are left out. The keys themselves are never shown again.
 #[utoipa::path(
@@ -86,7 +86,7 @@ struct UsageView {
     ceiling_micros: i64,
 }
 
-/// Read what today has cost
+/// Read today's costs
 ///
 /// The sum of all model calls since midnight UTC, what is reserved for calls that are under way, and the ceiling.
 #[utoipa::path(

@@ -26,7 +26,7 @@ struct ApproveAction {
     approval_hash: String,
 }
 
-/// Approve an action's content
+/// Approve an action
 ///
 /// An approval binds everything that a run is told: title, description, instructions and expected output, the agent's name, goal,
 /// success criteria, timeline and instructions; and the schedule, the granted tools with their schemas, the model tier and the
@@ -121,7 +121,7 @@ struct ResumeAction {
     message: Option<String>,
 }
 
-/// Go on after a pause, or after a person was asked
+/// Continue after a pause, or after a question to a person
 ///
 /// A run that waits goes on at once.
 #[utoipa::path(
@@ -139,7 +139,7 @@ async fn resume(
     Ok(tagged(actions::resume(&cx, &caller.owner, id, answer.message).await?))
 }
 
-/// Cancel the live run, or take the action off the calendar
+/// Cancel the live run, or unschedule the action
 ///
 /// Where nothing runs, or nothing more is due afterwards, the approval is withdrawn.
 #[utoipa::path(
@@ -151,7 +151,7 @@ async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> R
     command(&cx, &caller.owner, id, Command::Cancel).await
 }
 
-/// Dismiss an action for good
+/// Dismiss an action permanently
 ///
 /// Nothing of it runs any more. Its runs and their outputs stay readable.
 #[utoipa::path(
@@ -163,7 +163,7 @@ async fn dismiss(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> 
     command(&cx, &caller.owner, id, Command::Dismiss).await
 }
 
-/// Say that an action is done
+/// Mark an action as done
 ///
 /// Saying it twice counts once.
 #[utoipa::path(

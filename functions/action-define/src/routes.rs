@@ -100,7 +100,7 @@ async fn change(
     Ok(tagged(actions::change(&cx, &caller.owner, id, if_match, patch).await?))
 }
 
-/// Delete an action, its runs and their outputs' records
+/// Delete an action, its runs and the records of their outputs
 ///
 /// The assets that its runs have saved stay.
 #[utoipa::path(

@@ -73,7 +73,7 @@ struct At {
     at: Option<Timestamp>,
 }
 
-/// Say what became of a due time
+/// Explain what happened at a due time
 ///
 /// In one sentence for people, and as data: whether it ran, was skipped, missed or held, and the reason.
 #[utoipa::path(
@@ -90,7 +90,7 @@ async fn why(
     Ok(axum::Json(actions::why(&cx, &caller.owner, id, at).await?))
 }
 
-/// Say when a schedule would fire
+/// List the times at which a schedule would fire
 ///
 /// The next fire times, in order. Nothing is stored.
 #[utoipa::path(

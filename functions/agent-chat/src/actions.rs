@@ -48,7 +48,7 @@ struct NewActionMessage {
     if_busy: IfBusy,
 }
 
-/// Talk about an action
+/// One turn about an action
 ///
 /// Its agent answers with the action, its last runs and what they saved in view, as in a chat. A change to the action is
 /// proposed: `PATCH /actions/{action_id}` with the proposal's id takes it over, and withdraws the approval.

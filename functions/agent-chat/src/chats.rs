@@ -71,7 +71,7 @@ async fn read(
     chats::read(&cx, &caller.owner, id, &page).await.map(tagged)
 }
 
-/// Begin a chat anew
+/// Reset a chat: later turns do not see its earlier messages
 ///
 /// What was said is no longer shown or sent to a model, and is deleted. Proposals and what the chat has led to stay.
 #[utoipa::path(

@@ -44,7 +44,7 @@ async fn read(
     proposals::read(&cx, &caller.owner, id).await.map(axum::Json)
 }
 
-/// Throw a proposal away
+/// Discard a proposal
 ///
 /// It can't be saved or defined any more.
 #[utoipa::path(

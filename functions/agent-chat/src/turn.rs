@@ -14,7 +14,7 @@ use shared::{Cx, Result};
 
 shared::routes!(talk_to_agent);
 
-/// Talk to an agent
+/// One turn with an agent
 ///
 /// Answers with the events of a run, as they happen; with `Accept: application/json` with its result. The run goes on when
 /// the client leaves: come back to `/runs/{run_id}/events` with `Last-Event-ID`. One turn of a conversation runs at a time:

@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 
 shared::routes!(create, list, read, change, delete, set_up);
 
-/// Make an agent
+/// Create an agent
 ///
 /// Takes what a setup conversation arrived at, or the same written by hand.
 #[utoipa::path(
@@ -98,7 +98,7 @@ async fn change(
     Ok(Tagged { version: changed.agent.version, body: changed })
 }
 
-/// Delete an agent and all that belongs to it
+/// Delete an agent and everything that belongs to it
 ///
 /// Its chats, proposals, assets and actions go with it.
 #[utoipa::path(
@@ -111,7 +111,7 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Set an agent up by talking
+/// One turn of the setup conversation
 ///
 /// One turn of the conversation. Once the model knows what it needs, the result has an `agent_draft`: give it to
 /// `POST /agents`.

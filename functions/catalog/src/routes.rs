@@ -18,7 +18,7 @@ struct Health {
     functions: &'static [&'static str],
 }
 
-/// Say that it runs
+/// Check that the platform runs
 ///
 /// Needs no credentials. Names the version and the functions.
 #[utoipa::path(get, path = "/health", tag = "catalog", operation_id = "read_health", security(()), responses((status = 200, body = Health)))]
@@ -26,7 +26,7 @@ async fn health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), functions: NAMES })
 }
 
-/// This document
+/// The OpenAPI document
 ///
 /// OpenAPI 3.1, as it was when this version was built. Needs no credentials.
 #[utoipa::path(

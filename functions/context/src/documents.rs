@@ -85,7 +85,7 @@ async fn read_markdown(
     Ok(response)
 }
 
-/// Replace a context document by Markdown
+/// Replace a context document with Markdown
 ///
 /// Takes the form that reading gives, and the older one with `# Context: title` and `## PLAN (HH:MM)`. A line that has
 /// no place in a document is refused with its number.
@@ -175,7 +175,7 @@ async fn read_version(
     documents::read(&cx, &caller.owner, &place(project, which), Some(version)).await.map(tagged)
 }
 
-/// Make an older version of a context document the newest
+/// Restore an older version of a context document
 ///
 /// It becomes a new version; nothing is lost.
 #[utoipa::path(

@@ -52,7 +52,7 @@ async fn receive(
     Ok(StatusCode::OK)
 }
 
-/// List the hooks of the last 24 hours that were not taken, newest first
+/// List the hooks of the last 24 hours that were refused, newest first
 ///
 /// Each with the reason, so that a fault does not stay unseen.
 #[utoipa::path(

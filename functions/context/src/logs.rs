@@ -37,7 +37,7 @@ struct OfProject {
     project: Option<ProjectId>,
 }
 
-/// List sessions with their agents' logs, those that began last first
+/// List sessions with their agents' logs, newest first
 ///
 /// Each session with its agents, and the size of each log.
 #[utoipa::path(
@@ -236,7 +236,7 @@ async fn import_archive(
     Ok((StatusCode::ACCEPTED, place, axum::Json(import)).into_response())
 }
 
-/// See what has become of an import of log files
+/// Read the state of an import of log files
 ///
 /// For a week after its end.
 #[utoipa::path(

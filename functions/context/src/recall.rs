@@ -29,7 +29,7 @@ struct RecallQuery {
     workflow: Workflow,
 }
 
-/// Recall what was done before, for a session or a sub-agent that starts
+/// Read what was done before, for a session or a sub-agent that starts
 ///
 /// A sub-agent gets the last entries of its own log from earlier sessions or, where it has none, those of agents of its type. A
 /// session gets the agents that it can continue, and the context document. The text is for the model that starts.

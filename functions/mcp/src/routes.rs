@@ -78,7 +78,7 @@ async fn as_problem(response: Response) -> Response {
         .into_response()
 }
 
-/// Listen to the server, which never speaks by itself
+/// 405: the server sends nothing by itself
 ///
 /// Always 405: every answer comes with its request.
 #[utoipa::path(
@@ -89,7 +89,7 @@ async fn listen(_: Caller) -> Result<Response> {
     Ok(only_post("there is nothing to listen to: every answer comes with its request"))
 }
 
-/// End a session, of which there are none
+/// 405: there are no sessions
 ///
 /// Always 405: the server keeps no sessions.
 #[utoipa::path(

@@ -34,7 +34,7 @@ async fn lookup(
     answers::lookup(&cx, &caller.owner, project, &ask).await.map(axum::Json)
 }
 
-/// Brief an agent: key files, what is in them, how they hang together
+/// Brief an agent: key files, their contents, and their references
 ///
 /// For an agent that is about to edit: without a model, at once.
 #[utoipa::path(
@@ -113,7 +113,7 @@ struct Which {
     path: String,
 }
 
-/// See what a file needs, and who needs it
+/// List what a file depends on, and what depends on it
 ///
 /// Direct neighbours of the file in the graph of the theme.
 #[utoipa::path(
@@ -130,7 +130,7 @@ async fn graph(
     answers::neighbours(&cx, &caller.owner, project, &which.path).await.map(axum::Json)
 }
 
-/// See what nothing needs, and what is needed and is not there
+/// List files that nothing uses, and references to missing files
 ///
 /// Files that can probably go, and references that lead nowhere.
 #[utoipa::path(

@@ -62,7 +62,7 @@ async fn begin(
     Ok(response)
 }
 
-/// See what has become of an import
+/// Read the state of an import
 ///
 /// For a week.
 #[utoipa::path(
@@ -78,7 +78,7 @@ async fn read(
     import::read(&cx, &caller.owner, project, id).await.map(axum::Json)
 }
 
-/// See how far the map is
+/// Read the state of the map
 ///
 /// Whether the stored map is that of the files, what could not be understood whole, and what a model has described.
 #[utoipa::path(

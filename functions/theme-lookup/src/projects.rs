@@ -12,7 +12,7 @@ use shared::{Cx, Result};
 
 shared::routes!(create, list, read, change, delete);
 
-/// Make a project
+/// Create a project
 ///
 /// It has no files yet: import a theme, or write files one by one.
 #[utoipa::path(
@@ -83,7 +83,7 @@ async fn change(
     Ok(Tagged { version: project.version, body: project })
 }
 
-/// Delete a project and all that belongs to it
+/// Delete a project and everything that belongs to it
 ///
 /// The default project is emptied: it is there again, as new.
 #[utoipa::path(

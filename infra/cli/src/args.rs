@@ -1,4 +1,4 @@
-//! What the command line asks for, as a value.
+//! Parses the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use lexopt::prelude::*;
 
 use crate::project::{NoProjectId, ProjectId};
 
-/// How many entries `log --read` gives unless it is told.
+/// The default number of entries of `log --read`.
 const DEFAULT_LINES: u32 = 50;
 
-/// The most entries that `log --read` gives.
+/// The maximum number of entries of `log --read`.
 const MAX_LINES: u32 = 1000;
 
-/// Everything that can be asked for.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     Help,
     Version,
     Hook(Hook),
     Read(Read),
-    /// Sends what waits in the spool; in the background without a word, and with patience.
+    /// Sends the payloads in the spool. In the background, it prints nothing and retries for longer.
     Flush {
         background: bool,
     },
@@ -38,7 +38,7 @@ pub enum Command {
     Init {
         dir: PathBuf,
     },
-    /// Tells a hook what was done before.
+    /// Prints what was done before, for a hook.
     Recall,
     Status,
 }
@@ -50,7 +50,7 @@ pub struct Hook {
     pub session: Option<String>,
 }
 
-/// What a payload is taken for that does not name its event.
+/// The event of a payload that does not name one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookEvent {
     PreToolUse,
@@ -63,7 +63,7 @@ pub struct Read {
     pub agent_id: String,
     /// 1 to 1000.
     pub lines: u32,
-    /// The latest that has the agent, where there is none.
+    /// If absent, the latest session that has the agent.
     pub session: Option<String>,
     pub format: Format,
     pub include_metadata: bool,
@@ -85,16 +85,16 @@ impl Format {
     }
 }
 
-/// Which context document.
+/// The context document of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// The configured one, where there is none.
+    /// If absent, the configured project.
     pub project: Option<ProjectId>,
-    /// The project's default one, where there is none.
+    /// If absent, the default workflow.
     pub workflow: Option<String>,
 }
 
-/// What was probably meant.
+/// What the person probably meant.
 #[derive(Debug)]
 pub struct Suggestion(Option<&'static str>);
 
@@ -104,7 +104,7 @@ impl std::fmt::Display for Suggestion {
     }
 }
 
-/// Why a command line asks for nothing that can be done.
+/// Why a command line is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
     #[error("exactly one mode required: --assistant, --user, or --read (or --recall, or --flush)")]
@@ -133,7 +133,7 @@ pub enum UsageError {
     Syntax(#[from] lexopt::Error),
 }
 
-/// Why the reading of a command line ends early.
+/// Why parsing ends early.
 enum Stop {
     Help,
     Version,
@@ -161,10 +161,10 @@ const LOG_FLAGS: [&str; 10] = [
     "--include-metadata",
 ];
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// The first thing that is wrong with them.
+/// The first error in them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
     match command(&mut lexopt::Parser::from_args(args)) {
         Ok(command) => Ok(command),
@@ -191,7 +191,7 @@ fn command(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
     }
 }
 
-/// What an argument means that the command itself has no use for.
+/// The meaning of an argument that the command itself does not know.
 fn stop(arg: &lexopt::Arg<'_>, known: &[&'static str]) -> Stop {
     let flag = match arg {
         Short('h') | Long("help") => return Stop::Help,
@@ -209,11 +209,11 @@ fn unknown_command(group: &str, name: &str, known: &[&'static str]) -> UsageErro
     UsageError::UnknownCommand(format!("{group}{name}"), Suggestion(meant))
 }
 
-/// The name that a mistyped one is most like, if it is like any.
+/// The known name that is most similar to a mistyped one, if any is similar.
 fn nearest(typed: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let length = typed.chars().count();
     let (distance, name) = known.map(|name| (distance(typed, name), name)).min()?;
-    // Two characters are as many as a swap makes.
+    // A swap of two characters counts as two changes.
     let most = match length.min(name.len()) {
         0..4 => 1,
         shorter => (shorter / 3).max(2),
@@ -221,11 +221,11 @@ fn nearest(typed: &str, known: impl Iterator<Item = &'static str>) -> Option<&'s
     (distance <= most).then_some(name)
 }
 
-/// How many characters have to be added, removed or replaced to make one text of the other.
+/// How many characters must be added, removed or replaced to turn one text into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    // Nobody mistypes a flag that is longer than any.
+    // No flag is this long.
     for (i, a) in one.chars().take(100).enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
         for (j, b) in other.iter().enumerate() {
@@ -297,7 +297,8 @@ fn read_format(text: Option<&str>) -> Result<Format, UsageError> {
 }
 
 /// Whether the text has the form of an agent id: 2 to 64 letters, digits, `-` and `_`, beginning and ending with a
-/// letter or digit. The platform's own rule, said again: its crate would triple what this program is built from.
+/// letter or digit. The platform has the same rule. It is repeated here because a dependency on the platform's crate would triple
+/// the size of the build.
 #[must_use]
 pub fn is_agent_id(text: &str) -> bool {
     let bytes = text.as_bytes();

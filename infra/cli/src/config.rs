@@ -1,17 +1,18 @@
-//! Which server, with which key, for which project: from the environment and from files.
+//! The server, the key and the project, from the environment and from files.
 //!
 //! | variable | in a file | meaning | default |
 //! |---|---|---|---|
 //! | `LAMPLIGHTER_URL` | `url` | the server | `http://127.0.0.1:9000` |
-//! | `LAMPLIGHTER_API_KEY` | `api_key`, or `api_key_file`: where it lies | the key | none |
+//! | `LAMPLIGHTER_API_KEY` | `api_key`, or the path `api_key_file` | the key | none |
 //! | `LAMPLIGHTER_PROJECT` | `project` | the project's id | the default project |
 //! | `LAMPLIGHTER_STATE` | | the folder of the spool | `~/.local/state/lamplighter` |
 //!
-//! The environment goes before the project's file (`lamplighter.toml` in the current folder or one above it, as far as
-//! the repository or the home folder reaches), and that before the user's (`~/.config/lamplighter/config.toml`).
+//! The environment has priority over the project's file (`lamplighter.toml` in the current folder or a folder above it, up to
+//! the top of the repository or the home folder). That file has priority over the user's (`~/.config/lamplighter/config.toml`).
 //!
-//! A project's file comes with a checkout, so it may be a stranger's. A server that only this file names gets no key from
-//! elsewhere (unless it is this machine) and has nothing put before a model, and a key's file that it names must lie beside it.
+//! A project's file comes with a checkout, so a stranger may have written it. If only this file names the server, and the server
+//! is on another machine, it gets no key from other places and its answers are not given to a model. A key file that a project's
+//! file names must be in the project's folder.
 
 use std::env;
 use std::fmt;
@@ -29,17 +30,17 @@ const PROJECT_FILE: &str = "lamplighter.toml";
 const ENVIRONMENT_KEY: &str = "LAMPLIGHTER_API_KEY";
 const DEFAULT_URL: &str = "http://127.0.0.1:9000";
 
-/// Everything that is configured.
+/// The configuration.
 #[derive(Debug)]
 pub struct Settings {
     pub url: Url,
-    /// What says that it is this server.
+    /// Where the server's address comes from.
     pub url_from: String,
-    /// Whether its word may go before a model: it is this machine, or somebody else than the project's file names it.
+    /// Whether its answers may be given to a model: it is this machine, or not only the project's file names it.
     pub is_trusted: bool,
     pub key: Option<ApiKey>,
     pub project: Option<ProjectId>,
-    /// What a person should know about the configuration, though it works.
+    /// Warnings about a configuration that works.
     pub warnings: Vec<String>,
 }
 
@@ -61,19 +62,19 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Why the configuration can't be used.
+/// Why the configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("failed to read {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// Of a broken file only the place is told, never the line: it may be the key's.
+    /// The message names the position but does not quote the line, which may contain the key.
     #[error("failed to read {} at line {line}: {message}", path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
     #[error("failed to read the server's address from {origin}: {source}")]
     Url { origin: String, source: UrlError },
     #[error("failed to read the project from {origin}: {source}")]
     Project { origin: String, source: NoProjectId },
-    #[error("failed to read the API key from {0}: it is empty or has characters that no key has")]
+    #[error("failed to read the API key from {0}: it is empty or contains invalid characters")]
     Key(String),
     #[error("{} has both api_key and api_key_file; one is enough", .0.display())]
     TwoKeys(PathBuf),
@@ -90,25 +91,25 @@ struct File {
     project: Option<String>,
 }
 
-/// One place that settings come from.
+/// One source of settings.
 #[derive(Default)]
 struct Source {
     name: String,
     url: Option<Url>,
     key: Option<ApiKey>,
     project: Option<ProjectId>,
-    /// It comes with a checkout.
+    /// Whether it comes with a checkout.
     foreign: bool,
 }
 
 impl Source {
-    /// What names the server. The environment's name is that of its key, which messages are about.
+    /// The name of the source for messages about the server. The name of the environment is the variable of the key.
     fn url_from(&self) -> &str {
         if self.name == ENVIRONMENT_KEY { "LAMPLIGHTER_URL" } else { &self.name }
     }
 }
 
-/// Where the configuration lies; nothing is read yet.
+/// The files of the configuration. They are not read yet.
 #[derive(Clone, Debug)]
 pub struct Places {
     project_file: Option<PathBuf>,
@@ -116,7 +117,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Looks around the current folder and the home folder.
+    /// Finds the files of the current folder and the home folder.
     #[must_use]
     pub fn look() -> Self {
         let home = home();
@@ -128,8 +129,8 @@ impl Places {
         Self { project_file, user_file }
     }
 
-    /// What decides which server it is. What waits for that server is kept under this name, so that it finds its way also
-    /// when the file was broken as it was written, and follows when the server moves.
+    /// The variable or file that decides which server is used. The spool has this name. So payloads are kept even while the file
+    /// is broken, and they follow if the server moves.
     #[must_use]
     pub fn decider(&self) -> String {
         let file = self.project_file.as_ref().or(self.user_file.as_ref());
@@ -139,10 +140,10 @@ impl Places {
             .unwrap_or_else(|| "default".to_owned())
     }
 
-    /// Reads it all.
+    /// Reads all sources.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error.
     pub fn read(&self) -> Result<Settings, ConfigError> {
         let mut warnings = Vec::new();
         let mut sources = vec![environment()?];
@@ -178,7 +179,7 @@ impl Places {
     }
 }
 
-/// The folder for what must outlive this program; `None` where there is not even a home.
+/// The folder for data that must outlive this program. `None` if there is no home folder.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let own = variable("LAMPLIGHTER_STATE").map(PathBuf::from);
@@ -186,7 +187,7 @@ pub fn state_dir() -> Option<PathBuf> {
     own.or_else(shared).or_else(|| home().map(|home| home.join(".local/state/lamplighter")))
 }
 
-/// A variable that is set to something.
+/// A variable, if it is set and not empty.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -199,8 +200,8 @@ fn default_url() -> Url {
     DEFAULT_URL.parse().expect("the default is an address")
 }
 
-/// The nearest project file at `dir` or above, not beyond the repository or the home folder. Outside of both only `dir`
-/// itself is looked at: what lies in `/tmp` is anybody's.
+/// The nearest project file at `dir` or above, but not above the repository or the home folder. Outside of both, only
+/// `dir` itself is searched, because anybody can write to folders such as `/tmp`.
 fn project_file(dir: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let is_top = |dir: &&Path| Some(*dir) == home || dir.join(".git").exists();
     let depth = dir.ancestors().position(|dir| is_top(&dir)).unwrap_or(0);
@@ -255,7 +256,7 @@ fn read_file(path: &Path, foreign: bool, warnings: &mut Vec<String>) -> Result<S
     Ok(Source { name: path.display().to_string(), url, key, project, foreign })
 }
 
-/// A path as a configuration file means it: from its own folder, or from the home folder behind `~/`.
+/// A path in a configuration file: relative to the folder of the file, or to the home folder after `~/`.
 fn beside(file: &Path, named: &Path) -> PathBuf {
     match (named.strip_prefix("~"), home()) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -274,7 +275,7 @@ fn project(text: Option<String>, origin: impl Fn() -> String) -> Result<Option<P
     id.map_err(|source| ConfigError::Project { origin: origin(), source })
 }
 
-/// A warning where others than the owner may read or write the file.
+/// A warning if others than the owner may read or write the file.
 fn open_to_others(path: &Path) -> Option<String> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();

@@ -1,4 +1,4 @@
-//! From the spool to the server, in order.
+//! Sends payloads from the spool to the server, in order.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,11 +9,11 @@ use crate::project::ProjectId;
 use crate::server::{Server, ServerError};
 use crate::spool::{Lock, Spool};
 
-/// How much one run may do.
+/// The limits of one delivery.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     pub records: usize,
-    /// Nothing is begun after this.
+    /// No payload is started after this.
     pub until: Option<Instant>,
     /// How long to wait for another process that is sending.
     pub lock: Duration,
@@ -23,7 +23,7 @@ impl Limit {
     pub const NONE: Self = Self { records: usize::MAX, until: None, lock: Duration::ZERO };
 }
 
-/// What became of a run.
+/// The result of a delivery.
 #[derive(Debug)]
 pub struct Report {
     pub sent: usize,
@@ -31,23 +31,23 @@ pub struct Report {
     pub end: End,
 }
 
-/// Why a run ended.
+/// Why a delivery ended.
 #[derive(Debug)]
 pub enum End {
-    /// Nothing waits any more.
+    /// The spool is empty.
     Empty,
-    /// Another process is sending. It looks again after it gave the right to send back, so it sends what is there now.
+    /// Another process is sending. It checks the spool again after it has released the lock, so it also sends the current payloads.
     Busy,
-    /// The limit was reached and something still waits.
+    /// The limit was reached, and payloads remain.
     Limit,
-    /// The server did not take a record. It stays, and so does what is behind it.
+    /// The server did not accept a payload. This payload and all after it remain.
     Failed(ServerError),
 }
 
-/// Sends what waits.
+/// Sends the payloads in the spool.
 ///
 /// # Errors
-/// When the spool can't be read or changed.
+/// If the spool can't be read or changed.
 pub fn drain(
     spool: &Spool,
     server: &Server,
@@ -65,14 +65,14 @@ pub fn drain(
             return Ok(report);
         }
         drop(lock);
-        // One that was added just now may have found us busy.
+        // A payload that was added just now may have found the lock taken.
         if spool.waiting()?.is_empty() {
             return Ok(report);
         }
     }
 }
 
-/// Sends what waits at this moment; gives why not all of it.
+/// Sends the current payloads. Returns why it stopped early, if it did.
 fn pass(
     spool: &Spool,
     server: &Server,
@@ -107,17 +107,17 @@ fn pass(
     Ok(None)
 }
 
-/// Lets a process of its own send what waits, which outlives this one and says nothing.
+/// Starts a separate process that sends the payloads, outlives this one and prints nothing.
 ///
 /// # Errors
-/// When it can't be started.
+/// If it can't be started.
 pub fn in_background() -> io::Result<()> {
     Command::new(std::env::current_exe()?)
         .args(["log", "--flush", "--background"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What interrupts or ends the assistant does not end it.
+        // Signals to the assistant do not reach it.
         .process_group(0)
         .spawn()
         .map(drop)

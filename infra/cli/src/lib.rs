@@ -1,8 +1,8 @@
-//! The `lamplighter` command: it gives an assistant's hooks to the platform, reads agents' logs, and shows and edits
-//! context documents.
+//! The `lamplighter` command: it sends the payloads of an assistant's hooks to the platform, reads agents' logs, and shows and
+//! edits context documents.
 //!
-//! It ends with 0 when it did what was asked and with 1 when not: never with 2, which for a coding assistant's hook means
-//! that its tool must not run.
+//! The exit code is 0 on success and 1 on failure. It is never 2, because for a coding assistant's hook that means that the tool
+//! must not run.
 
 use std::ffi::OsString;
 use std::io;
@@ -59,7 +59,7 @@ Settings: LAMPLIGHTER_URL, LAMPLIGHTER_API_KEY, LAMPLIGHTER_PROJECT, or url, api
 in lamplighter.toml or ~/.config/lamplighter/config.toml.
 ";
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
     Usage(#[from] UsageError),
     #[error("{}", with_cause(.0))]
     Config(#[from] config::ConfigError),
-    /// Of a file, with its name, or of the terminal.
+    /// An error of a file, with its name, or of the terminal.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -80,7 +80,7 @@ fn with_cause(error: &config::ConfigError) -> String {
     }
 }
 
-/// Runs the command with the arguments behind the program's name.
+/// Runs the command with the arguments after the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match args::parse(args).map_err(Failure::from).and_then(perform) {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,7 +97,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Help => Ok(output::print(HELP)?),
         Command::Version => Ok(output::print(concat!("lamplighter ", env!("CARGO_PKG_VERSION"), "\n"))?),
         Command::Hook(hook) => {
-            // Not even a fault of this program may disturb an assistant.
+            // Not even a bug in this program may disturb an assistant.
             panic::set_hook(Box::new(|_| {}));
             drop(panic::catch_unwind(|| log::hook::run(hook)));
             Ok(())

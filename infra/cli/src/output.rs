@@ -1,11 +1,11 @@
-//! What people and agents see.
+//! Output for people and agents.
 
 use std::io::{self, Write};
 
-/// Prints to the standard output. A reader that has seen enough, such as `head`, is no error.
+/// Prints to standard output. It is no error if the reader, such as `head`, has closed it.
 ///
 /// # Errors
-/// When it can't be written.
+/// If it can't be written.
 pub fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
@@ -16,10 +16,10 @@ pub fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// Tells a person what should be known, on the standard error.
+/// Prints warnings to standard error.
 pub fn warn(warnings: &[String]) {
     for warning in warnings {
-        // Where not even this can be written, there is nobody to tell.
+        // If this can't be written, there is no other way to report it.
         drop(writeln!(io::stderr(), "lamplighter: warning: {warning}"));
     }
 }

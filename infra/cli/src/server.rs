@@ -1,4 +1,4 @@
-//! The server, as far as this command uses it.
+//! Calls of the server.
 
 use std::io::Read;
 use std::time::Duration;
@@ -12,30 +12,30 @@ use crate::project::ProjectId;
 use crate::spool::Record;
 use crate::url::Url;
 
-/// The longest answer that is taken into memory, in bytes: three times the longest end of a log.
+/// The longest answer that is read into memory, in bytes: three times the longest tail of a log.
 const MAX_ANSWER: u64 = 24 * 1024 * 1024;
 
 /// How long to wait, at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     pub connect: Duration,
-    /// For all of the answer, from when the question is sent.
+    /// For the complete answer, counted from the request.
     pub answer: Duration,
 }
 
 impl Patience {
-    /// Somebody waits and wants the answer.
+    /// For a person who waits for the answer.
     pub const PERSON: Self = Self { connect: Duration::from_secs(5), answer: Duration::from_secs(60) };
 }
 
-/// A server and who we are to it. Connections are kept between calls.
+/// A server with our credentials. Connections are kept between calls.
 pub struct Server {
     agent: Agent,
     url: Url,
     key: Option<ApiKey>,
 }
 
-/// An answer with success, complete.
+/// A complete, successful answer.
 #[derive(Debug)]
 pub struct Answer {
     pub body: Vec<u8>,
@@ -43,7 +43,7 @@ pub struct Answer {
     pub etag: Option<String>,
 }
 
-/// Everything a call can fail with.
+/// The errors of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     #[error("failed to reach {url}: {cause}")]
@@ -55,8 +55,8 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Whether the same call will be refused for ever, because of what it says. Everything else may change: a server that
-    /// is down, a key that expired, an address that was mistyped.
+    /// Whether the server will always refuse this call because of its content. Other errors may be temporary: a server that is
+    /// down, an expired key, a mistyped address.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused { status: 400 | 413 | 415 | 422, .. })
@@ -71,7 +71,7 @@ impl ServerError {
     }
 }
 
-/// The body of an answer without success.
+/// The body of an error answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Problem {
@@ -90,7 +90,7 @@ impl Server {
     pub fn new(settings: &Settings, patience: Patience) -> Self {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
-            // An answer from elsewhere than the configured server is none.
+            // Only the configured server may answer; redirects are not followed.
             .max_redirects(0)
             .user_agent(concat!("lamplighter/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(patience.connect))
@@ -103,7 +103,7 @@ impl Server {
         Self { agent: config.build().into(), url: settings.url.clone(), key: settings.key.clone() }
     }
 
-    /// Delivers what a hook was given. Sent twice it acts once: the record's id is its idempotency key.
+    /// Delivers the payload of a hook. Sending it twice acts once, because the record's id is its idempotency key.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -125,7 +125,7 @@ impl Server {
         self.answer(self.authorized(self.agent.get(self.url.at(path, query))).call())
     }
 
-    /// As [`Self::get`], for what is too long for memory.
+    /// Like [`Self::get`], for answers that are too long for memory.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -134,10 +134,10 @@ impl Server {
         Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
     }
 
-    /// Writes a Markdown document over the version with this tag; version 0 is that of none.
+    /// Replaces the version of a Markdown document that has this tag. Version 0 means that there is no document.
     ///
     /// # Errors
-    /// See [`ServerError`]; 409 where it is another version by now.
+    /// See [`ServerError`]; 409 if the version has changed.
     pub fn put_markdown(
         &self,
         path: &str,
@@ -167,7 +167,7 @@ impl Server {
         Ok(Answer { body: body.map_err(|error| self.failed(&error))?, etag })
     }
 
-    /// The answer, where it is one of success.
+    /// The answer, if it is successful.
     fn answered(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, ServerError> {
         let mut response = sent.map_err(|error| self.failed(&error))?;
         let status = response.status();

@@ -1,16 +1,16 @@
-//! What hooks were given and no server has taken yet, one file each.
+//! The spool: payloads of hooks that no server has accepted yet, one file each.
 //!
-//! A record is complete or it is not there: it is written under a hidden name and renamed. Its name gives its place in the
-//! order, its id, its length and its checksum: `0000000007.<uuid>.<bytes>.<crc32>`. Writers need no lock. Whoever sends
-//! holds `.lock`, and removes a record after the server took it; a crash in between sends it again under the same id, and
-//! the server knows it.
+//! A record is either complete or absent, because it is written under a hidden name and then renamed. Its name contains its
+//! position, its id, its length and its checksum: `0000000007.<uuid>.<bytes>.<crc32>`. Writers need no lock. A sender holds
+//! `.lock`, and removes a record after the server has accepted it. If it crashes in between, the record is sent again with the
+//! same id, and the server recognises it.
 //!
-//! A record that was accepted is never thrown away. One that turns out damaged, or that the server refuses for ever, moves
-//! to `rejected/` with the reason beside it. At [`MAX_RECORDS`] or [`MAX_BYTES`] new ones are turned away, and each leaves a
-//! line in `lost`, so that its loss is seen.
+//! An accepted record is never discarded. If it is damaged, or if the server will always refuse it, it moves to `rejected/` with
+//! the reason next to it. If the spool has [`MAX_RECORDS`] or [`MAX_BYTES`], new records are refused, and each adds a line to
+//! `lost`, so that the loss is visible.
 //!
-//! Nothing is synced to the disk: that would cost several milliseconds a hook. A crash of a program loses nothing, a power
-//! failure may lose the last seconds.
+//! Nothing is synced to the disk, because that would take several milliseconds per hook. A crash of a program loses nothing; a
+//! power failure may lose the last seconds.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -26,23 +26,23 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The most records a spool holds, rejected ones among them: weeks of work. Each costs every hook about two
-/// microseconds while it is there.
+/// The maximum number of records, including rejected ones: weeks of work. Each record costs every hook about two
+/// microseconds.
 pub const MAX_RECORDS: usize = 3_000;
 
-/// The most bytes a spool holds, rejected ones among them.
+/// The maximum size in bytes, including rejected records.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest payload that the server takes, in bytes: `MAX_BODY_BYTES` of `shared/src/http.rs`. A test compares the two.
+/// The longest payload that the server accepts, in bytes: `MAX_BODY_BYTES` of `shared/src/http.rs`. A test compares the two.
 pub const MAX_PAYLOAD: usize = 4_400_000;
 
-/// A file that is being written takes milliseconds; one this old has no writer any more.
+/// Writing a file takes milliseconds. A hidden file this old has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Where `lost` stops growing, in bytes.
+/// The maximum size of `lost`, in bytes.
 const MAX_LOST: u64 = 1024 * 1024;
 
-/// A place has as many digits, so that names sort.
+/// A position has this many digits, so that names sort.
 const PLACE_DIGITS: usize = 10;
 
 const LOCK: &str = ".lock";
@@ -55,13 +55,13 @@ pub struct Spool {
     dir: PathBuf,
 }
 
-/// What a hook was given.
+/// The payload of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub id: Uuid,
     pub session: Option<String>,
     pub project: Option<String>,
-    /// As it was read.
+    /// The payload as it was read.
     pub body: Vec<u8>,
 }
 
@@ -93,7 +93,7 @@ pub enum SpoolError {
     Io(#[from] io::Error),
 }
 
-/// How much there is.
+/// How many records there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub waiting: usize,
@@ -101,7 +101,7 @@ pub struct Counts {
     pub lost: usize,
 }
 
-/// The right to send; given back when it is dropped.
+/// The lock of the sender. Dropping it releases it.
 pub struct Lock(File);
 
 impl Drop for Lock {

@@ -1,4 +1,4 @@
-//! `status`: which server it is, whether it answers, and what has become of the hooks.
+//! `status`: which server is used, whether it answers, and what happened to the hooks.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use crate::output;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{Counts, Spool};
 
-/// A person waits, but not for long.
+/// A person waits for a short time.
 const PATIENCE: Patience = Patience { connect: Duration::from_secs(2), answer: Duration::from_secs(10) };
 
-/// How many rejected hooks and how many sessions are shown.
+/// How many rejected hooks and sessions are shown.
 const SHOWN: &str = "5";
 
 #[derive(Default, Deserialize)]
@@ -77,7 +77,7 @@ struct Agent {
 /// Prints all of it.
 ///
 /// # Errors
-/// When the server does not answer, after everything else was printed.
+/// If the server does not answer. Everything else is printed before.
 pub fn run() -> Result<(), Failure> {
     let places = Places::look();
     let settings = places.read()?;
@@ -111,7 +111,7 @@ fn row(text: &mut String, name: &str, value: &str) {
     text.push_str(&format!("{name:<10}{value}\n"));
 }
 
-/// What a server says, in one line and without what would steer a terminal.
+/// Text from the server in one line, without control characters.
 fn safe(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -200,7 +200,7 @@ fn filter(filter: &Value) -> String {
     }
 }
 
-/// An answer as JSON. One that is none of ours says so by what it lacks.
+/// An answer as JSON. Missing fields get default values.
 fn ask<T: DeserializeOwned + Default>(
     server: &Server,
     path: &str,

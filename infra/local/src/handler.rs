@@ -1,4 +1,4 @@
-//! What answers HTTP requests here, whether they come through a port or from this process itself.
+//! Handlers of HTTP requests, which come through a port or from this process itself.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The platform on one machine: the engines that stand in for AWS, and what runs the functions on them.
+//! The platform on one machine: the engines that replace AWS, and the code that runs the functions on them.
 
 pub mod demo;
 pub mod engines;

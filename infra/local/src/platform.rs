@@ -384,7 +384,8 @@ fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, C
         if may_be_signed(&auth, &cors, request.headers(), request.uri()) {
             return bucket.call(request);
         }
-        let refusal = shared::Error::Forbidden("pages of this origin may not call here").into_response();
+        let refusal =
+            shared::Error::Forbidden("pages of this origin may not call this server").into_response();
         async move { Ok(refusal) }.boxed()
     })
 }

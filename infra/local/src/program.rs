@@ -1,4 +1,4 @@
-//! `cargo run`: the whole platform at <http://127.0.0.1:9000>, its data in `.lamplighter/`. `--help` says the rest.
+//! `cargo run`: the whole platform at <http://127.0.0.1:9000>, its data in `.lamplighter/`. `--help` prints the options.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -33,14 +33,14 @@ Environment:
   RUST_LOG           how much is logged: error, warn, info, debug (info)
 ";
 
-/// What the program is to do.
+/// The command of the program.
 enum Command {
     Serve,
     ApiKey { name: String },
     Say(String),
 }
 
-/// The whole of the program.
+/// The whole program.
 #[must_use]
 pub fn main() -> ExitCode {
     let command = match command() {
@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // What is kept here is for its owner alone, in files of this program and of SQLite.
+    // Files of this program and of SQLite must be readable by their owner only.
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -103,7 +103,7 @@ fn data() -> PathBuf {
     std::env::var_os("LAMPLIGHTER_DATA").map_or_else(|| PathBuf::from(".lamplighter"), PathBuf::from)
 }
 
-/// Prints a new key of the owner `local`, and to the side what it is good for.
+/// Prints a new key of the owner `local` to standard output, and how to use it to standard error.
 async fn make_key(name: String) -> Result<(), String> {
     let made = platform::api_key(data(), name).await.map_err(|error| error.to_string())?;
     println!("{}", made.api_key);
@@ -124,7 +124,7 @@ fn config() -> Result<PlatformConfig, String> {
     let host = env("LAMPLIGHTER_HOST").unwrap_or_else(|| "127.0.0.1".to_owned());
     let host: IpAddr =
         host.parse().map_err(|_| format!("read LAMPLIGHTER_HOST: `{host}` is not an IP address"))?;
-    // Off unless it is asked for: a newcomer has no key yet, and nobody else can reach a loopback address.
+    // The default is off, because a newcomer has no key and others cannot reach a loopback address.
     let auth = |name: &str| match name {
         "LAMPLIGHTER_AUTH" => Some(env(name).unwrap_or_else(|| "off".to_owned())),
         _ => env(name),
@@ -158,7 +158,7 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
         AuthConfig::Off => "off, every call is the owner `local`",
         AuthConfig::On(_) => "on; for a first key stop this server and run `cargo run -- api-key`",
     };
-    // From here on: who stops it while it starts does not cut it off either.
+    // Before the start, so that a signal during the start also stops it cleanly.
     let told_to_stop = until_told_to_stop();
     let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
     let url = platform.url();
@@ -180,7 +180,7 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// Is ready at Ctrl-C, or when the system asks, from this call on.
+/// Completes at Ctrl-C or SIGTERM. Signals count from this call on.
 fn until_told_to_stop() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let asked = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
@@ -190,7 +190,7 @@ fn until_told_to_stop() -> impl Future<Output = ()> {
             told.push(async move { signal.recv().await });
         }
         if told.next().await.is_none() {
-            // Nobody can tell it: it is killed or runs on.
+            // No signal can be received: the process runs until it is killed.
             std::future::pending::<()>().await;
         }
     }

@@ -1,5 +1,5 @@
-//! A handler on a port, with bounds: on how many connections there are, and on how long a client may take to say what it
-//! wants.
+//! Serves a handler on a port, with limits on the number of connections and on the time that a client may take to send its
+//! request.
 
 mod connections;
 mod paced;
@@ -24,18 +24,18 @@ use crate::handler::{Handler, Reply};
 use connections::{Connection, Connections};
 use paced::{Received, Sent};
 
-/// How long requests under way may go on after the stop, before their connections are cut.
+/// How long running requests may continue after the stop, before their connections are closed.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// What one port takes.
+/// The limits of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. One more closes the one that has waited longest for its client.
+    /// Maximum number of connections. A further one closes the connection that has waited longest for its client.
     pub connections: usize,
-    /// Streams of events at once. One more closes the oldest; its client can go on where it was.
+    /// Maximum number of event streams. A further one closes the oldest; its client can reconnect and continue.
     pub streams: usize,
     /// How long a client may take to send the head of a request.
     pub head: Duration,
@@ -49,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// Dropping it cuts every connection; [`Served::stop`] first lets requests under way end.
+/// Dropping it closes every connection; [`Served::stop`] first waits for running requests.
 #[derive(Debug)]
 pub struct Served {
     pub address: SocketAddr,
@@ -61,7 +61,7 @@ impl Served {
     /// Serves HTTP/1.1 on this listener.
     ///
     /// # Errors
-    /// When the listener has no address any more.
+    /// If the listener has no address any more.
     pub fn start(listener: TcpListener, handler: Handler, limits: Limits) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
@@ -69,7 +69,7 @@ impl Served {
         Ok(Self { address, stop: Some(stop), task })
     }
 
-    /// The same on a free port of loopback.
+    /// Serves on a free loopback port.
     ///
     /// # Errors
     /// When there is none.
@@ -77,7 +77,7 @@ impl Served {
         Self::start(TcpListener::bind(("127.0.0.1", 0)).await?, handler, Limits::default())
     }
 
-    /// Accepts nothing more, and returns when every connection has ended.
+    /// Accepts no new connections, and returns when every connection has ended.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         if let Err(error) = (&mut self.task).await {
@@ -103,20 +103,20 @@ async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut sto
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Too many open files, say: others may close theirs.
+                    // For example too many open files, which may pass.
                     tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             },
         };
-        // All connections are at work for their clients: this one is closed.
+        // All connections are busy, so this one is closed.
         let Some(connection) = connections.enter() else { continue };
         let served = serve(stream, handler.clone(), limits, connection.clone());
         let served = graceful.watch(served);
         tasks.spawn(async move {
             tokio::select! {
-                // A connection's error is for its client to notice.
+                // The client notices an error of its connection.
                 _ = served => {}
                 () = connection.cut() => {}
             }
@@ -133,7 +133,7 @@ fn serve(
     limits: Limits,
     connection: Arc<Connection>,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
-    // Otherwise an answer in two writes waits 40 ms for the client to acknowledge the first.
+    // Without this, an answer in two writes waits 40 ms for the acknowledgement of the first.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: Request<Incoming>| {
         answer(request, handler.clone(), limits.body, connection.clone())

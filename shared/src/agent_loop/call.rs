@@ -197,7 +197,7 @@ async fn read(
             Some(Err(error)) => return Err(CallError::Model(error)),
             Some(Ok(event)) => event,
         };
-        meter.hear(&event);
+        meter.record(&event);
         match event {
             ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost => {}
             ModelEvent::TextDelta(delta) => {

@@ -205,7 +205,7 @@ async fn write(
     decide: impl Fn(Option<&DocumentView>) -> Result<Option<Document>>,
 ) -> Result<Option<DocumentView>> {
     let key = keys::document(owner, place.project, &place.workflow);
-    let _turn = cx.turns.wait(&key).await;
+    let _lock = cx.locks.lock(&key).await;
     let mut tries = edit::Tries::within(PATIENCE);
     loop {
         tries.next().await?;

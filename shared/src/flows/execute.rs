@@ -490,10 +490,10 @@ fn merged(writes: Vec<Write>) -> Vec<Write> {
     let mut out: Vec<Write> = Vec::with_capacity(writes.len());
     for write in writes {
         if let Write::Add { key, numbers, .. } = &write
-            && let Some(Write::Add { numbers: standing, .. }) =
+            && let Some(Write::Add { numbers: merged, .. }) =
                 out.iter_mut().find(|w| matches!(w, Write::Add { key: k, .. } if k == key))
         {
-            standing.extend(numbers.iter().copied());
+            merged.extend(numbers.iter().copied());
             continue;
         }
         out.push(write);

@@ -1,7 +1,7 @@
-//! A restart on one machine: the process before this one is dead, and what it held is free at once.
+//! A restart on one machine: the leases of the previous process end at once.
 //!
-//! The folder's lock proves that the predecessor is dead, so nobody holds any of the leases in its table. On AWS nothing
-//! proves it, and a lease ends by itself.
+//! The lock of the data folder proves that the previous process is dead, so nobody uses the leases in the table. On AWS there
+//! is no such proof, and a lease ends only when its time is over.
 
 use domain::actions::OccurrenceState;
 use jiff::{SignedDuration, Timestamp};
@@ -12,17 +12,17 @@ use crate::problem::{Error, Result};
 use crate::store::keys::SHARDS;
 use crate::store::{DueItem, DueTarget, Store, Versioned};
 
-/// No lease lasts longer.
+/// No lease is longer than this.
 const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(20);
 
-/// How many items of one shard are looked at. More leases than this end by themselves.
+/// How many items of one shard are processed. Further leases end when their time is over.
 const PER_SHARD: usize = 1_000;
 
-/// Ends the leases of all runs, so that they are taken over at once. For a process that has just taken the folder's lock,
-/// before it begins to work itself. Gives how many there were.
+/// Ends the leases of all runs, so that they are taken over at once, and returns how many there were. Call it after taking
+/// the lock of the folder and before starting any work.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn free_leases(cx: &Cx) -> Result<usize> {
     let mut freed = 0;
     for shard in 0..SHARDS {
@@ -37,7 +37,7 @@ pub async fn free_leases(cx: &Cx) -> Result<usize> {
 
 async fn free(cx: &Cx, DueItem { owner, target, .. }: &DueItem) -> Result<bool> {
     let now = cx.clock.now();
-    // A lease that ends now could still be held for this instant.
+    // A lease that ends exactly now would still be valid.
     let ended = now - SignedDuration::from_millis(1);
     match *target {
         DueTarget::Run(id) => {

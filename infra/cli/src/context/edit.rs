@@ -1,8 +1,8 @@
-//! `context edit`: the document in the person's editor, written back over the version that was read. One that is not there
-//! yet begins with the headings of a plan.
+//! `context edit`: opens the document in the person's editor, and replaces the version that was read. A new document begins with
+//! the headings of a plan.
 //!
-//! What a person wrote is kept in a file until the server took it. When somebody else was faster, both texts are named and
-//! their difference is shown; `--from` goes on with the person's text over the newer version.
+//! The person's text is kept in a file until the server has accepted it. If somebody else has changed the document meanwhile, both
+//! texts are named and their difference is shown; `--from` continues with the person's text over the newer version.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -18,7 +18,7 @@ use crate::output;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{private_dir, write_private};
 
-/// What a document that is not there yet begins with.
+/// The beginning of a new document.
 pub const BEGINNING: &str = "\
 # Context Document
 
@@ -34,13 +34,13 @@ pub const BEGINNING: &str = "\
 -
 ";
 
-/// The version of a document that is not there.
+/// The version of a document that does not exist.
 const NONE: &str = "\"0\"";
 
 /// Reads, lets the person edit, writes.
 ///
 /// # Errors
-/// When the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
+/// If the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
 pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
     let text = from.map(std::fs::read_to_string).transpose().map_err(|error| {
         Failure::Message(format!("failed to read {}: {error}", from.unwrap_or(Path::new("")).display()))
@@ -88,7 +88,7 @@ impl Draft {
     fn begin(text: String) -> io::Result<Self> {
         let dir = config::state_dir().unwrap_or_else(env::temp_dir).join("edits");
         private_dir(&dir)?;
-        // Editors tell by the ending what it is.
+        // Editors recognise the format by the ending.
         let file = tempfile::Builder::new().prefix("context-").suffix(".md").tempfile_in(&dir)?;
         let (_, path) = file.keep().map_err(|error| error.error)?;
         write_private(&path, text.as_bytes())?;
@@ -106,7 +106,7 @@ impl Draft {
         ))
     }
 
-    /// Says what the others did meanwhile, and how to go on.
+    /// Describes the conflict, and how to continue.
     fn conflict(&self, before: &str, now: &[u8], from: Option<&Path>) -> io::Result<String> {
         let base = self.path.with_extension("base.md");
         let theirs = self.path.with_extension("theirs.md");
@@ -129,14 +129,14 @@ impl Draft {
     }
 }
 
-/// Editors that draw on a terminal. Without one they wait for ever, or do nothing.
+/// Editors that need a terminal. Without one, they wait for ever or do nothing.
 const NEED_A_TERMINAL: [&str; 12] =
     ["vi", "vim", "nvim", "view", "nano", "pico", "micro", "hx", "helix", "kak", "joe", "mg"];
 
 /// The person's editor, with its arguments.
 ///
 /// # Errors
-/// When it needs a terminal and there is none.
+/// If it needs a terminal and there is none.
 fn editor() -> Result<String, Failure> {
     let named = |name| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
     let chosen = named("VISUAL").or_else(|| named("EDITOR"));

@@ -1,8 +1,8 @@
 //! `context export`: all agent logs as files: `{session}/{agent}.jsonl`, `{session}/main.jsonl`,
 //! `{session}/agent-instructions.jsonl` and `all-agent-instructions.jsonl`.
 //!
-//! An export over an earlier one only lets files grow. A file that holds other lines than the server's is not touched, for
-//! it may be the only copy.
+//! If a folder already has an export, its files only grow. A file that holds other lines than the server's is not changed,
+//! because it may be the only copy.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek};
@@ -21,7 +21,7 @@ use crate::server::{Patience, Server};
 /// Writes the files.
 ///
 /// # Errors
-/// When the server does not give them, or one would lose lines that are in the folder.
+/// If the server does not answer, or a file would lose lines.
 pub fn run(dir: &Path, force: bool) -> Result<(), Failure> {
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);
@@ -33,7 +33,7 @@ pub fn run(dir: &Path, force: bool) -> Result<(), Failure> {
     Ok(output::print(format!("{written} files written, in {}\n", dir.display()))?)
 }
 
-/// Gives how many files were new or longer.
+/// Returns how many files were new or longer.
 fn unpack(archive: File, dir: &Path, force: bool) -> Result<usize, Failure> {
     let mut zip = ZipArchive::new(archive).map_err(broken)?;
     let (mut written, mut kept) = (0, Vec::new());
@@ -73,7 +73,7 @@ enum Outcome {
 fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcome, Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // Whoever reads the folder meanwhile sees the old file or the new one.
+    // A concurrent reader sees either the old file or the new one.
     let mut temporary = tempfile::Builder::new().prefix(".export-").tempfile_in(folder)?;
     let size = io::copy(new, &mut temporary)?;
     match fs::File::open(path) {

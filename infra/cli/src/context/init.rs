@@ -1,4 +1,4 @@
-//! `context init`: writes the section into every agent template of a folder, and nothing else.
+//! `context init`: writes the section into every agent template of a folder. It changes nothing else.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use super::templates::{self, Outcome};
 use crate::Failure;
 use crate::output;
 
-/// Writes the section where it is missing or old, and says so file by file.
+/// Writes the section into templates where it is missing or old, and prints the result for each file.
 ///
 /// # Errors
-/// When the folder has no template, or a file can't be read or written or has damaged marks; the others are done.
+/// If the folder has no template, or a file can't be read or written or has damaged marks. The other files are still processed.
 pub fn run(dir: &Path) -> Result<(), Failure> {
     let mut files = Vec::new();
     find(dir, &mut files)
@@ -54,7 +54,7 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// How an agent comes by its log, where it can't run a command.
+/// How an agent that cannot run a command gets its log.
 fn remark(access: Access) -> &'static str {
     match access {
         Access::Command => "",
@@ -82,7 +82,7 @@ fn find(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn apply(file: &Path) -> io::Result<Outcome> {
-    // Behind a link the file itself is changed; the link stays.
+    // If it is a link, its target is changed and the link stays.
     let file = file.canonicalize()?;
     let text = fs::read_to_string(&file)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -93,7 +93,7 @@ fn apply(file: &Path) -> io::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Writes a file anew, whole or not at all, with the rights it had.
+/// Replaces a file atomically, with its permissions.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
     let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
     new.write_all(text.as_bytes())?;

@@ -1,15 +1,15 @@
-//! The section that tells an agent how to find what was done before.
+//! The section of a template that tells an agent how to read its log.
 
 /// Begins the section. Everything between the marks belongs to this program.
 pub const BEGIN: &str = "<!-- lamplighter:context:begin -->";
 pub const END: &str = "<!-- lamplighter:context:end -->";
 
-/// How ids of one type of agent are made.
+/// The pattern of the ids of one type of agent.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
     agent_type: &'static str,
     prefix: &'static str,
-    /// What stands behind the prefix.
+    /// What follows the prefix.
     subject: &'static str,
     examples: [&'static str; 3],
 }
@@ -44,7 +44,7 @@ const PATTERNS: [Pattern; 13] = [
     pattern("the-chief", "chief", "decision-area", ["strategy", "architecture", "oversight"]),
 ];
 
-/// How an agent can come by its log.
+/// How an agent gets its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It can run the command.

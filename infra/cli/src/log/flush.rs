@@ -1,4 +1,4 @@
-//! `log --flush`: sends what hooks could not.
+//! `log --flush`: sends what hooks could not send.
 
 use std::io;
 use std::thread;
@@ -14,17 +14,17 @@ use crate::spool::{Counts, Spool, private_dir};
 /// How long a person waits for another process that is sending.
 const LOCK: Duration = Duration::from_secs(30);
 
-/// How long somebody who reads waits for what hooks wrote before.
+/// How long a reader waits until earlier payloads are sent.
 const BEFORE_READING: Duration = Duration::from_secs(2);
 
-/// The background tries again after these pauses, in seconds. Together they are longer than a server takes a request for
-/// being worked on whose client went away.
+/// The background process retries after these pauses, in seconds. Together they are longer than a server keeps the in-flight mark
+/// of a request whose client has disconnected.
 const PAUSES: [u64; 5] = [0, 1, 5, 20, 60];
 
-/// Sends everything and says what became of it.
+/// Sends everything and prints the result.
 ///
 /// # Errors
-/// When something still waits, and why.
+/// If payloads remain, and why.
 pub fn run() -> Result<(), Failure> {
     let places = Places::look();
     let settings = places.read()?;
@@ -49,10 +49,10 @@ pub fn run() -> Result<(), Failure> {
     }
 }
 
-/// As [`run`], in silence and with patience; for a process of its own.
+/// Like [`run`], without output and with longer retries. It runs in a process of its own.
 ///
 /// # Errors
-/// For nobody.
+/// Nobody reads them.
 pub fn background() -> Result<(), Failure> {
     let places = Places::look();
     let Some(spool) = spool(&places) else { return Ok(()) };
@@ -73,20 +73,20 @@ pub fn background() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends what waits before somebody reads, so that a reader sees what was written before, and says what is missing all
-/// the same.
+/// Sends the payloads in the spool before a log is read, so that the reader sees them. Returns warnings about what is still
+/// missing.
 pub fn before_reading(places: &Places, settings: &Settings, server: &Server) -> Vec<String> {
     let Some(spool) = spool(places) else { return Vec::new() };
     if spool.waiting().is_ok_and(|waiting| !waiting.is_empty()) {
         let limit =
             Limit { until: Some(Instant::now() + BEFORE_READING), lock: BEFORE_READING, records: usize::MAX };
-        // What fails here fails for the reader too, who will be told.
+        // If this fails, the reading call fails too and reports it.
         drop(delivery::drain(&spool, server, settings.project.as_ref(), limit));
     }
     spool.counts().map(|counts| remarks(&spool, counts)).unwrap_or_default()
 }
 
-/// Hooks have no time for it.
+/// Cleans the spool. Hooks have no time for it.
 fn tidy(spool: &Spool) -> io::Result<()> {
     spool.lock()?.map_or(Ok(()), |lock| spool.tidy(&lock))
 }

@@ -1,12 +1,12 @@
-//! `log --assistant` and `log --user`: an assistant's hook gives its payload on the standard input.
+//! `log --assistant` and `log --user`: record the payload that an assistant's hook writes to standard input.
 //!
-//! The assistant waits for this program and shows what it prints, so it prints nothing and ends with 0, whatever happens. The
-//! payload goes to the spool first and from there to the server: if this process, the server or the network dies at any
-//! moment, it is in one of the two, or in both under one id.
+//! The assistant waits for this program and shows its output. So it prints nothing and ends with 0, whatever happens. The payload
+//! goes to the spool first and from there to the server. If this process, the server or the network fails at any moment, the
+//! payload is in the spool, at the server, or in both under the same id.
 //!
-//! A server on this machine answers in a millisecond, so this process asks it itself, within bounds. Any other is left to
-//! a process in the background: a TLS handshake alone takes longer than an assistant should wait, and starting a process
-//! takes one millisecond.
+//! A server on this machine answers in a millisecond, so this process sends to it directly, with time limits. For another
+//! server, a process in the background sends, because a TLS handshake takes longer than an assistant should wait. Starting a
+//! process takes one millisecond.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -22,26 +22,26 @@ use crate::log::shorten;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{MAX_PAYLOAD, Record, Spool, SpoolError};
 
-/// The most that is read of a payload, in bytes. What is longer than the server takes is shortened.
+/// The maximum of a payload that is read, in bytes. A payload that is too long for the server is shortened.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 
-/// How many records one hook sends at most, its own among them.
+/// How many records one hook sends at most, including its own.
 const RECORDS: usize = 64;
 
-/// After this a hook begins to send nothing more.
+/// After this time, a hook starts to send no further record.
 const BUDGET: Duration = Duration::from_millis(200);
 
 /// A server on this machine that can't do it in this time is busy, and is given its time in the background. Going away
 /// earlier would not be polite: what it has begun it may begin anew, and asked again meanwhile it answers 409.
 const PATIENCE: Patience = Patience { connect: Duration::from_millis(50), answer: Duration::from_secs(1) };
 
-/// The session of payloads that come from none: somebody's own script.
+/// The session of payloads without one, for example from a script.
 const SESSION: &str = "default";
 
-/// Does what a hook asks for.
+/// Records the payload of a hook.
 ///
 /// # Errors
-/// Why the payload is not with the server now. There is nobody to tell; where it is lost, a note is left.
+/// Why the payload has not reached the server. Nobody reads this error; a lost payload is noted in the spool.
 pub fn run(hook: Hook) -> Result<(), HookError> {
     let mut body = Vec::new();
     // A writer that breaks off gave what it gave; the server shows what is nonsense in its list of rejected payloads.
@@ -60,7 +60,7 @@ pub fn run(hook: Hook) -> Result<(), HookError> {
     let spool = Spool::new(&state, &places.decider());
     let mut added = spool.add(&record);
     if matches!(added, Err(SpoolError::Full)) {
-        // Perhaps there is room once the server took what it takes.
+        // There may be room after the server has accepted some records.
         drop(send(&spool, settings.as_ref()));
         added = spool.add(&record);
     }
@@ -72,7 +72,7 @@ pub fn run(hook: Hook) -> Result<(), HookError> {
     sent.or_else(|_| Ok(spool.note_loss(&reason, record.body.len())?))
 }
 
-/// Why a payload is not with the server yet.
+/// Why a payload has not reached the server.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     #[error(transparent)]
@@ -85,7 +85,7 @@ pub enum HookError {
     NotKept,
 }
 
-/// Sends what waits, or has it sent.
+/// Sends the payloads, or starts a process that does.
 fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
     let settings = settings.ok_or(HookError::NotConfigured)?;
     if settings.url.is_near() {
@@ -99,7 +99,7 @@ fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
     Ok(delivery::in_background()?)
 }
 
-/// The last resort where nothing can be kept: to send it now or never.
+/// Without a spool, the payload is sent now or lost.
 fn directly(settings: Option<&Settings>, record: &Record) -> Result<(), HookError> {
     let settings = settings.ok_or(HookError::NotConfigured)?;
     let patience = if settings.url.is_near() { PATIENCE } else { Patience::PERSON };
@@ -125,7 +125,7 @@ fn completed(body: Vec<u8>, event: HookEvent) -> (Vec<u8>, bool) {
             ([named.as_bytes(), rest].concat(), session_id.is_some())
         }
         Some((_, Head { session_id, .. })) => (body, session_id.is_some()),
-        // The server will say what is wrong with it.
+        // The server reports what is wrong with it.
         None => (body, true),
     }
 }

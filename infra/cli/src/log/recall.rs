@@ -1,8 +1,8 @@
-//! `log --recall`: what was done before, for an assistant's hook at the start of a session or of a sub-agent.
+//! `log --recall`: prints what was done before, for an assistant's hook at the start of a session or of a sub-agent.
 //!
-//! The assistant puts what this prints before its model. Where nothing is known or something fails it prints nothing and ends
-//! with 0: an assistant without a memory still works. A server that only a project's file names is not asked: the file comes
-//! with a checkout, and what its server says would go before the model.
+//! The assistant gives this output to its model. If nothing is known or something fails, it prints nothing and ends with 0,
+//! because an assistant without a memory still works. A server that only a project's file names is not asked: the file comes with
+//! a checkout, and the model would read the answers of its server.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::project::ProjectId;
 use crate::server::{Patience, Server};
 use crate::spool::MAX_PAYLOAD;
 
-/// A server elsewhere needs a handshake first.
+/// A server on another machine needs a handshake first.
 const FAR: Patience = Patience { connect: Duration::from_secs(2), answer: Duration::from_secs(3) };
-/// Longer than a hook that only logs waits: what is not handed over now, the agent never gets.
+/// Longer than for recording hooks, because the agent gets its log now or never.
 const NEAR: Patience = Patience { connect: Duration::from_millis(250), answer: Duration::from_secs(5) };
 
 #[derive(Deserialize)]
@@ -35,10 +35,10 @@ struct Recalled {
     context: Option<String>,
 }
 
-/// Prints what the server knows.
+/// Prints what the server has recorded.
 ///
 /// # Errors
-/// Why nothing is printed. There is nobody to tell.
+/// Why nothing is printed. Nobody reads this error.
 pub fn run() -> Result<(), HookError> {
     let mut body = Vec::new();
     io::stdin().lock().take(MAX_PAYLOAD as u64).read_to_end(&mut body)?;
@@ -57,7 +57,7 @@ pub fn run() -> Result<(), HookError> {
         return Err(HookError::NotConfigured);
     }
     let server = Server::new(&settings, if settings.url.is_near() { NEAR } else { FAR });
-    // The start of the agent may still be in the spool, and with it what the agent is called.
+    // The start of the agent, with its id, may still be in the spool.
     flush::before_reading(&places, &settings, &server);
     let answer = server.get(
         "/context/recall",

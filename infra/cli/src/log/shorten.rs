@@ -1,11 +1,11 @@
-//! A payload that is longer than the server takes is sent with its longest texts cut.
+//! Shortens a payload that is too long for the server by cutting its longest texts.
 //!
-//! Of an answer the server keeps the first thousand characters, so a cut answer loses nothing there. Only a prompt that does
-//! not fit by itself is kept shorter than it was, and says so.
+//! The server keeps only the first thousand characters of an answer, so a cut answer loses nothing. A prompt is cut only if it is
+//! too long by itself, and then it says so.
 
 use serde_json::Value;
 
-/// How much of a text stays at first, in bytes. It is halved until the whole fits.
+/// How much of each text is kept at first, in bytes. It is halved until the payload fits.
 const KEPT: usize = 1024 * 1024;
 
 /// Below this a shorter text is of no use: the payload has too many of them.

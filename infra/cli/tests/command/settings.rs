@@ -160,9 +160,9 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
         (format!("url = 'http://x'\napi_key = {KEY}"), "config.toml at line 2: "),
         (format!("api_key = ['{KEY}']"), "config.toml at line 1: invalid type: sequence, expected a string"),
         (format!("key = '{KEY}'"), "unknown field `key`"),
-        (format!("api_key = \"{KEY}\\u0000\""), "it is empty or has characters that no key has"),
-        (format!("api_key = '{KEY} x'"), "it is empty or has characters that no key has"),
-        ("api_key = ''".to_owned(), "it is empty or has characters that no key has"),
+        (format!("api_key = \"{KEY}\\u0000\""), "it is empty or contains invalid characters"),
+        (format!("api_key = '{KEY} x'"), "it is empty or contains invalid characters"),
+        ("api_key = ''".to_owned(), "it is empty or contains invalid characters"),
         (format!("api_key = '{KEY}'\napi_key_file = 'x'"), "has both api_key and api_key_file"),
         ("api_key_file = 'missing'".to_owned(), "failed to read missing: No such file"),
         (

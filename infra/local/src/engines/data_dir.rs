@@ -1,4 +1,4 @@
-//! The folder in which the engines keep their data, held by one process at a time.
+//! The data folder of the engines. Only one process at a time can use it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 pub(super) const LOCK_FILE: &str = "lamplighter.lock";
 
-/// A data folder that this process alone may use, until the value is dropped.
+/// A data folder that only this process may use, until the value is dropped.
 ///
-/// The lock belongs to the open file and not to its name: the system lets go of it when the process
-/// ends, however it ends, so a lock file that a killed process left behind means nothing.
+/// The lock belongs to the open file. The system releases it when the process ends for any reason, so a lock file that a killed
+/// process left has no effect.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -43,7 +43,7 @@ impl std::fmt::Display for Holder {
 }
 
 impl DataDir {
-    /// Opens the folder, creating it (and the folders above it) where it is absent, and locks it.
+    /// Opens the folder, creating it (and the folders above it) if it is absent, and locks it.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         let inaccessible =
             |action| move |source| DataDirError::Inaccessible { path: path.to_owned(), action, source };
@@ -69,7 +69,7 @@ impl DataDir {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // The holder's number is a courtesy: without it the refusal stands all the same.
+                // The process id is only for the message.
                 let pid = lock.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
                 return Err(DataDirError::Held { path: path.to_owned(), pid });
             }

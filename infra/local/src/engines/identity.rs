@@ -1,8 +1,8 @@
-//! Which platform a folder's files belong to: the same name in the table and beside the objects, compared at each start.
+//! The identity of a platform: the same name in the table and next to the objects, compared at each start.
 //!
-//! A table that was emptied or lost would otherwise start as an empty platform beside a full bucket, and the other way
-//! round. The name is written in three steps, so that a start that is cut short can be begun again: beside the objects as
-//! `identity.new`, into the table, and then under its own name.
+//! Otherwise a table that was emptied or lost would start as an empty platform with a full bucket, and the reverse. The name is
+//! written in three steps, so that an interrupted start can be repeated: next to the objects as `identity.new`, into the table,
+//! and then under its final name.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ pub enum IdentityError {
     Table(#[from] DynamoError),
 }
 
-/// Compares the names, and gives a new platform one. `objects`: whether the bucket holds any.
+/// Compares the names, and gives a new platform a name. `objects` says whether the bucket holds any.
 pub(super) fn agree(folder: &Path, table: &Dynamo, objects: bool) -> Result<(), IdentityError> {
     let inconsistent = |what| Err(IdentityError::Inconsistent { folder: folder.to_owned(), what });
     let (settled, begun) = (folder.join("bucket/identity"), folder.join("bucket/identity.new"));
@@ -46,14 +46,14 @@ pub(super) fn agree(folder: &Path, table: &Dynamo, objects: bool) -> Result<(), 
         (None, Some(inside)) if beginning.as_deref() != Some(&inside) => {
             return inconsistent("its objects (bucket/) are gone, but its table (table.sqlite) is not");
         }
-        // A start that was cut short.
+        // The previous start was interrupted.
         (None, Some(inside)) => inside,
         (None, None) if objects && table.is_empty()? => {
             return inconsistent(
                 "its table (table.sqlite) is empty or new, but its objects (bucket/) are not",
             );
         }
-        // A new folder, or one from before there were names.
+        // A new folder, or one of a version without names.
         (None, None) => Uuid::new_v4().simple().to_string(),
     };
     write(&begun, &name)?;

@@ -1,8 +1,8 @@
-//! What stands in for AWS on one machine: a table, a bucket, a bus and queues, in one process.
+//! Replacements for AWS on one machine: a table, a bucket, a bus and queues, in one process.
 //!
-//! The platform talks to them through the AWS SDKs, as it talks to AWS; nothing in it knows of this module. The SDK's calls
-//! stay inside the process ([`Engines::http_client`]): there is no port that anybody else could call. Only the bucket can be
-//! reached from outside, by presigned addresses, where the server lets it (`Engines::bucket`).
+//! The platform uses them through the AWS SDKs, as it uses AWS, and does not know this module. The calls of the SDK stay inside
+//! the process ([`Engines::http_client`]), so there is no port that others could call. Only the bucket can be reached from
+//! outside, with presigned addresses, through the server's port (`Engines::bucket`).
 
 pub mod data_dir;
 mod digest;

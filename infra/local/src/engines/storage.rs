@@ -1,4 +1,4 @@
-//! Whether the storage can be relied on: the data folder is still ours, the disk takes writes, the files can be read.
+//! The health of the storage: the data folder is still ours, the disk accepts writes, and the files can be read.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use shared::problem::StorageFailure;
 
 use crate::handler::Handler;
 
-/// The status of the bucket's answer where the storage fails: none that the SDK tries again after.
+/// The status of the bucket's answer if the storage fails. The SDK does not retry it.
 pub(super) const fn status(failure: StorageFailure) -> StatusCode {
     match failure {
         StorageFailure::Full => StatusCode::INSUFFICIENT_STORAGE,
@@ -20,10 +20,10 @@ pub(super) const fn status(failure: StorageFailure) -> StatusCode {
     }
 }
 
-/// How much must fit on the disk until a full one counts as free again.
+/// How much must fit on the disk before a full disk counts as free again.
 const ROOM: usize = 64 * 1024;
 
-/// What is known of the storage. Clones share it.
+/// The state of the storage. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Storage(Arc<Inner>);
 
@@ -40,7 +40,7 @@ struct Watched {
     files: Vec<(PathBuf, Identity)>,
 }
 
-/// Device and inode: another file of the same name has others.
+/// Device and inode. Another file with the same name has different ones.
 type Identity = (u64, u64);
 
 fn identity(path: &Path) -> io::Result<Identity> {
@@ -81,7 +81,7 @@ impl Storage {
         Err(StorageFailure::Gone)
     }
 
-    /// The storage failed in this way.
+    /// Reports a failure of the storage.
     pub(super) fn report(&self, failure: StorageFailure, cause: &str) {
         self.tell_of(failure, || match failure {
             StorageFailure::Full => format!("the disk is full ({cause}); free some space"),
@@ -94,7 +94,7 @@ impl Storage {
     /// Logs it, once.
     fn tell_of(&self, failure: StorageFailure, what: impl FnOnce() -> String) {
         let mut known = self.failure();
-        // Damage stays until somebody has mended it and starts again.
+        // Damage remains until a person has repaired it and restarts the server.
         if *known == Some(failure) || *known == Some(StorageFailure::Damaged) {
             return;
         }
@@ -103,7 +103,7 @@ impl Storage {
         tracing::error!("the storage failed: {}", what());
     }
 
-    /// What is wrong now.
+    /// The current failure.
     #[must_use]
     pub fn state(&self) -> Option<StorageFailure> {
         if let Err(gone) = self.check() {

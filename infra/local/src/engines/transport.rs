@@ -1,4 +1,4 @@
-//! The way from the AWS SDK to the engines: calls inside this process. No port is opened for it.
+//! Connects the AWS SDK to the engines with calls inside this process. It opens no port.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// What the SDK's clients make their calls with.
+    /// The HTTP client of the SDK's clients.
     pub(super) fn client(&self) -> SharedHttpClient {
         let connector = SharedHttpConnector::new(self.clone());
         http_client_fn(move |_, _| connector.clone())
@@ -85,7 +85,7 @@ fn as_sent(request: Request<SdkBody>) -> Request<Body> {
     Request::from_parts(parts, Body::new(body))
 }
 
-/// A body that threads may share, as the SDK asks for; only one reads it at a time.
+/// A body that threads can share, as the SDK requires. Only one reads it at a time.
 struct Synced(Mutex<Body>);
 
 impl HttpBody for Synced {
@@ -109,7 +109,7 @@ impl HttpBody for Synced {
     }
 }
 
-/// An answer of JSON in the form of an AWS service.
+/// A JSON answer in the form of an AWS service.
 pub(super) fn json_answer(status: http::StatusCode, kind: &'static str, body: String) -> Response<Body> {
     Response::builder()
         .status(status)

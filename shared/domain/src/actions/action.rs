@@ -19,23 +19,23 @@ pub struct Action {
     pub priority: Priority,
     pub task_config: TaskConfig,
     pub schedule: Option<Schedule>,
-    /// The tools that it may call unattended, by name, sorted.
+    /// The names of the tools that it may call unattended, sorted.
     pub grants: Vec<String>,
     pub model_tier: ModelTier,
     pub budget: Budget,
     pub state: ActionState,
     pub approval: Option<Approval>,
-    /// When it became due, in whole seconds: what `every` counts from. Nothing before it is a fire time.
+    /// When the schedule took effect, in whole seconds. `every` counts from it. There are no fire times before it.
     pub anchor: Option<Timestamp>,
-    /// The first fire time about which nothing has been decided.
+    /// The first fire time without a decision.
     pub next_due: Option<Timestamp>,
-    /// The newest fire time about which something has been decided. A time of a schedule with `at` is decided once: to run
-    /// it again, give it a new time.
+    /// The newest fire time with a decision. The time of a schedule with `at` is decided once: to run it again, set a new
+    /// time.
     #[serde(default)]
     pub last_due: Option<Timestamp>,
-    /// The run that is pending, running or waiting for a person.
+    /// The run that is due, running, or waiting for a person.
     pub live_run: Option<RunId>,
-    /// How many further runs have been decided on, and wait for the live one to end.
+    /// How many further runs wait for the live run to end.
     #[serde(default)]
     pub queued: u32,
     /// Counts changes.
@@ -45,9 +45,9 @@ pub struct Action {
 }
 
 impl Action {
-    /// When to look at it next: the first of its next fire time (with jitter), of what its live run waits for, and of when the next queued
-    /// run may begin. `live` is
-    /// the occurrence `live_run`. `None` while there is nothing to do before somebody does something.
+    /// When to process it next: the earliest of its next fire time (with jitter), the time that its live run waits for, and
+    /// the time when the next queued run may begin. `live` is the occurrence `live_run`. `None` if nothing happens before a
+    /// person acts.
     #[must_use]
     pub fn wake_at(&self, live: Option<&Occurrence>) -> Option<Timestamp> {
         let fire =
@@ -59,11 +59,11 @@ impl Action {
     }
 }
 
-/// Where an action is in its life.
+/// The state of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionState {
-    /// Not due: it wants an approval or a schedule, or its approval was withdrawn.
+    /// Not due: it has no approval or no schedule, or its approval was withdrawn.
     Defined,
     /// Approved, and due in the future.
     Scheduled,
@@ -72,7 +72,7 @@ pub enum ActionState {
     InProgress,
     Completed,
     Failed,
-    /// A person is asked; until the answer every fire time is held.
+    /// A person was asked. Until the answer, all fire times are held.
     NeedsApproval,
     Dismissed,
 }
@@ -118,24 +118,24 @@ pub enum Priority {
 /// What the agent is told to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskConfig {
-    /// The steps, in 1 to 20,000 characters.
+    /// What to do, 1 to 20,000 characters.
     #[schema(max_length = 20_000)]
     pub instructions: String,
-    /// What the output should hold, in 1 to 5,000 characters.
+    /// What the output should contain, 1 to 5,000 characters.
     #[schema(max_length = 5_000)]
     pub expected_output: String,
 }
 
-/// A ceiling on what is spent.
+/// A ceiling on costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Budget {
-    /// Micro-dollars a run may cost, 1 to 100,000,000.
+    /// The highest cost of a run in micro-dollars, 1 to 100,000,000.
     #[schema(minimum = 1, maximum = 100_000_000, example = 1_000_000)]
     pub per_run_micros: i64,
 }
 
 impl Budget {
-    /// The most that a run may be allowed: $100.
+    /// The highest ceiling of a run: $100.
     pub const MAX_PER_RUN_MICROS: i64 = 100_000_000;
 }
 
@@ -146,7 +146,7 @@ impl Default for Budget {
     }
 }
 
-/// A person's yes to the content that hashes to `hash`.
+/// A person's approval of the content with this hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Approval {
     pub hash: String,

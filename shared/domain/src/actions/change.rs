@@ -1,4 +1,4 @@
-//! A change to an action as a model may propose it.
+//! A change of an action that a model proposes.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use super::input::{ActionPatch, TaskConfigPatch};
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
 
-/// What would change; what is left out stays. It can name the plan, and nothing that widens what a run may do or spend:
-/// grants, model tier and budget are for people to think of.
+/// The fields that would change. A model may not change what a run is allowed to do or to spend: grants, model tier and budget
+/// are decided by people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionChange {
@@ -25,10 +25,10 @@ pub struct ActionChange {
 }
 
 impl ActionChange {
-    /// Checks that it is a change that `action` could take.
+    /// Checks that it is a valid change of `action`.
     ///
     /// # Errors
-    /// Every field that is wrong, with its limit; or that nothing would change.
+    /// Every invalid field with its limit; or that nothing would change.
     pub fn check(&self, action: &Action) -> Result<(), FieldErrors> {
         let patch = ActionPatch::default().over(self.clone()).validate()?;
         if patch.changes(action) { Ok(()) } else { Err(FieldErrors::one("change", "must change something")) }
@@ -36,7 +36,7 @@ impl ActionChange {
 }
 
 impl ActionPatch {
-    /// The whole of a patch: what was asked for, else what was proposed.
+    /// The complete patch: the requested fields, and for the others the proposed ones.
     #[must_use]
     pub fn over(self, proposed: ActionChange) -> Self {
         let task_config = match (self.task_config, proposed.task_config) {

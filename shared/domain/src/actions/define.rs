@@ -1,4 +1,4 @@
-//! What it takes to define an action: everything written out, or a proposal and what is different from it.
+//! The input that defines an action: all fields, or a proposal with the fields that differ from it.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use crate::models::ModelTier;
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
 
-/// An action as a person asks for it.
+/// The definition of an action by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({
@@ -24,32 +24,32 @@ use crate::validate::FieldErrors;
     "schedule": {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"},
 }))]
 pub struct DefineAction {
-    /// A proposal of this agent. What is given beside it takes the place of what was proposed.
+    /// A proposal of this agent. Other fields of the input replace the proposed ones.
     pub proposal_id: Option<ProposalId>,
-    /// 1 to 200 characters. Needed without a proposal, as is `task_config`.
+    /// 1 to 200 characters. Required without a proposal, like `task_config`.
     #[schema(max_length = 200)]
     pub title: Option<String>,
     #[schema(max_length = 2_000)]
     pub description: Option<String>,
     pub priority: Option<Priority>,
     pub task_config: Option<TaskConfigPatch>,
-    /// `null` leaves a proposed schedule out.
+    /// `null` omits a proposed schedule.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<ScheduleInput>)]
     pub schedule: Option<Option<ScheduleInput>>,
-    /// Names of tools, such as `generate_actions`. What a run may call anyway needs none.
+    /// Names of tools, such as `generate_actions`. Tools that every run may call need no grant.
     pub grants: Option<Vec<String>>,
-    /// The agent's if not given.
+    /// Default: the agent's.
     pub model_tier: Option<ModelTier>,
-    /// The agent's if not given, else one dollar a run.
+    /// Default: the agent's, or one dollar per run.
     pub budget: Option<Budget>,
 }
 
 impl DefineAction {
-    /// The whole of it, to be checked: what was asked for, else what was proposed, else what the agent has.
+    /// The complete definition, not yet checked: the requested fields, then the proposed ones, then those of the agent.
     ///
     /// # Errors
-    /// When the proposed schedule can't be read, and no other is given.
+    /// If the proposed schedule can't be read and the input has no other.
     pub fn complete(self, proposed: Option<ActionDraft>, agent: &Agent) -> Result<NewAction, FieldErrors> {
         let draft = proposed.unwrap_or_else(|| ActionDraft {
             title: String::new(),

@@ -1,4 +1,4 @@
-//! What may be written into an action: asked for, checked, applied.
+//! The input that creates or changes an action: as it arrives, checked, applied.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,7 +10,7 @@ use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools::Tool;
 use crate::validate::FieldErrors;
 
-/// An action as it is asked for, before it is checked.
+/// A new action, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NewAction {
     /// 1 to 200 characters.
@@ -25,7 +25,7 @@ pub struct NewAction {
     pub task_config: TaskConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleInput>,
-    /// Names of tools, such as `generate_actions`. What a run may call anyway needs none.
+    /// Names of tools, such as `generate_actions`. Tools that every run may call need no grant.
     #[serde(default)]
     pub grants: Vec<String>,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct NewAction {
     pub budget: Budget,
 }
 
-/// A [`NewAction`] that was checked.
+/// A checked [`NewAction`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidAction {
     new: NewAction,
@@ -43,7 +43,7 @@ pub struct ValidAction {
 
 impl NewAction {
     /// # Errors
-    /// Every field that is wrong, with its limit.
+    /// Every invalid field with its limit.
     pub fn validate(mut self) -> Result<ValidAction, FieldErrors> {
         let mut errors = FieldErrors::default();
         check_title(&mut errors, &self.title);
@@ -88,12 +88,12 @@ impl ValidAction {
     }
 }
 
-/// A change to an action: what is left out stays.
+/// A change of an action. Fields that are left out do not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionPatch {
-    /// A proposed change of this action, which is taken with it. What is given beside it takes the place of what was
-    /// proposed.
+    /// A proposed change of this action, which is accepted with this call. Other fields of the input replace the proposed
+    /// ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<ProposalId>,
     #[schema(max_length = 200)]
@@ -102,7 +102,7 @@ pub struct ActionPatch {
     pub description: Option<String>,
     pub priority: Option<Priority>,
     pub task_config: Option<TaskConfigPatch>,
-    /// `null` takes the schedule away.
+    /// `null` removes the schedule.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ScheduleInput>)]
     pub schedule: Option<Option<ScheduleInput>>,
@@ -111,7 +111,7 @@ pub struct ActionPatch {
     pub budget: Option<Budget>,
 }
 
-/// What is to be done and what is expected of it, as far as it is given.
+/// The parts of the task that change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfigPatch {
@@ -123,14 +123,14 @@ pub struct TaskConfigPatch {
     pub expected_output: Option<String>,
 }
 
-/// Tells a field that is `null` (`Some(None)`) from one that is left out (`None`).
+/// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
 pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// An [`ActionPatch`] that was checked.
+/// A checked [`ActionPatch`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidPatch {
     patch: ActionPatch,
@@ -139,7 +139,7 @@ pub struct ValidPatch {
 
 impl ActionPatch {
     /// # Errors
-    /// Every field that is wrong, with its limit.
+    /// Every invalid field with its limit.
     pub fn validate(mut self) -> Result<ValidPatch, FieldErrors> {
         let mut errors = FieldErrors::default();
         self.title.iter().for_each(|title| check_title(&mut errors, title));
@@ -163,7 +163,7 @@ impl ActionPatch {
 }
 
 impl ValidPatch {
-    /// Whether the action would be another after it.
+    /// Whether it changes the action.
     #[must_use]
     pub fn changes(&self, action: &Action) -> bool {
         let mut next = action.clone();
@@ -171,7 +171,7 @@ impl ValidPatch {
         next != *action
     }
 
-    /// Writes the changes, and says whether any is to what an approval binds.
+    /// Applies the changes. Returns whether one of them ends the approval.
     pub(super) fn apply(&self, action: &mut Action) -> bool {
         let ActionPatch {
             title,
@@ -227,7 +227,7 @@ fn check_expected_output(errors: &mut FieldErrors, text: &str) {
     errors.length("task_config.expected_output", text, 1, 5_000);
 }
 
-/// Sorts and deduplicates, so that the same grants are the same approval.
+/// Sorts and deduplicates, so that the same grants always give the same approval.
 fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
     grants.sort();
     grants.dedup();

@@ -1,28 +1,28 @@
-//! Work that an agent does later: what it is, what a person has approved, when it is due and what became of every due
-//! time.
+//! Work that an agent does later: the action, its approval, its due times, and what happened at each of them.
 //!
-//! - [`action`] and [`input`]: an action, and what may be written into it
-//! - [`change`]: what a model may propose to change about one
-//! - [`define`]: what it takes to define one
-//! - [`state`]: the one function through which an action changes
-//! - [`approval`]: the hash that binds an approval to what was approved
-//! - [`plan`]: what becomes of the fire times that have come, decided at one wake-up
-//! - [`occurrence`] and [`progress`]: one due time or one run by hand, and how it goes from its claim to its end
-//! - [`reason`]: why a due time has not simply succeeded
-//! - [`mod@why`]: what became of a due time, in words
+//! - [`action`] and [`input`]: an action, and the input that can change it
+//! - [`change`]: the change that a model may propose
+//! - [`define`]: the input that defines an action
+//! - [`state`]: the only function that changes an action
+//! - [`approval`]: the hash that binds an approval to its content
+//! - [`plan`]: decides about the fire times that have come, at one wake-up
+//! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
+//! - [`reason`]: why a due time did not simply succeed
+//! - [`mod@why`]: explains in words what happened at a due time
 //!
-//! All of it is pure: load, call, and write what came back on the condition that the `version` (of an action) or the
-//! `fence` (of an occurrence) is still the one that was loaded. Where both change they are written in one transaction.
+//! All functions are pure. The caller loads, calls, and stores the result on the condition that the `version` (of an action)
+//! or the `fence` (of an occurrence) has not changed. If both change, one transaction stores them.
 //!
 //! # The life of a due time
 //! 1. A sweep finds an action whose [`Action::wake_at`] has come, calls [`plan_due`], and writes the occurrences (if absent)
 //!    and the action after [`Command::Planned`]. If the live run, or else the oldest one that is due, may be claimed, it
 //!    sends for an executor.
-//! 2. The executor writes [`Command::OccurrenceStarted`] and [`OccurrenceCommand::Claim`]. Refused because another run is
-//!    live, the action is paused or a person is asked, it writes `Defer`; refused otherwise, `Cancel`. Where no attempt is
-//!    left, `Expire`.
-//! 3. If the action has drifted ([`Action::is_approved`]), it writes `Drift`. Else `Start`, and every step when it is done.
-//! 4. However it leaves for good, the occurrence and [`Command::OccurrenceEnded`] are written together.
+//! 2. The executor writes [`Command::OccurrenceStarted`] and [`OccurrenceCommand::Claim`]. If that is refused because another
+//!    run is live, the action is paused or a person was asked, it writes `Defer`; if it is refused for another reason,
+//!    `Cancel`. If no attempt is left, it writes `Expire`.
+//! 3. If the action is no longer what was approved ([`Action::is_approved`]), it writes `Drift`. Otherwise it writes `Start`,
+//!    and each step when it is done.
+//! 4. When the run ends, the occurrence and [`Command::OccurrenceEnded`] are written together.
 
 pub mod action;
 pub mod approval;

@@ -1,9 +1,8 @@
-//! One due time of an action, or one run by hand, from its claim to its end.
+//! One due time of an action, or one manual run, from its claim to its end.
 //!
-//! An executor claims an occurrence for the length of a lease and gets a *fence*, a number that only grows. Every later
-//! write names the fence, so that an executor that was taken for dead and was not can spoil nothing. An executor that
-//! dies leaves a lease that runs out, and the occurrence can be claimed again; the steps that were stored are not
-//! repeated.
+//! An executor claims an occurrence for the length of a lease and gets a *fence*, a number that grows with each claim. Every
+//! later write names the fence. So an executor that was believed dead cannot write any more. If an executor dies, its lease
+//! ends, and the occurrence can be claimed again. Stored steps are not repeated.
 //!
 //! ```text
 //!  due ──claim──▶ claimed ──start──▶ running ──▶ succeeded | failed | waiting | held | cancelled | unknown
@@ -11,7 +10,7 @@
 //!   └── retry, hand-over, answer ──────┘ └ claim again after the lease
 //! ```
 //!
-//! `missed`, `skipped` and `held` are also written at once, for due times that never ran.
+//! For due times that never run, `missed`, `skipped` or `held` is written at once.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,35 +27,35 @@ pub struct Occurrence {
     pub run_id: RunId,
     pub action_id: ActionId,
     pub kind: OccurrenceKind,
-    /// The fire time, without jitter; for a run by hand, when it was asked for.
+    /// The fire time, without jitter. For a manual run, the time of the request.
     pub due_at: Timestamp,
     pub state: OccurrenceState,
-    /// A sentence, where it has not simply succeeded.
+    /// A sentence, if it has not simply succeeded.
     pub reason: Option<String>,
     pub reason_code: Option<ReasonCode>,
-    /// How often it was claimed, hand-overs not counted.
+    /// How often it was claimed, not counting hand-overs.
     pub attempts: u32,
-    /// Counts claims. A write with another fence is refused.
+    /// The number of claims. A write with another fence is refused.
     pub fence: u64,
     pub lease_until: Option<Timestamp>,
-    /// It is not claimed before this.
+    /// It cannot be claimed before this time.
     pub not_before: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub usage: Usage,
     pub cost_micros: i64,
-    /// How good the output is by the agent's own judgement, 0 to 100.
+    /// The quality of the output as judged by the check, 0 to 100.
     pub score: Option<u8>,
-    /// The approval under which it was decided on.
+    /// The hash of the approval that was valid when it was decided.
     pub approval_hash: Option<String>,
-    /// How many steps are stored. A retry goes on after them.
+    /// How many steps are stored. A retry continues after them.
     pub steps_done: u32,
-    /// The outside effect that was begun and whose result is not stored yet. An executor that claims it finds out what
-    /// became of the effect, or reports `LoseTrack`.
+    /// An effect outside the platform that was begun and whose result is not stored. An executor that claims the occurrence
+    /// finds out whether it happened, or reports `LoseTrack`.
     pub open_effect: Option<String>,
 }
 
-/// What made a run come about.
+/// Why there is a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OccurrenceKind {
@@ -81,7 +80,7 @@ pub enum OccurrenceState {
     Skipped,
     Held,
     Cancelled,
-    /// Whether its effect happened cannot be known.
+    /// It is unknown whether its effect happened.
     Unknown,
 }
 
@@ -100,7 +99,7 @@ impl OccurrenceState {
         Self::Unknown,
     ];
 
-    /// Whether nothing more will become of it.
+    /// Whether the state can no longer change.
     #[must_use]
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::Due | Self::Claimed | Self::Running | Self::Waiting)
@@ -126,7 +125,7 @@ impl OccurrenceState {
 }
 
 impl Occurrence {
-    /// The record of a decision: due, or final at once.
+    /// The record of a decision: either due, or final at once.
     #[must_use]
     pub fn decided(action: &Action, decided: &Decided, now: Timestamp) -> Self {
         let mut occurrence =
@@ -145,7 +144,7 @@ impl Occurrence {
         occurrence
     }
 
-    /// A run by hand, asked for at `now`.
+    /// A manual run, requested at `now`.
     #[must_use]
     pub fn manual(action: &Action, run: RunId, now: Timestamp) -> Self {
         Self::due(action, run, OccurrenceKind::Manual, now)
@@ -175,7 +174,7 @@ impl Occurrence {
         }
     }
 
-    /// When an executor should be sent for it: when it may begin, or when its lease has run out.
+    /// When an executor should process it: when it may begin, or when its lease ends.
     #[must_use]
     pub const fn wake_at(&self) -> Option<Timestamp> {
         match self.state {
@@ -185,8 +184,7 @@ impl Occurrence {
         }
     }
 
-    /// Whether it was written down by a clock that was ahead of `now`, and never ran: the due time comes again, and is decided
-    /// about again.
+    /// Whether a clock that was ahead of `now` wrote it, and it never ran. Then the due time comes again, and is decided again.
     #[must_use]
     pub fn is_premature(&self, now: Timestamp) -> bool {
         let never_ran =

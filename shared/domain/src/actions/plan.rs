@@ -1,4 +1,4 @@
-//! What becomes of the fire times that have come: one decision each, at one wake-up.
+//! Decides about the fire times that have come: one decision for each, at one wake-up.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
 
-/// A fire time that is found less than this late is on time, unless a newer one has come already.
+/// A fire time that is found with a smaller delay is on time, unless a newer fire time has already come.
 pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);
 
-/// How many runs of one action may wait for their turn. What is due after that is skipped.
+/// How many runs of one action may be queued. Further due times are skipped.
 pub const MAX_QUEUED: u32 = 200;
 
-/// What was decided, to be written in one transaction: the occurrences if absent, and the action through
+/// The decisions. One transaction writes the occurrences (if absent), and the action after
 /// [`Command::Planned`](super::Command::Planned).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DuePlan {
     pub decided: Vec<Decided>,
-    /// The first fire time about which nothing is decided yet.
+    /// The first fire time without a decision.
     pub next_due: Option<Timestamp>,
     /// When to plan again: `next_due` with its jitter.
     pub wake_at: Option<Timestamp>,
-    /// Whether the limit was reached, and more fire times have come already.
+    /// Whether the limit was reached although more fire times have come.
     pub more: bool,
 }
 
 impl DuePlan {
-    /// Whether there is nothing to write: nothing was decided, and no fire time was passed over.
+    /// Whether there is nothing to write: no decision was made and no fire time was skipped over.
     #[must_use]
     pub fn changes_nothing(&self, action: &Action) -> bool {
         self.decided.is_empty() && self.next_due == action.next_due
@@ -54,7 +54,7 @@ impl Decided {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It runs; where `cancels` names a run, that one is cancelled first.
+    /// It runs. If `cancels` names a run, that run is cancelled first.
     Run {
         kind: OccurrenceKind,
         cancels: Option<RunId>,
@@ -64,19 +64,19 @@ pub enum Decision {
     Held(Reason),
 }
 
-/// Decides about the fire times of `action` from `next_due` on whose wake time (with jitter) is not after `now`, at most
-/// `limit` of them (at least one). `live` is the occurrence `action.live_run`; without it that run is taken to be live.
-/// Where it has ended and the action does not know, write [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded)
-/// together with the plan.
+/// Decides about the fire times of `action`, beginning with `next_due`, whose wake time (with jitter) is not after `now`. At
+/// most `limit` of them (at least one) are decided. `live` is the occurrence `action.live_run`; without it, that run counts as
+/// live. If it has ended and the action does not know, write
+/// [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded) together with the plan.
 ///
-/// Deciding in several steps, each written down before the next, is the same as deciding at once.
+/// Several steps, each stored before the next, give the same result as one step.
 #[must_use]
 pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limit: usize) -> DuePlan {
     plan_due_except(action, now, live, limit, &BTreeSet::new())
 }
 
-/// As [`plan_due`], but passes over the fire times in `recorded`: what became of them is on record already. That happens
-/// where a clock was set back, and the fire times that it passed before come again.
+/// Like [`plan_due`], but skips the fire times in `recorded`, which already have a record. This happens if a clock was set
+/// back, so that its fire times come again.
 #[must_use]
 pub fn plan_due_except(
     action: &Action,
@@ -115,7 +115,7 @@ struct Planner<'a> {
     /// Whether a run is live or queued, and which is live.
     busy: bool,
     live: Option<RunId>,
-    /// How many runs wait for their turn.
+    /// How many runs are queued.
     queued: u32,
     held: Option<Reason>,
 }
@@ -140,7 +140,7 @@ impl<'a> Planner<'a> {
         Self { action, schedule, now, busy: live_run.is_some() || queued > 0, live: live_run, queued, held }
     }
 
-    /// `newest`: no later fire time has come.
+    /// `newest` means that no later fire time has come.
     fn decide(&mut self, due_at: Timestamp, wake_at: Timestamp, newest: bool) -> Decision {
         if let Some(reason) = &self.held {
             return Decision::Held(reason.clone());
@@ -187,9 +187,9 @@ impl<'a> Planner<'a> {
         Decision::Run { kind, cancels }
     }
 
-    /// Whether `catch_up` decides about a fire time. It does after [`ON_TIME`], and for a fire time that a newer one has
-    /// overtaken, where `overlap` does not already say what becomes of that: `queue` runs it, `replace` lets the newer one
-    /// take its place.
+    /// Whether `catch_up` decides about a fire time. It decides about fire times later than [`ON_TIME`], and about fire times
+    /// that a newer one has overtaken, unless `overlap` already decides: `queue` runs them, `replace` replaces them with the
+    /// newer one.
     fn is_late(&self, wake_at: Timestamp, newest: bool) -> bool {
         let overtaken = !newest
             && match self.schedule.overlap() {
@@ -200,7 +200,7 @@ impl<'a> Planner<'a> {
         overtaken || self.now.duration_since(wake_at) >= ON_TIME
     }
 
-    /// Why a fire time does not run that has come, if it does not. How late it is counts from the end of its jitter.
+    /// Why a fire time that has come does not run, if so. Its delay counts from the end of its jitter.
     fn not_caught_up(&self, wake_at: Timestamp, late: bool, newest: bool) -> Option<Reason> {
         let age = self.now.duration_since(wake_at);
         let found = format!("it was found {} late", approximately(age));
@@ -222,7 +222,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// "3 h 20 min": for sentences, cut to two units.
+/// A duration for sentences, with at most two units: "3 h 20 min".
 pub(super) fn approximately(length: SignedDuration) -> String {
     let minutes = length.as_mins();
     match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {

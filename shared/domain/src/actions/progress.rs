@@ -1,4 +1,4 @@
-//! How an occurrence changes: one pure, total function, and the waits between attempts.
+//! How an occurrence changes: one pure, total function, and the pauses between attempts.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use super::reason::{Reason, ReasonCode};
 use crate::ids::RunId;
 use crate::models::Usage;
 
-/// What happens to an occurrence. All but the last five come from its executor and name the fence of its claim.
+/// A change of an occurrence. All but the last five come from its executor and name the fence of its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OccurrenceCommand {
     /// An executor takes it until `lease_until`.
@@ -20,35 +20,35 @@ pub enum OccurrenceCommand {
     Start {
         fence: u64,
     },
-    /// Something outside is about to be touched.
+    /// An effect outside the platform is about to begin.
     EffectBegun {
         fence: u64,
         effect: String,
     },
-    /// A step's result is stored, with what it cost; an effect that was begun is known to have happened or not.
+    /// The result of a step is stored, with its cost. If an effect was begun, it is known whether it happened.
     StepDone {
         fence: u64,
         usage: Usage,
         cost_micros: i64,
     },
-    /// The time is nearly up: it goes on at once in another executor. Not an attempt.
+    /// The time is nearly over, and another executor continues it at once. This does not count as an attempt.
     HandOver {
         fence: u64,
     },
-    /// `note` says what a reader should know all the same.
+    /// `note` is an additional remark for people.
     Succeed {
         fence: u64,
         score: Option<u8>,
         note: Option<Reason>,
     },
-    /// Tried again after [`backoff`] where that may help and attempts are left.
+    /// It is tried again after [`backoff`] if a retry may help and attempts are left.
     Fail {
         fence: u64,
         error: String,
         retryable: bool,
         max_attempts: u32,
     },
-    /// It wants what its grants do not give, or has a question.
+    /// It needs something outside its grants, or has a question.
     Wait {
         fence: u64,
         reason: Reason,
@@ -57,26 +57,26 @@ pub enum OccurrenceCommand {
     Drift {
         fence: u64,
     },
-    /// Whether the effect happened cannot be known.
+    /// It is unknown whether the effect happened.
     LoseTrack {
         fence: u64,
         effect: String,
     },
-    /// A person answered: it goes on.
+    /// A person answered, and it continues.
     Answer,
     /// It cannot begin yet, because another run is live.
     Defer {
         until: Timestamp,
     },
-    /// A person's wish, or a later due time's turn.
+    /// A person cancelled it, or a later due time replaces it.
     Cancel {
         reason: Reason,
     },
-    /// The clock was ahead and has been set back: it waits no longer than it would have by the clock of now.
+    /// The clock was ahead and was set back. The wait is shortened to what it would be by the current clock.
     ClockSetBack {
         longest_lease: SignedDuration,
     },
-    /// The lease ran out and no attempt is left.
+    /// The lease ended and no attempt is left.
     Expire {
         max_attempts: u32,
     },
@@ -103,8 +103,8 @@ impl OccurrenceCommand {
         }
     }
 
-    /// What an executor's command comes to for its action as it is now. A run that needs a person waits, unless the action was
-    /// changed while it worked: with the approval withdrawn no answer could let it go on, so it ends.
+    /// Adapts an executor's command to the current action. A run that needs a person waits. But if the action was changed during
+    /// the run, its approval is withdrawn and no answer could continue the run, so it ends.
     #[must_use]
     pub fn for_action(self, action: &Action) -> Self {
         match self {
@@ -158,7 +158,7 @@ pub enum OccurrenceRefused {
 }
 
 impl Occurrence {
-    /// Whether a claim at `now` would be granted.
+    /// Whether a claim at `now` would succeed.
     #[must_use]
     pub fn may_claim(&self, now: Timestamp, max_attempts: u32) -> bool {
         self.check_claim(now, max_attempts).is_ok()
@@ -179,10 +179,10 @@ impl Occurrence {
         if self.attempts < max { Ok(()) } else { Err(OccurrenceRefused::AttemptsUsed { max }) }
     }
 
-    /// The occurrence after `command`. A cancelled one stays cancelled when it is cancelled again.
+    /// The occurrence after `command`. Cancelling a cancelled occurrence changes nothing.
     ///
     /// # Errors
-    /// [`OccurrenceRefused`]; after `StaleFence` the executor stops, for another one has it.
+    /// [`OccurrenceRefused`]. After `StaleFence` the executor must stop, because another one has the occurrence.
     pub fn transition(&self, command: OccurrenceCommand, now: Timestamp) -> Result<Self, OccurrenceRefused> {
         use OccurrenceState::{Cancelled, Claimed, Due, Failed, Held, Running, Succeeded, Waiting};
         let state = self.state;
@@ -270,7 +270,7 @@ impl Occurrence {
                 Cancelled => {}
                 _ if state.is_final() => return Err(wrong_state),
                 _ => {
-                    // Whoever runs it now is to find out at the next write.
+                    // The executor finds out at its next write.
                     next.fence += 1;
                     next.finish(Cancelled, now);
                     next.because(reason.code, &reason.text);
@@ -319,8 +319,8 @@ impl Occurrence {
     }
 }
 
-/// How long to wait after failed attempt number `attempt` (from 1): 30 s, 2 min, 8 min, … at most an hour, give or take a
-/// fifth that is always the same for one run and attempt.
+/// How long to wait after the failed attempt with this number (from 1): 30 s, 2 min, 8 min, … at most an hour. It varies by up
+/// to a fifth, and is always the same for one run and attempt.
 #[must_use]
 pub fn backoff(run: RunId, attempt: u32) -> SignedDuration {
     let millis = 30_000_i64.saturating_mul(4_i64.saturating_pow(attempt.saturating_sub(1))).min(3_600_000);

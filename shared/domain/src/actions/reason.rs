@@ -1,4 +1,4 @@
-//! Why a due time has not simply succeeded.
+//! Why a due time did not simply succeed.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,39 +15,39 @@ impl Reason {
     }
 }
 
-/// Why something became of a due time, for programs.
+/// The reason, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
-    /// Found late, and the schedule catches nothing up.
+    /// It was found late, and the schedule catches up nothing.
     CatchUpOff,
-    /// Found late, and only the newest due time is caught up.
+    /// It was found late, and the schedule catches up only the newest due time.
     Superseded,
-    /// Found later than `max_age`.
+    /// It was found later than `max_age`.
     TooOld,
     /// An earlier run was live.
     Overlap,
-    /// As many runs waited for their turn as may.
+    /// The queue of runs was full.
     QueueFull,
     /// A later due time took its place.
     Replaced,
     /// The action was paused.
     Paused,
-    /// A person had been asked, and had not answered.
+    /// A person was asked and had not answered.
     NeedsApproval,
-    /// What would have run was no longer what had been approved.
+    /// What would have run was not what was approved.
     Drifted,
     /// The run wanted something outside its grants.
     OutsideGrant,
     /// The run asked a person a question.
     Asked,
-    /// It failed, and is tried again.
+    /// It failed and will be tried again.
     Retrying,
-    /// It failed for good.
+    /// It failed permanently.
     Error,
-    /// Its executor was killed too often.
+    /// Its executors were killed too often.
     Killed,
-    /// Whether an effect on the outside happened cannot be known.
+    /// It is unknown whether an effect outside the platform happened.
     EffectUnknown,
     /// A person cancelled it, or the action was no longer due.
     Cancelled,

@@ -10,7 +10,7 @@
 //!                                needs_approval          dismissed: from any state that rests
 //! ```
 //!
-//! What holds of every action: `next_due` only with schedule, approval and anchor; `scheduled`, `paused` and
+//! Invariants of every action: `next_due` only with schedule, approval and anchor; `scheduled`, `paused` and
 //! `needs_approval` only with an approval; `in_progress` only with a live run; a live run, queued runs and `next_due` only
 //! in these four states.
 
@@ -23,53 +23,54 @@ use super::plan::{Decision, DuePlan, ON_TIME};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 
-/// What can be done to an action. `briefing` is its agent and the tools that it is granted, as they are now.
+/// A change of an action. `briefing` is its agent and its granted tools in their current state.
 #[derive(Debug, Clone, Copy)]
 pub enum Command<'a> {
-    /// A person's yes to what hashes to `hash`.
+    /// A person approves the content with this hash.
     Approve {
         hash: &'a str,
         briefing: &'a Briefing,
     },
-    /// Sets the schedule. An approval given before there was any schedule goes on to cover it; an approval of another
-    /// schedule does not.
+    /// Sets the schedule. An approval that was given without any schedule also covers it; an approval of another schedule does
+    /// not.
     Schedule {
         schedule: &'a Schedule,
         briefing: &'a Briefing,
     },
-    /// Now, once, as the run `run`.
+    /// Runs it now, once, as the run `run`.
     Run {
         run: RunId,
     },
     Pause,
     /// From `paused`, or after a person was asked.
     Resume,
-    /// Cancels the live run; where nothing more is due after it, or nothing runs, takes the action off the calendar and
-    /// withdraws the approval. The caller cancels the occurrence `live_run`.
+    /// Cancels the live run. If nothing is due after it, or nothing runs, unschedules the action and withdraws the approval.
+    /// The caller cancels the occurrence `live_run`.
     Cancel,
     Dismiss,
-    /// A person's word that it is done.
+    /// A person marks it as done.
     Complete,
     Patch {
         patch: &'a ValidPatch,
     },
-    /// What [`plan_due`](super::plan_due) decided is written down.
+    /// Stores what [`plan_due`](super::plan_due) decided.
     Planned {
         plan: &'a DuePlan,
     },
-    /// The clock that this action was planned by was ahead, and has been set back: what comes first by the clock of now is due.
+    /// The action was planned by a clock that was ahead and was set back. Its next fire time is computed again by the current
+    /// clock.
     ClockSetBack,
-    /// An executor claims `run`, an occurrence that holds `approval_hash`. Whether its agent or tools have changed since is for
-    /// the executor to ask ([`Action::is_approved`]).
+    /// An executor claims `run`, an occurrence with `approval_hash`. The executor itself checks whether the agent or the tools
+    /// have changed since ([`Action::is_approved`]).
     OccurrenceStarted {
         run: RunId,
         approval_hash: &'a str,
     },
-    /// Only so many of the queued runs are left: others ended without ever being live.
+    /// Only this many queued runs are left, because others ended before they were live.
     Unqueued {
         left: u32,
     },
-    /// The run ended or waits. Of no effect unless it is the live run, so that a message may come twice.
+    /// The run ended or waits. It has no effect unless it is the live run, so repeated messages do no harm.
     OccurrenceEnded {
         run: RunId,
         outcome: Outcome,
@@ -105,13 +106,13 @@ pub enum Outcome {
     Cancelled,
     /// It waits for a person.
     Waiting,
-    /// Whether an outside effect happened cannot be known: a person is asked.
+    /// It is unknown whether an effect outside the platform happened. A person is asked.
     Unknown,
-    /// What would have run is not what was approved: a person is asked.
+    /// What would have run is not what was approved. A person is asked.
     Drifted,
 }
 
-/// Why a command was refused, and in which state the action is. Phrased to follow "failed to …: ".
+/// Why a command was refused, with the state of the action. Phrased to follow "failed to …: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("cannot {command} an action that is {}", state.as_str())]
@@ -159,11 +160,11 @@ impl Refused {
     }
 }
 
-/// The action after `command`. Where anything changed, `version` is one higher and `updated_at` is `now`; where nothing
-/// did (the command came twice), it is equal to what was given and need not be written.
+/// The action after `command`. If anything changed, `version` is one higher and `updated_at` is `now`. If nothing changed (the
+/// command came twice), the result equals the input and need not be written.
 ///
-/// Where a command other than `OccurrenceEnded` takes `live_run` away, the caller cancels that occurrence. Queued
-/// occurrences that the action forgets are refused when they are about to start, and cancelled then.
+/// If a command other than `OccurrenceEnded` removes `live_run`, the caller cancels that occurrence. Queued occurrences that the
+/// action no longer counts are refused when they are about to start, and are cancelled then.
 ///
 /// # Errors
 /// [`Refused`], which is a conflict with the current state.
@@ -291,12 +292,12 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
         action.approval = Some(Approval { hash: current, approved_at: now });
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
-        // What was asked is answered. An appointment that has passed meanwhile can still be run by hand.
+        // The question is answered. A single appointment that has passed meanwhile can still be run manually.
         action.state = if is_due(action) { ActionState::Scheduled } else { ActionState::Defined };
         return Ok(());
     }
     match action.state {
-        // A run that is live under this very approval goes on with it, whether anything is due after it or not.
+        // A live run under the same approval continues, whether or not anything is due after it.
         ActionState::InProgress if again && !is_due(action) => activate(action, now).or(Ok(())),
         ActionState::Defined | ActionState::InProgress | ActionState::Completed | ActionState::Failed
             if !is_due(action) =>
@@ -330,22 +331,22 @@ fn set_schedule(
     activate(action, now)
 }
 
-/// Makes an approved action with a schedule due from `now` on.
+/// Schedules an approved action from `now` on.
 fn activate(action: &mut Action, now: Timestamp) -> Result<(), Refused> {
     let (Some(schedule), Some(_)) = (&action.schedule, &action.approval) else { return Ok(()) };
     let anchor = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let due = first_due(action, schedule, anchor, now)?;
     action.anchor = Some(anchor);
     action.next_due = Some(due);
-    // Whoever is asked something is still asked.
+    // An open question to a person stays open.
     if action.live_run.is_none() && action.state != ActionState::NeedsApproval {
         action.state = ActionState::Scheduled;
     }
     Ok(())
 }
 
-/// The first fire time from `now` on. A time of `at` that passed less than five minutes ago is on time, unless it has been
-/// decided about: a time has one run.
+/// The first fire time from `now` on. A time of `at` that passed less than five minutes ago is on time, unless it already has a
+/// decision: each time has one run.
 fn first_due(
     action: &Action,
     schedule: &Schedule,
@@ -365,7 +366,7 @@ fn is_due(action: &Action) -> bool {
     action.next_due.is_some() || action.queued > 0
 }
 
-/// The approval no longer holds, so nothing is due. A run that is live goes on until its executor next asks.
+/// Withdraws the approval, so nothing is due. A live run continues until its executor checks again.
 fn withdraw(action: &mut Action) {
     action.approval = None;
     action.anchor = None;
@@ -396,11 +397,11 @@ fn planned(action: &mut Action, plan: &DuePlan) {
     end_if_over(action);
 }
 
-/// Where the last due time has passed, and no run is left, so has the action.
+/// If the last due time has passed and no run is left, the action ends.
 fn end_if_over(action: &mut Action) {
     let over = !is_due(action) && action.live_run.is_none();
     if over && matches!(action.state, ActionState::Scheduled | ActionState::Paused) {
-        // The last due time passed without a run: a series is over, a single appointment was not kept.
+        // The last due time passed without a run. A series is complete; a single appointment has failed.
         let recurring = action.schedule.as_ref().is_some_and(Schedule::is_recurring);
         action.state = if recurring { ActionState::Completed } else { ActionState::Failed };
     }

@@ -1,4 +1,4 @@
-//! What became of a due time, in words and as data.
+//! Explains what happened at a due time, in words and as data.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -17,19 +17,19 @@ pub struct Why {
     pub code: WhyCode,
     /// For people, with times in the action's own time zone.
     pub sentence: String,
-    /// The instant that was asked about.
+    /// The instant of the question.
     pub at: Timestamp,
     pub action_state: ActionState,
     /// The due time that the answer is about, if `at` is one.
     pub due_at: Option<Timestamp>,
     pub run_id: Option<RunId>,
     pub reason_code: Option<ReasonCode>,
-    /// The fire times next to `at`, where the action has an approved schedule.
+    /// The fire times before and after `at`, if the action has an approved schedule.
     pub previous_due: Option<Timestamp>,
     pub next_due: Option<Timestamp>,
 }
 
-/// What became of the instant that was asked about, for programs.
+/// What happened at that instant, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyCode {
@@ -38,7 +38,7 @@ pub enum WhyCode {
     Failed,
     /// It runs now.
     Running,
-    /// It is to begin at once, or after a wait.
+    /// It will begin at once or after a wait.
     AboutToRun,
     Waiting,
     Missed,
@@ -48,7 +48,7 @@ pub enum WhyCode {
     Unknown,
     /// It lies in the future.
     NotYetDue,
-    /// It has come, and has not been looked at yet.
+    /// It has come and is not processed yet.
     NotYetDecided,
     /// The schedule does not fire then.
     NotAFireTime,
@@ -59,13 +59,13 @@ pub enum WhyCode {
     BeforeItWasDue,
     /// The schedule or the action has ended.
     AfterItEnded,
-    /// It has passed, and there is no occurrence. It was asked for without its occurrence, or that has expired.
+    /// It has passed, and there is no occurrence: the caller gave none, or it has expired.
     NoRecord,
     Paused,
     Dismissed,
 }
 
-/// What became of `at`. `occurrence` is the one that is due at `at`, if there is one; `now` tells the future from the past.
+/// Explains `at`. `occurrence` is the one that is due at `at`, if there is one. `now` separates the future from the past.
 #[must_use]
 pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now: Timestamp) -> Why {
     let (previous, next) = neighbours(action, at);
@@ -236,7 +236,7 @@ fn of_action(
     }
 }
 
-/// What to do where the one time of a schedule has passed: an approval makes it due no more.
+/// What to do if the only time of a schedule has passed, because an approval cannot make it due again.
 fn passed(action: &Action, now: Timestamp) -> String {
     let once = action.schedule.as_ref().filter(|schedule| !schedule.is_recurring());
     let at = once.and_then(|schedule| schedule.next_after(now, Timestamp::MIN));
@@ -249,7 +249,7 @@ fn passed(action: &Action, now: Timestamp) -> String {
     }
 }
 
-/// The fire time in the minute of `at`, for people ask about minutes.
+/// The fire time in the minute of `at`, because people ask about minutes.
 fn fire_time_at(action: &Action, at: Timestamp) -> Option<Timestamp> {
     let (schedule, anchor) = (action.schedule.as_ref()?, action.anchor?);
     let minute = Timestamp::from_second(at.as_second().div_euclid(60) * 60).ok()?;
@@ -258,17 +258,17 @@ fn fire_time_at(action: &Action, at: Timestamp) -> Option<Timestamp> {
     (fire.duration_since(minute) < SignedDuration::from_mins(1)).then_some(fire)
 }
 
-/// The fire times next to `at`, on either side.
+/// The fire times before and after `at`.
 fn neighbours(action: &Action, at: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
     let (Some(schedule), Some(anchor)) = (&action.schedule, action.anchor) else { return (None, None) };
-    // Before the anchor the schedule was not due. A single appointment may have passed only just before.
+    // The schedule was not due before the anchor. A single appointment may have passed just before it.
     let since = |due: &Timestamp| *due > anchor || !schedule.is_recurring();
     (last_before(schedule, anchor, at).filter(since), schedule.next_after(anchor, at))
 }
 
-/// The last fire time before `at`, looked for in windows that grow from an hour to the age of the schedule.
+/// The last fire time before `at`. It is searched in windows that grow from an hour to the age of the schedule.
 fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<Timestamp> {
-    // From the end backwards, so that the first window that holds a fire time holds few.
+    // Backwards from the end, so that the first window with a fire time has only a few.
     let at = schedule.ends().map_or(at, |end| at.min(end + SignedDuration::from_nanos(1)));
     let mut window = SignedDuration::from_hours(1);
     loop {

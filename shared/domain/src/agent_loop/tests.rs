@@ -255,7 +255,7 @@ fn the_same_steps_are_the_same_messages_and_more_steps_only_add_to_them() {
     }
     assert_eq!(
         whole[3].text(),
-        "Result of query_actions:\ntwoWhat you tried to deliver could not be read: cut off. Deliver it again, whole and correct."
+        "Result of query_actions:\ntwoWhat you tried to deliver could not be read: cut off. Deliver it again, complete and correct."
     );
 }
 

@@ -1,7 +1,7 @@
-//! What a call used, whether or not its provider has said so.
+//! What a call used, also if its provider did not report it.
 //!
-//! A provider says what a call used at its end. A call that is cancelled, cut or timed out has no such end, and costs all
-//! the same: what was sent and received is estimated then.
+//! A provider reports the usage at the end of a call. A call that is cancelled, cut off or timed out has no such report, but
+//! still costs money. Its usage is estimated from what was sent and received.
 
 use super::error::ModelError;
 use super::estimate;
@@ -9,10 +9,10 @@ use super::event::ModelEvent;
 use super::request::ModelRequest;
 use super::usage::Usage;
 
-/// Counts along while a reply is read.
+/// Counts usage while a reply is read.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
-    said: Usage,
+    reported: Usage,
     finished: bool,
     begun: bool,
     received_bytes: usize,
@@ -20,22 +20,22 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Takes note of a piece of the reply.
-    pub fn hear(&mut self, event: &ModelEvent) {
+    /// Records a piece of the reply.
+    pub fn record(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::TryLost => {
                 self.lost_tries += 1;
                 return;
             }
             ModelEvent::Started { .. } => {}
-            ModelEvent::Usage(usage) => self.said = *usage,
+            ModelEvent::Usage(usage) => self.reported = *usage,
             ModelEvent::TextDelta(text) => self.received_bytes += text.len(),
             ModelEvent::ToolUse { name, input, .. } => {
                 self.received_bytes += name.len() + input.to_string().len();
             }
             ModelEvent::InvalidToolInput { name, raw, .. } => self.received_bytes += name.len() + raw.len(),
             ModelEvent::Finished { usage, .. } => {
-                self.said = *usage;
+                self.reported = *usage;
                 self.finished = true;
             }
         }
@@ -46,7 +46,7 @@ impl Meter {
     #[must_use]
     pub fn used(&self, request: &ModelRequest, error: Option<&ModelError>) -> Usage {
         let input_tokens = estimate::request_tokens(request);
-        let mut used = self.said;
+        let mut used = self.reported;
         if !self.finished && (self.begun || error.is_none_or(ModelError::may_be_billed)) {
             if used.total_input() == 0 {
                 used.input_tokens = input_tokens;
@@ -73,7 +73,7 @@ mod tests {
 
     fn used(events: &[ModelEvent], error: Option<ModelError>) -> Usage {
         let mut meter = Meter::default();
-        events.iter().for_each(|event| meter.hear(event));
+        events.iter().for_each(|event| meter.record(event));
         meter.used(&request(), error.as_ref())
     }
 

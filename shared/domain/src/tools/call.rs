@@ -1,4 +1,4 @@
-//! A call with its arguments read. What can't be read is answered with a sentence that the model can act on.
+//! A call with parsed arguments. If they are invalid, the error is a sentence that tells the model what to correct.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,12 +11,12 @@ use crate::chats::signals::Deliverable;
 use crate::ids::AssetId;
 use crate::validate::FieldErrors;
 
-/// How many things a query lists that names no limit.
+/// The default length of a list.
 pub const DEFAULT_LIMIT: usize = 20;
-/// The most that a query lists.
+/// The maximum length of a list.
 pub const MAX_LIMIT: usize = 100;
 
-/// What a model asks for.
+/// A call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolCall {
     QueryActions {
@@ -33,18 +33,18 @@ pub enum ToolCall {
     },
     ReadAsset {
         asset_id: AssetId,
-        /// The first byte of the content that is wanted.
+        /// The first byte of the wanted part of the content.
         from_byte: usize,
     },
-    /// `generate_asset`, `generate_actions` and `ready_to_create`: the same as the signals of those names, and never
+    /// `generate_asset`, `generate_actions` and `ready_to_create`: the same as the signals with these names. Never
     /// [`Deliverable::Invalid`].
     Deliver(Deliverable),
-    /// Within its limits.
+    /// Checked against the limits of an asset.
     SaveOutput(NewAsset),
     AskPerson {
         question: String,
     },
-    /// Not checked against the action yet.
+    /// Not yet checked against the action.
     ChangeAction(ActionChange),
 }
 
@@ -87,7 +87,7 @@ struct AskPerson {
 }
 
 impl Tool {
-    /// Reads the arguments of a call. Fields that the tool does not know are passed over.
+    /// Parses the arguments of a call. Unknown fields are ignored.
     ///
     /// # Errors
     /// A sentence for the model: which argument is wrong and what it should be.
@@ -96,7 +96,7 @@ impl Tool {
     }
 
     fn read(self, input: &Value) -> Result<ToolCall, String> {
-        // Some models send nothing where no argument is needed.
+        // If no argument is needed, some models send null.
         let input = if input.is_null() { &json!({}) } else { input };
         let mut errors = FieldErrors::default();
         let call = match self {

@@ -1,8 +1,8 @@
-//! Whether a call may be made: one pure function for every kind of run.
+//! Whether a call is allowed: one pure function for all kinds of runs.
 
 use super::Tool;
 
-/// Where a call is made.
+/// The situation in which a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting<'a> {
     /// The conversation that sets an agent up.
@@ -15,17 +15,17 @@ pub enum Setting<'a> {
     Run { grants: &'a [String] },
 }
 
-/// Whether a call may be made.
+/// The result of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     Allowed(Tool),
-    /// It needs a person's yes; this is what the person is told.
+    /// A person must approve it. The text is for the person.
     NeedsPerson(String),
-    /// It is not made; this is what the model is told.
+    /// It is not made. The text is for the model.
     Refused(String),
 }
 
-/// Decides about a call of the tool that a model has named.
+/// Decides about a call of the tool with this name.
 #[must_use]
 pub fn decide(name: &str, setting: Setting<'_>) -> Decision {
     let unknown = || Decision::Refused(format!("there is no tool {name}"));
@@ -39,12 +39,12 @@ pub fn decide(name: &str, setting: Setting<'_>) -> Decision {
     match (setting, tool) {
         _ if offered => Decision::Allowed(tool),
         (Setting::Setup, Tool::GenerateAsset | Tool::GenerateActions) => {
-            Decision::Refused("there is no agent yet that could deliver it".to_owned())
+            Decision::Refused("there is no agent yet; first set one up with ready_to_create".to_owned())
         }
         (Setting::Chat | Setting::AboutAction, Tool::ReadyToCreate) => {
             Decision::Refused("this agent exists already".to_owned())
         }
-        // No grant could give the others: there is nobody to ask for them.
+        // The other tools cannot be granted, so a person cannot allow them.
         (Setting::Run { .. }, _) if tool.is_grantable() => {
             Decision::NeedsPerson(format!("it wants to use {name}, which this action was not granted"))
         }

@@ -1,13 +1,12 @@
-//! What a model may call: the built-in tools, what each does to the world, and where it is offered.
+//! The tools that models may call: what each does, and where it is offered.
 //!
-//! - [`Tool`]: the registry, an enum; a name that is not in it is no tool
-//! - [`ToolCall`]: a call with its arguments read
-//! - [`decide`]: whether a call may be made
-//! - `spec`: what models are told of a tool (its JSON Schema is part of an approval)
+//! - [`Tool`]: the registry, an enum of all tools
+//! - [`ToolCall`]: a call with parsed arguments
+//! - [`decide`]: whether a call is allowed
+//! - `spec`: the descriptions and schemas that models see (a schema is part of an approval)
 //!
-//! In a chat a person is present and says yes or no to everything that is proposed. In an unattended run nobody is: a
-//! tool that proposes further work is offered there only where the action's grants name it, and a grant is part of what
-//! was approved.
+//! In a chat, a person is present and accepts or rejects every proposal. In an unattended run, nobody is present. There, a
+//! tool that proposes further work is offered only if the action's grants name it, and grants are part of the approval.
 
 mod call;
 mod decide;
@@ -35,21 +34,21 @@ pub enum Tool {
     ChangeAction,
 }
 
-/// What a call does to the world.
+/// What a call changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Nothing.
+    /// It only reads.
     Read,
-    /// It hands over finished content.
+    /// It delivers finished content.
     Deliver,
-    /// It proposes something that goes on afterwards: an agent, work for later, or a change to it.
+    /// It proposes an agent, work for later, or a change of such work.
     Propose,
     /// It asks a person, and the run waits for the answer.
     Ask,
 }
 
 impl Tool {
-    /// In the order in which models are told of them, which never changes: it is part of every cached prefix.
+    /// In the order in which models see them. The order never changes, because it is part of every cached prefix.
     pub const ALL: [Self; 9] = [
         Self::QueryActions,
         Self::QueryAssets,
@@ -62,7 +61,7 @@ impl Tool {
         Self::ChangeAction,
     ];
 
-    /// As models and grants write it.
+    /// The name that models and grants use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,24 +92,24 @@ impl Tool {
         }
     }
 
-    /// Whether an unattended run may call it only where the action's grants name it.
+    /// Whether an unattended run may call it only if the action's grants name it.
     #[must_use]
     pub const fn needs_grant(self) -> bool {
         matches!(self.effect(), Effect::Propose)
     }
 
-    /// Whether an action's grants may name it: whatever a run can make use of.
+    /// Whether an action's grants may name it: all tools that make sense in a run.
     #[must_use]
     pub const fn is_grantable(self) -> bool {
         !matches!(self, Self::ReadyToCreate | Self::ChangeAction)
     }
 
-    /// The names that an action's grants may hold.
+    /// The names that an action's grants may contain.
     pub fn grantable() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().filter(|tool| tool.is_grantable()).map(Self::name)
     }
 
-    /// Whether an unattended run under these grants may call it. A call that may not be made ends the run as waiting.
+    /// Whether an unattended run with these grants may call it. A call that is not allowed ends the run as waiting.
     #[must_use]
     pub fn is_allowed_in_run(self, grants: &[String]) -> bool {
         self.is_grantable() && (!self.needs_grant() || grants.iter().any(|grant| grant == self.name()))
@@ -132,13 +131,13 @@ impl Tool {
         std::iter::once(Self::ReadyToCreate)
     }
 
-    /// The tools of an unattended run under these grants: all that need no grant, and those that are named. Content is
-    /// delivered by `save_output` there, so that the model has one way to do it.
+    /// The tools of an unattended run with these grants: all that need no grant, and the granted ones. Without
+    /// `generate_asset`, so that `save_output` is the only way to deliver content.
     pub fn offered_in_run(grants: &[String]) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|tool| *tool != Self::GenerateAsset && tool.is_allowed_in_run(grants))
     }
 
-    /// What a model is told of it.
+    /// Its specification for models.
     #[must_use]
     pub fn spec(self) -> ToolSpec {
         ToolSpec {
@@ -148,8 +147,8 @@ impl Tool {
         }
     }
 
-    /// The specifications of the tools that grants name, as an approval binds them. A tool that has gone since is left
-    /// out, which is a change of what was approved like any other.
+    /// The specifications of the granted tools, which are part of an approval. A tool that no longer exists is left out; this
+    /// ends the approval like any other change.
     #[must_use]
     pub fn granted(grants: &[String]) -> Vec<ToolSpecForHash> {
         let tools = grants.iter().filter_map(|name| Self::from_name(name));

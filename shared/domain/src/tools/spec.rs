@@ -1,5 +1,5 @@
-//! What models are told of the tools. A change to a schema here withdraws the approvals of the actions that are granted
-//! the tool.
+//! The descriptions and schemas of tools, as models see them. A changed schema withdraws the approvals of all actions that
+//! were granted the tool.
 
 use serde_json::{Value, json};
 
@@ -10,38 +10,38 @@ pub(super) const fn description(tool: Tool) -> &'static str {
     match tool {
         Tool::QueryActions => {
             "Lists this agent's actions, newest first: id, title, state, schedule and next due time of each. \
-             Call it before proposing an action, so that nothing is proposed twice."
+             Call it before you propose an action, so that nothing is proposed twice."
         }
         Tool::QueryAssets => {
             "Lists this agent's saved assets, newest first, without their contents: id, title, description and type \
-             of each. Call read_asset for a content."
+             of each. Call read_asset to read a content."
         }
         Tool::ReadAsset => {
             "Reads the newest content of one of this agent's assets. A long content comes in parts: next_byte says where \
-             the next one begins."
+             the next part begins."
         }
         Tool::GenerateAsset => {
-            "Proposes a finished asset to the person, with its whole content. Call it when content was asked for; \
+            "Proposes a finished asset to the person, with its complete content. Call it when the person asks for content; \
              put the content here and not into the reply."
         }
         Tool::GenerateActions => {
-            "Proposes work that is done later, with or without a schedule. Nothing runs before a person approves it. \
+            "Proposes work that runs later, with or without a schedule. Nothing runs before a person approves it. \
              Write the instructions so that they can be followed without this conversation."
         }
         Tool::ReadyToCreate => {
-            "Says that the setup conversation has all it needs, and proposes the agent. Call it once."
+            "Ends the setup conversation and proposes the agent. Call it once, when you know everything you need."
         }
         Tool::SaveOutput => {
-            "Saves a finished output of this run, with its whole content. A run that saves nothing has failed."
+            "Saves a finished output of this run, with its complete content. A run that saves nothing fails."
         }
         Tool::AskPerson => {
-            "Asks a person something without which the work can't be done. The run stops and waits for the answer, \
-             which may take days, so decide by yourself what can be decided."
+            "Asks a person something that you must know to do the work. The run stops and waits for the answer, which may \
+             take days. So decide by yourself whatever you can decide."
         }
         Tool::ChangeAction => {
-            "Proposes a change to the action that this conversation is about. Name only what changes, each text whole and \
-             not as a difference. Nothing changes before the person says yes, and a changed plan runs only once they have \
-             approved it again."
+            "Proposes a change to the action that this conversation is about. Name only the fields that change, each with its \
+             complete new text. Nothing changes before the person accepts it, and a changed action runs only after the \
+             person has approved it again."
         }
     }
 }

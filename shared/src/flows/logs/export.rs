@@ -52,8 +52,8 @@ pub fn archive(cx: Cx, owner: Owner, selection: Selection) -> impl Stream<Item =
 
 /// Why the writing ends early.
 enum Stopped {
-    /// Nobody reads on.
-    Gone,
+    /// The client has disconnected.
+    Disconnected,
     Failed(Error),
 }
 
@@ -251,7 +251,7 @@ impl Archive {
             }
             std::mem::take(&mut *buffer)
         };
-        self.out.send(Ok(piece.into())).await.map_err(|_| Stopped::Gone)
+        self.out.send(Ok(piece.into())).await.map_err(|_| Stopped::Disconnected)
     }
 }
 

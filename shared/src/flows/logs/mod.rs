@@ -141,8 +141,8 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
     let text = entry.to_line();
     let bytes = text.len() as u64 + 1;
     let line = StoredLine { at: cx.clock.now(), body: body(cx, owner, entry, text).await? };
-    // In the order in which they came, and without making each other try again.
-    let _turn = cx.turns.wait((owner, session, agent)).await;
+    // Writers of this process take turns, in order of arrival, so that they do not make each other retry.
+    let _lock = cx.locks.lock((owner, session, agent)).await;
     let mut tries = Tries::at_most(TRIES);
     loop {
         tries.next().await?;

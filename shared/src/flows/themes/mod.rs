@@ -81,7 +81,7 @@ pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm>
         return Ok(warm);
     }
     // Of many who ask at once, one reads the files and builds the index; the others find it then.
-    let _turn = cx.turns.wait(&keys::theme(owner, project)).await;
+    let _lock = cx.locks.lock(&keys::theme(owner, project)).await;
     if let Some(warm) = warm() {
         return Ok(warm);
     }

@@ -46,12 +46,12 @@ pub struct Last {
     pub asked: Option<String>,
 }
 
-/// Nobody takes the pieces any more.
-struct Gone;
+/// The receiver of the pieces was dropped.
+struct Disconnected;
 
 type Out = mpsc::Sender<Piece>;
 
-/// Reads the logs of an archive, and tells how many files it left aside. Where the receiver is gone, it ends early.
+/// Reads the logs of an archive, and tells how many files it left aside. It ends early if the receiver was dropped.
 ///
 /// # Errors
 /// What is wrong with the archive; the pieces until then are in order.
@@ -76,7 +76,7 @@ pub fn read(archive: &[u8], out: &Out) -> Result<u64, ArchiveError> {
                 Some(LogFile::AllInstructions) => several(None, &entry.bytes, out),
                 None => Ok(()),
             };
-            // Whoever has gone knows why.
+            // The receiver knows why it was dropped.
             drop(given);
         },
     )?;
@@ -95,7 +95,7 @@ fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
 }
 
 /// A file that is one log.
-fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Gone> {
+fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Disconnected> {
     let (mut reading, mut corrupt) = (Reading::new(log), 0);
     for line in lines(text) {
         corrupt += u64::from(!reading.add(line, out)?);
@@ -105,7 +105,7 @@ fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Gone> {
 }
 
 /// A file with the lines of several logs, which name theirs.
-fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Gone> {
+fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Disconnected> {
     #[derive(Deserialize)]
     struct Names {
         session_id: Option<SessionId>,
@@ -132,8 +132,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
 }
 
-fn give(out: &Out, piece: Piece) -> Result<(), Gone> {
-    out.blocking_send(piece).map_err(|_| Gone)
+fn give(out: &Out, piece: Piece) -> Result<(), Disconnected> {
+    out.blocking_send(piece).map_err(|_| Disconnected)
 }
 
 /// A log while its lines are read.
@@ -155,7 +155,7 @@ impl Reading {
     }
 
     /// Takes a line; whether it is an entry.
-    fn add(&mut self, line: &[u8], out: &Out) -> Result<bool, Gone> {
+    fn add(&mut self, line: &[u8], out: &Out) -> Result<bool, Disconnected> {
         let (session, agent) = &self.log;
         let Ok(entry) = Entry::from_line(line, session, agent) else { return Ok(false) };
         if self.text.len() + line.len() >= SEGMENT_BYTES {
@@ -174,7 +174,7 @@ impl Reading {
         Ok(true)
     }
 
-    fn give(&mut self, out: &Out) -> Result<(), Gone> {
+    fn give(&mut self, out: &Out) -> Result<(), Disconnected> {
         if self.lines == 0 {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl Reading {
         give(out, Piece::Lines { log: self.log.clone(), lines, text })
     }
 
-    fn end(mut self, out: &Out) -> Result<(), Gone> {
+    fn end(mut self, out: &Out) -> Result<(), Disconnected> {
         self.give(out)?;
         let Self { log, entries, bytes, began, last, .. } = self;
         let Some(last) = last else { return Ok(()) };

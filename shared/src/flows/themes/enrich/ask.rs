@@ -76,13 +76,13 @@ pub(super) async fn ask(
     owner: &Owner,
     route: &Route,
     request: &ModelRequest,
-    purse: &mut PassBudget,
+    budget: &mut PassBudget,
     last_call: Timestamp,
 ) -> Result<Answer, Failure> {
     cx.clock.sleep(BETWEEN).await;
     let mut failures = 0;
     loop {
-        let error = match once(cx, owner, route, request, purse).await? {
+        let error = match once(cx, owner, route, request, budget).await? {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
@@ -125,7 +125,7 @@ async fn once(
     owner: &Owner,
     route: &Route,
     request: &ModelRequest,
-    purse: &mut PassBudget,
+    budget: &mut PassBudget,
 ) -> Result<Result<Answer, ModelError>, Failure> {
     let (now, day) = (cx.clock.now(), cx.config.budget.day_micros);
     let input = estimate::request_tokens(request);
@@ -136,8 +136,8 @@ async fn once(
             format!("the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}");
         Failure::Stop(Stop { unavailable: false, reason, again_at })
     };
-    if amount > 0 && purse.spent.saturating_add(amount) > purse.ceiling {
-        return Err(too_dear("ceiling of one pass", purse.ceiling, None));
+    if amount > 0 && budget.spent.saturating_add(amount) > budget.ceiling {
+        return Err(too_dear("ceiling of one pass", budget.ceiling, None));
     }
     if amount > 0 && !cx.store.reserve(owner, now, amount, day).await?.done() {
         return Err(too_dear("ceiling of a day", day, tomorrow(now)));
@@ -146,7 +146,7 @@ async fn once(
     let answer = read(route, request, &mut meter).await;
     let used = meter.used(request, answer.as_ref().err());
     let cost = prices::cost_micros(&request.model, &used).unwrap_or(0);
-    purse.spent += cost;
+    budget.spent += cost;
     if amount > 0 || cost > 0 {
         cx.store.settle(owner, now, amount, cost).await?;
     }
@@ -165,7 +165,7 @@ async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Resul
     let (mut text, mut called) = (String::new(), None);
     loop {
         let event = events.next().await.ok_or(ModelError::Truncated)??;
-        meter.hear(&event);
+        meter.record(&event);
         match event {
             ModelEvent::Started { model: answering } => model = answering,
             ModelEvent::TextDelta(delta) => text.push_str(&delta),

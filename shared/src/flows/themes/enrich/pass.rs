@@ -57,7 +57,7 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         notes,
         stored: found.notes,
         tier: None,
-        purse: PassBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
+        budget: PassBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
         booked: found.pass_micros,
         model: found.model,
         empty_answers: 0,
@@ -79,8 +79,8 @@ struct Pass<'a> {
     stored: Option<Uuid>,
     /// One for the whole pass, so that its calls share what the provider caches.
     tier: Option<ModelTier>,
-    purse: PassBudget,
-    /// What of the purse's spending is written down.
+    budget: PassBudget,
+    /// How much of the spending is stored.
     booked: i64,
     model: Option<String>,
     empty_answers: u32,
@@ -188,7 +188,7 @@ impl Pass<'_> {
         batch: &[Candidate],
     ) -> Result<Option<Stop>> {
         let Held { cx, owner, .. } = *self.held;
-        let asked = ask::ask(cx, owner, route, request, &mut self.purse, self.last_call).await;
+        let asked = ask::ask(cx, owner, route, request, &mut self.budget, self.last_call).await;
         let mut notes = match asked {
             Ok(answer) => {
                 let model = self.model.insert(answer.model.to_string());
@@ -229,7 +229,7 @@ impl Pass<'_> {
                 return Err(error);
             }
         }
-        self.booked = self.purse.spent;
+        self.booked = self.budget.spent;
         if let Some(old) = self.stored.replace(id) {
             self.held.discard(old).await;
         }
@@ -238,7 +238,7 @@ impl Pass<'_> {
 
     /// With what was spent since it was last written down.
     fn booked(&self, it: Enrichment) -> Enrichment {
-        let cost = self.purse.spent - self.booked;
+        let cost = self.budget.spent - self.booked;
         Enrichment {
             cost_micros: it.cost_micros + cost,
             pass_micros: it.pass_micros + cost,
@@ -251,7 +251,7 @@ impl Pass<'_> {
     async fn book(&mut self, wanted: u64) -> Result<()> {
         let written = self.notes.written() as u64;
         self.held.edit(|it| Enrichment { written, wanted, ..self.booked(it) }).await?;
-        self.booked = self.purse.spent;
+        self.booked = self.budget.spent;
         Ok(())
     }
 
