@@ -91,7 +91,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Reads a run.
 ///
 /// # Errors
-/// 404 if there is none.
+/// 404 if it does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
     cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))
 }
@@ -100,7 +100,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
 /// answer is 202 with its state and its address.
 ///
 /// # Errors
-/// 404 if there is none.
+/// 404 if it does not exist.
 pub async fn respond(
     cx: &Cx,
     owner: &Owner,

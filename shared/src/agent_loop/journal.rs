@@ -44,7 +44,7 @@ impl Journal {
     /// Reads what is stored. `done` is how many replies were stored, if that is known.
     ///
     /// # Errors
-    /// When the table or the bucket does not answer.
+    /// If the table or the bucket does not answer.
     pub async fn load(
         cx: &Cx,
         owner: &Owner,

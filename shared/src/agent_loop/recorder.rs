@@ -308,7 +308,7 @@ impl Recorder {
     /// Whether somebody asked the run to stop. Looks at most twice a second.
     ///
     /// # Errors
-    /// When the table does not answer.
+    /// If the table does not answer.
     pub async fn is_cancelled(&mut self) -> Result<bool> {
         if !self.cancelled && self.cancel_checked.elapsed() >= CANCEL_CHECK {
             self.cancel_checked = Instant::now();
@@ -399,7 +399,7 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
 /// after the event `since`. Gives the write, and counts it in the record.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Option<Write>> {
     let Some(Reservation { at, micros, model, input_tokens }) = run.reserved.take() else { return Ok(None) };
     let (mut bytes, mut after) = (0, since);
@@ -421,7 +421,7 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
 /// Ends a run whose executor is gone or told to stop, as it was `found`. `false`: it was written meanwhile, look again.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn end_without_executor(
     cx: &Cx,
     owner: &Owner,

@@ -32,8 +32,8 @@ pub struct AgentView {
 pub struct ChangedAgent {
     #[serde(flatten)]
     pub agent: AgentView,
-    /// The approvals of this agent's actions that do not hold any more, because they bind what the agent says: at most 100.
-    /// Nothing runs under them. `GET /agents/{agent_id}/approvals` lists all of them, and `POST` gives them again.
+    /// The approvals of this agent's actions that this change has ended, at most 100. Nothing runs under them.
+    /// `GET /agents/{agent_id}/approvals` lists all of them, and `POST` approves them again.
     pub withdrawn_approvals: Vec<StaleApproval>,
 }
 
@@ -43,15 +43,15 @@ async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentVi
 }
 
 /// # Errors
-/// 400 with every field that breaks its limit.
+/// 400 with every invalid field and its limit.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
     make(cx, owner, input, AgentStatus::Active).await
 }
 
-/// Makes an agent that waits, paused, for a person to set it active.
+/// Creates a paused agent. A person must activate it.
 ///
 /// # Errors
-/// 400 with every field that breaks its limit.
+/// 400 with every invalid field and its limit.
 pub async fn propose(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
     make(cx, owner, input, AgentStatus::Paused).await
 }
@@ -66,20 +66,20 @@ async fn make(cx: &Cx, owner: &Owner, input: NewAgent, status: AgentStatus) -> R
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: AgentId) -> Result<Versioned<Agent>> {
     cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, id: AgentId) -> Result<AgentView> {
     let agent = load(cx, owner, id).await?;
     view(cx, owner, agent).await
 }
 
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -95,10 +95,10 @@ pub async fn list(
     Ok(Page { data, next_cursor: found.next_cursor, has_more: found.has_more })
 }
 
-/// Changes an agent. The answer names the approvals that do not hold afterwards.
+/// Changes an agent. The answer names the approvals that the change ended.
 ///
 /// # Errors
-/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+/// 404; 400 with every invalid field; 409 if `If-Match` is not the current version.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -126,11 +126,11 @@ pub async fn change(
     }
 }
 
-/// Deletes an agent and all that belongs to it. The agent's own record goes last: a call that was cut off can be made
-/// again and goes on where the first one stopped. What is added meanwhile is swept up after, or refused.
+/// Deletes an agent and everything that belongs to it. The agent's own record is deleted last, so an interrupted call can be
+/// repeated. Whatever is added meanwhile is deleted afterwards, or refused.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn delete(cx: &Cx, owner: &Owner, id: AgentId) -> Result<()> {
     load(cx, owner, id).await?;
     delete_children(cx, owner, id).await?;

@@ -1,4 +1,4 @@
-//! API keys: made, listed, revoked. The key itself is in one answer, once; what is stored is its hash.
+//! API keys: created, listed, revoked. The key itself is shown once; only its hash is stored.
 
 use domain::accounts::ApiKeyToken;
 use domain::ids::{ApiKeyId, Owner};
@@ -17,10 +17,10 @@ use crate::store::ApiKey;
 /// Longest name, in characters.
 const MAX_NAME: usize = 100;
 
-/// Longest life that can be asked for, in days.
+/// Longest lifetime, in days.
 const MAX_DAYS: i64 = 365;
 
-/// What it takes to make a key.
+/// The input that creates a key.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[schema(example = json!({"name": "laptop", "expires_in_days": 90}))]
 pub struct NewApiKey {
@@ -28,13 +28,13 @@ pub struct NewApiKey {
     #[serde(default)]
     #[schema(required = true, min_length = 1, max_length = 100)]
     pub name: String,
-    /// 1 to 365. Without it the key holds until it is revoked.
+    /// 1 to 365. Without it, the key is valid until it is revoked.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 365)]
     pub expires_in_days: Option<i64>,
 }
 
-/// A key as it is listed.
+/// A key in a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKeyView {
     pub key_id: ApiKeyId,
@@ -44,12 +44,12 @@ pub struct ApiKeyView {
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key that was just made.
+/// A key that was just created.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct CreatedApiKey {
     #[serde(flatten)]
     pub key: ApiKeyView,
-    /// The key: this is the only answer that ever has it. A replay under the same `Idempotency-Key` does not.
+    /// The key. Only this answer contains it. A replay for the same `Idempotency-Key` does not.
     #[schema(required = false, example = "llk_bG9jYWw.01938f2a7c5e7d3a9b1f4c6d8e0a2b4c.…")]
     pub api_key: String,
 }
@@ -61,7 +61,7 @@ impl From<ApiKey> for ApiKeyView {
 }
 
 /// # Errors
-/// 400 with every field that breaks its limit.
+/// 400 with every invalid field and its limit.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewApiKey) -> Result<CreatedApiKey> {
     let mut errors = FieldErrors::default();
     errors.length("name", &input.name, 1, MAX_NAME);
@@ -87,10 +87,10 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewApiKey) -> Result<CreatedA
     Ok(CreatedApiKey { key: key.into(), api_key: token.reveal() })
 }
 
-/// The keys that hold, newest first.
+/// The active keys, newest first.
 ///
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<ApiKeyView>> {
     let newest = |after: Option<String>, limit| {
         async move { cx.store.api_keys(owner, after.as_deref(), limit).await }.boxed()
@@ -103,7 +103,7 @@ pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<ApiK
 /// Revokes a key.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn revoke(cx: &Cx, owner: &Owner, id: ApiKeyId) -> Result<()> {
     cx.store.api_key(owner, id).await?.ok_or(Error::NotFound("API key"))?;
     Ok(cx.store.delete_api_key(owner, id).await?)

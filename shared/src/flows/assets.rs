@@ -1,7 +1,7 @@
 //! Assets: saved from a proposal or directly, changed, deleted with all their versions.
 //!
-//! A content is stored under its hash before the record that names it, and deleted after it: no record ever names a
-//! content that is not there, whoever meets and wherever a process dies.
+//! A content is stored under its hash before the record that names it, and deleted after that record. So no record ever names a
+//! missing content, also with concurrent calls and after a crash.
 
 use domain::assets::{Asset, AssetPatch, AssetType, AssetVersion, NewAsset, WithContent};
 use domain::chats::{Proposal, ProposalBody};
@@ -20,7 +20,7 @@ use crate::problem::{Error, Result};
 use crate::store::table::{Write, Written};
 use crate::store::{Store, Versioned, keys};
 
-/// What it takes to save an asset: its fields, or a proposal and what is to differ from it.
+/// The input that saves an asset: its fields, or a proposal with the fields that differ from it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({
     "title": "Competitor report",
@@ -29,7 +29,7 @@ use crate::store::{Store, Versioned, keys};
     "content": "# Prices\n\nNothing has changed."
 }))]
 pub struct SaveAsset {
-    /// The proposal to save. It is taken by it: a second save finds none.
+    /// The proposal to save. Saving removes it, so a second save does not find it.
     #[serde(default)]
     pub proposal_id: Option<ProposalId>,
     /// 1 to 200 characters.
@@ -40,7 +40,7 @@ pub struct SaveAsset {
     #[serde(default)]
     #[schema(max_length = 2_000)]
     pub description: Option<String>,
-    /// `document` where nothing else is said.
+    /// Default: `document`.
     #[serde(default)]
     pub asset_type: Option<AssetType>,
     /// 1 byte to 4 MiB of UTF-8.
@@ -63,17 +63,17 @@ impl From<Versioned<Asset>> for AssetView {
     }
 }
 
-/// A content, and what it was called.
+/// A content with the title of its asset.
 #[derive(Clone, Debug)]
 pub struct Content {
     pub version: AssetVersion,
     pub text: String,
 }
 
-/// Saves an asset. One that is proposed is taken and saved in one transaction, and the chat it came from says so.
+/// Saves an asset. A proposal is removed and saved as an asset in one transaction, which also adds the asset to its chat.
 ///
 /// # Errors
-/// 404 where the agent or the proposal is not there, 400 with every field that breaks its limit.
+/// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
 pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> Result<AssetView> {
     agents::load(cx, owner, agent).await?;
     let proposal = match input.proposal_id {
@@ -145,7 +145,7 @@ async fn merge(cx: &Cx, owner: &Owner, input: SaveAsset, proposal: Option<&Propo
 /// A new asset, its content stored: `Store::asset_writes` makes it be there.
 ///
 /// # Errors
-/// 400 with every field that breaks its limit.
+/// 400 with every invalid field and its limit.
 pub async fn store(
     cx: &Cx,
     owner: &Owner,
@@ -159,11 +159,11 @@ pub async fn store(
     Ok(asset)
 }
 
-/// The writes that save a run's output as an asset, under an id that is the run's own: a new asset, or a new version of it
-/// if it is there. The content is stored when they are returned. They are refused if the asset has changed meanwhile.
+/// The writes that save an output of a run as an asset, whose id is computed from the run: a new asset, or a new version of an
+/// existing one. The content is stored before the writes are returned. They are refused if the asset has changed meanwhile.
 ///
 /// # Errors
-/// 400 with every field that breaks its limit, 404 if the agent is gone.
+/// 400 with every invalid field and its limit, 404 if the agent is gone.
 pub async fn output_writes(
     cx: &Cx,
     owner: &Owner,
@@ -196,7 +196,7 @@ async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Resul
     Ok(cx.blobs.put(&key, content, "text/plain; charset=utf-8").await?)
 }
 
-/// Deletes the content of a proposal that is taken. The asset is saved: what fails here fails nothing.
+/// Deletes the content of an accepted proposal. The asset is already saved, so errors are ignored.
 async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
     if let Err(error) = cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await {
         tracing::warn!(%error, proposal_id = %proposal.proposal_id, "a taken proposal's content stays behind");
@@ -204,7 +204,7 @@ async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Versioned<Asset>> {
     cx.store.asset(owner, id).await?.ok_or(Error::NotFound("asset"))
 }
@@ -212,7 +212,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Versioned<Asset
 /// All assets, or an agent's, newest first.
 ///
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -237,7 +237,7 @@ pub async fn list(
 /// Changes an asset; new content makes a new version.
 ///
 /// # Errors
-/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+/// 404; 400 with every invalid field; 409 if `If-Match` is not the current version.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -268,10 +268,10 @@ pub async fn change(
     }
 }
 
-/// The newest content, or that of a version.
+/// The newest content, or the content of a version.
 ///
 /// # Errors
-/// 404 where there is no such asset or version.
+/// 404 if the asset or version does not exist.
 pub async fn content(cx: &Cx, owner: &Owner, id: AssetId, version: Option<u64>) -> Result<Content> {
     let version = match version {
         None => load(cx, owner, id).await?.value.newest_version(),
@@ -291,7 +291,7 @@ pub async fn content(cx: &Cx, owner: &Owner, id: AssetId, version: Option<u64>) 
 /// The versions of an asset, newest first.
 ///
 /// # Errors
-/// 404 where there is no such asset, 400 for a limit or cursor that is none.
+/// 404 if the asset does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn versions(cx: &Cx, owner: &Owner, id: AssetId, query: &PageQuery) -> Result<Page<AssetVersion>> {
     load(cx, owner, id).await?;
     let newest = |after: Option<String>, limit| {
@@ -304,7 +304,7 @@ pub async fn versions(cx: &Cx, owner: &Owner, id: AssetId, query: &PageQuery) ->
 /// Deletes an asset, its versions and their contents.
 ///
 /// # Errors
-/// 404 where there is none. What a deletion that was cut off has left is deleted then, too.
+/// 404 if it does not exist. What a deletion that was cut off has left is deleted then, too.
 pub async fn delete(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
     if delete_if_there(cx, owner, id).await? { Ok(()) } else { Err(Error::NotFound("asset")) }
 }
@@ -312,7 +312,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
 /// Deletes an asset, its versions and their contents; says whether it was there.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
+/// If the table or the bucket does not answer; the call can be repeated.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: AssetId) -> Result<bool> {
     let asset = cx.store.asset(owner, id).await?.map(|asset| asset.value);
     let deleted = match &asset {
@@ -321,7 +321,7 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: AssetId) -> Result<bool
     };
     sweep(cx, owner, id).await?;
     if let Some(asset) = asset {
-        // The agent's mark goes last: the deletion of the agent finds by it what was left.
+        // The mark at the agent is deleted last, because the deletion of the agent uses it to find what is left.
         cx.store.delete(&keys::agent_child(owner, asset.agent_id, id)).await?;
     }
     Ok(deleted)

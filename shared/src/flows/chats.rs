@@ -1,8 +1,8 @@
 //! Chats: created, appended to, read, reset, deleted.
 //!
-//! A message is an item, and an append writes nothing else: appends that meet don't even contend. That the chat is still
-//! there is looked at after the write. A deletion takes the chat's record away before it sweeps the messages up, so an
-//! append that sees the record has been seen by no sweep, and one that doesn't sweeps up after itself.
+//! A message is an item, and an append writes nothing else, so concurrent appends do not conflict. After the write, an append
+//! checks that the chat still exists. A deletion removes the chat's record before it deletes the messages. So if an append still
+//! finds the record, the deletion will see its message; if not, the append deletes its message itself.
 
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage};
@@ -24,10 +24,10 @@ use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, Versioned};
 
-/// Most ids of one kind that one call may say a chat has led to.
+/// The maximum number of ids of one kind in one call.
 const MAX_GENERATED: usize = 40;
 
-/// What it takes to save a chat.
+/// The input that saves a chat.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct NewChat {
     /// Up to 200 characters.
@@ -44,13 +44,13 @@ pub struct NewChat {
     pub generated_actions: Vec<ActionId>,
 }
 
-/// What is added to a chat.
+/// The input that appends to a chat.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct Append {
     /// Up to 100, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
-    /// Assets that the chat has led to, up to 40. Naming one twice is naming it once.
+    /// Assets that the chat has led to, up to 40. Repeated ids are ignored.
     #[serde(default)]
     pub generated_assets: Vec<AssetId>,
     /// Actions that the chat has led to, up to 40.
@@ -62,7 +62,7 @@ pub struct Append {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatView {
     pub chat_id: ChatId,
-    /// Absent for the conversation that sets an agent up.
+    /// Absent for the setup conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     pub title: String,
@@ -77,7 +77,7 @@ pub struct ChatDetail {
     pub chat: ChatView,
     /// Oldest first.
     pub messages: Vec<MessageView>,
-    /// Give it as `cursor` to read the messages before these.
+    /// Send it as `cursor` to read the messages before these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     pub has_more: bool,
@@ -120,10 +120,10 @@ impl Append {
 }
 
 /// # Errors
-/// 404 where the agent is not there, 400 with every field that breaks its limit.
+/// 404 if the agent does not exist, 400 with every invalid field and its limit.
 pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> Result<ChatDetail> {
     let mut errors = FieldErrors::default();
-    // Not flattened into the input: what is flattened takes unknown fields in silence.
+    // Not flattened into the input, because flattened structs ignore unknown fields.
     let NewChat { title, messages, generated_assets, generated_actions } = input;
     let append = Append { messages, generated_assets, generated_actions };
     errors.length("title", &title, 0, MAX_TITLE);
@@ -137,7 +137,7 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
         created_at: cx.clock.now(),
         reset_after: None,
     };
-    // The record comes last: a chat is there with all its messages or not at all.
+    // The record is written last, so a chat exists with all its messages or not at all.
     let (_, writes) = prepare(cx, owner, chat.chat_id, append).await?;
     if !writes.is_empty() {
         let _ = cx.store.transact(writes).await?;
@@ -150,13 +150,13 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: ChatId) -> Result<Versioned<Chat>> {
     cx.store.chat(owner, id).await?.ok_or(Error::NotFound("chat"))
 }
 
 /// # Errors
-/// 404 where there is none, 400 for a limit or cursor that is none.
+/// 404 if it does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Result<ChatDetail> {
     let chat = load(cx, owner, id).await?;
     let list = format!("messages of {id}");
@@ -183,7 +183,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Resu
 /// An agent's chats, newest first.
 ///
 /// # Errors
-/// 404 where the agent is not there, 400 for a limit or cursor that is none.
+/// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ChatView>> {
     agents::load(cx, owner, agent).await?;
     let list = format!("chats of {agent}");
@@ -193,10 +193,10 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
     Ok(page::filtered(owner, &list, query, newest, |_| true).await?.map(ChatView::from))
 }
 
-/// Adds messages, in the order of their arrival here.
+/// Appends messages, in order of arrival.
 ///
 /// # Errors
-/// 404 where there is no such chat, 400 with every field that breaks its limit.
+/// 404 if the chat does not exist, 400 with every invalid field and its limit.
 pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result<Appended> {
     let mut errors = FieldErrors::default();
     if input.is_empty() {
@@ -238,7 +238,7 @@ async fn prepare(
     Ok((said, writes))
 }
 
-/// DynamoDB refuses a transaction that writes one item twice.
+/// Removes duplicates, because DynamoDB refuses a transaction that writes one item twice.
 fn distinct(writes: Vec<Write>) -> Vec<Write> {
     let mut seen = std::collections::HashSet::new();
     let mut first = |write: &Write| match write {
@@ -251,7 +251,7 @@ fn distinct(writes: Vec<Write>) -> Vec<Write> {
 /// The newest messages of a chat since its last reset, at most `max`, oldest first.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn history(cx: &Cx, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
     messages::newest(cx, owner, chat.chat_id, max, |stored| is_shown(chat, stored)).await
 }
@@ -260,11 +260,10 @@ fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
     chat.reset_after.is_none_or(|last| stored.message.message_id > last)
 }
 
-/// Begins the conversation anew: what was said is no longer shown, nor sent to a model, and is deleted. What it has
-/// led to stays.
+/// Resets the conversation: its messages are no longer shown or sent to a model, and are deleted. Its assets and actions stay.
 ///
 /// # Errors
-/// 404 where there is no such chat.
+/// 404 if the chat does not exist.
 pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
     stop_turn(cx, owner, id).await?;
     let mut tries = edit::Tries::default();
@@ -276,7 +275,7 @@ pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
         let reset_after = chat.reset_after.max(newest);
         let is_reset = reset_after == chat.reset_after;
         let chat = Chat { reset_after, ..chat };
-        // The record is written before the messages are deleted: if the deletion is cut off, nothing older is shown.
+        // The record is written before the messages are deleted, so that old messages are not shown if the deletion is interrupted.
         if is_reset || cx.store.replace_chat(owner, &chat, version).await?.done() {
             if let Some(last) = chat.reset_after {
                 delete_messages(cx, owner, id, last).await?;
@@ -304,7 +303,7 @@ async fn delete_messages(cx: &Cx, owner: &Owner, chat: ChatId, last: MessageId) 
 }
 
 /// # Errors
-/// 404 where there is no such chat.
+/// 404 if the chat does not exist.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
     let chat = load(cx, owner, id).await?;
     erase(cx, owner, &chat.value).await
@@ -313,17 +312,17 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
 /// Deletes a chat and its messages.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
+/// If the table or the bucket does not answer; the call can be repeated.
 pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
     stop_turn(cx, owner, chat.chat_id).await?;
-    // Contents first: as long as the record stands, the call can be repeated.
+    // Contents first, because the call can be repeated as long as the record exists.
     cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?;
     cx.store.delete_chat(owner, chat).await?;
-    // An append may have stored one meanwhile.
+    // A concurrent append may have stored one.
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?)
 }
 
-/// Cancels the turn that is under way in a chat, if there is one: its reply would come too late.
+/// Cancels the live turn of a chat, if there is one, because its reply would come too late.
 async fn stop_turn(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
     let Some(live) = cx.store.live_turn(owner, id.into()).await? else { return Ok(()) };
     match runs::cancel(cx, owner, live.value.run_id).await {

@@ -44,7 +44,7 @@ pub enum ClockState {
 /// Looks whether the clock has been set back since this was called last, and mends what that has done.
 ///
 /// # Errors
-/// When the table does not answer; the next call goes on.
+/// If the table does not answer; the next call goes on.
 pub async fn look(cx: &Cx) -> Result<ClockState> {
     let now = cx.clock.now();
     let seen: Option<Versioned<Seen>> = cx.store.get(&keys::clock()).await?;

@@ -22,7 +22,7 @@ use crate::store::documents::{DocumentVersion, Kept};
 use crate::store::table::Written;
 use crate::store::{StoreError, Versioned, keys};
 
-/// How long a write goes on trying against others. Two hundred that meet need a few seconds.
+/// How long a write is retried. Two hundred concurrent writes need a few seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which document of an owner.
@@ -51,14 +51,14 @@ impl DocumentView {
     }
 }
 
-/// What a mode's prompt has begun or found.
+/// The result of a prompt with a mode.
 #[derive(Clone, Debug)]
 pub struct Entered {
-    /// The document after it; none where acting or evaluating comes before any plan.
+    /// The document after it. Absent if ACT or EVAL comes before any plan.
     pub document: Option<DocumentView>,
     /// The prompt was too long to be kept whole as the task.
     pub task_cut: bool,
-    /// The version that a new document has taken the place of. It can be restored.
+    /// The version that a new document has replaced. It can be restored.
     pub replaced: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ fn view(place: &Place, document: Document, version: u64) -> DocumentView {
 /// The document, where there is one.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<DocumentView>> {
     projects::load(cx, owner, place.project).await?;
     let found = cx.store.document(owner, place.project, &place.workflow).await?;
@@ -79,7 +79,7 @@ pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Docume
 /// The newest document, or a version of it.
 ///
 /// # Errors
-/// 404 where the project, the document or the version is not there.
+/// 404 if the project, the document or the version does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -> Result<DocumentView> {
     let newest = find(cx, owner, place).await?.ok_or(Error::NotFound("context document"))?;
     match version {
@@ -91,10 +91,10 @@ pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -
     }
 }
 
-/// Takes a prompt: begins a document if the prompt begins a workflow, and gives the existing one if not.
+/// Processes a prompt: begins a document if the prompt begins a workflow, and otherwise returns the existing one.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn enter(
     cx: &Cx,
     owner: &Owner,
@@ -115,10 +115,10 @@ pub async fn enter(
     Ok(Entered { task_cut: task_cut && new.is_some(), replaced, document })
 }
 
-/// Merges an update into the document. `None`: there is no document yet.
+/// Merges an update into the document. `None` if there is no document.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 with every field that breaks its limit.
+/// 404 if the project does not exist, 400 with every invalid field and its limit.
 pub async fn update(
     cx: &Cx,
     owner: &Owner,
@@ -136,10 +136,10 @@ pub async fn update(
     write(cx, owner, place, Cause::Updated, decide).await
 }
 
-/// Replaces the document by what a Markdown text says.
+/// Replaces the document with the content of a Markdown text.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 where the text is no document, 409 where `If-Match` is not the version that
+/// 404 if the project does not exist, 400 where the text is no document, 409 where `If-Match` is not the version that
 /// is there.
 pub async fn replace(
     cx: &Cx,
@@ -161,7 +161,7 @@ pub async fn replace(
 /// Makes an older version the newest one.
 ///
 /// # Errors
-/// 404 where the project, the document or the version is not there, 409 where `If-Match` is not the newest version.
+/// 404 if the project, the document or the version does not exist, 409 if `If-Match` is not the newest version.
 pub async fn restore(
     cx: &Cx,
     owner: &Owner,
@@ -231,7 +231,7 @@ async fn write(
 /// A project's documents, by the names of their workflows.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a limit or cursor that is none.
+/// 404 if the project does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -253,7 +253,7 @@ pub async fn list(
 /// The versions of a document, newest first.
 ///
 /// # Errors
-/// 404 where the project or the document is not there, 400 for a limit or cursor that is none.
+/// 404 if the project or the document does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn versions(
     cx: &Cx,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! Optimistic edits: read, decide, write at the version that was read, and do it again if another writer was faster.
+//! Optimistic edits: read, decide, write if the version is still the one that was read, and otherwise retry.
 
 use std::time::{Duration, Instant};
 
@@ -42,16 +42,16 @@ impl Tries {
         Self { made: 0, until: Until::Tries(tries) }
     }
 
-    /// As many as fit into this much time, which begins now, but at least one.
+    /// As many as fit into this time, counted from now, but at least one.
     #[must_use]
     pub fn within(patience: Duration) -> Self {
         Self { made: 0, until: Until::Time(Instant::now() + patience) }
     }
 
-    /// Begins the next try: after a pause that grows and differs from writer to writer, the first at once.
+    /// Starts the next try. The first starts at once, the others after a random pause that grows.
     ///
     /// # Errors
-    /// 503 if there were enough of them.
+    /// 503 if the limit is reached.
     pub async fn next(&mut self) -> Result<()> {
         let is_over = match self.until {
             Until::Tries(most) => self.made >= most,
@@ -68,7 +68,7 @@ impl Tries {
     }
 }
 
-/// Refuses an edit that was made against another version than the one that is there.
+/// Refuses an edit whose `If-Match` is not the current version.
 ///
 /// # Errors
 /// 409 with the current state.

@@ -1,4 +1,4 @@
-//! The messages of a conversation, whole: what is too large for an item lies in S3.
+//! The messages of a conversation. Contents that are too large for an item are in S3.
 
 use domain::chats::ChatMessage;
 use domain::ids::{MessageId, Owner, RunId};
@@ -15,13 +15,13 @@ use crate::store::Store;
 use crate::store::messages::{StoredMessage, Thread};
 use crate::store::table::{Order, Write};
 
-/// The largest content that is kept within a message's item, in bytes of JSON; larger ones lie in S3.
+/// The largest content within the item of a message, in bytes of JSON. Larger contents are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
 const MAX_INLINE_TOTAL: usize = 3_000_000;
 
-/// How many contents are on their way to or from S3 at once: a hundred would each wait for all the others.
+/// How many contents are transferred to or from S3 at once.
 const AT_ONCE: usize = 16;
 
 /// A message as people read it.
@@ -45,7 +45,7 @@ impl From<ChatMessage> for MessageView {
     }
 }
 
-/// Something that is said now.
+/// A new message.
 #[must_use]
 pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> ChatMessage {
     let message_id = MessageId::from_uuid(cx.clock.uuid());
@@ -81,7 +81,7 @@ pub async fn writes(
 /// The newest messages of a conversation, back to the first that is not to be `kept`, at most `max`; oldest first.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn newest(
     cx: &Cx,
     owner: &Owner,
@@ -107,10 +107,10 @@ pub async fn newest(
     whole(cx, owner, thread, newest).await
 }
 
-/// Messages with the contents that lie in S3.
+/// Loads the contents of messages from S3.
 ///
 /// # Errors
-/// When the bucket does not answer.
+/// If the bucket does not answer.
 pub async fn whole(
     cx: &Cx,
     owner: &Owner,
@@ -123,7 +123,7 @@ pub async fn whole(
             return Ok(Some(message));
         }
         let body = match cx.blobs.get(&BlobKey::message(owner, thread, message.message_id)).await {
-            // A reset or a deletion came between the two reads.
+            // A reset or a deletion happened between the two reads.
             Err(BlobError::Missing { .. }) => return Ok(None),
             body => body?,
         };

@@ -1,4 +1,4 @@
-//! What the functions do: load, let the domain decide, perform.
+//! The work of the functions: load, let the domain decide, store.
 
 pub mod actions;
 pub mod agents;

@@ -1,7 +1,7 @@
 //! Projects: make, read, change, delete with everything that belongs to them.
 //!
-//! One project is always there, for every owner: `default`. It is stored when it is first changed, and until then made
-//! up with version 0; deleted, it is new again.
+//! Every owner always has the project `default`. It is stored when it is first changed; until then it has version 0. After a
+//! deletion it is empty again.
 
 use domain::ids::{Owner, ProjectId};
 use domain::projects::{NewProject, Project, ProjectPatch};
@@ -39,7 +39,7 @@ fn default_project() -> Versioned<Project> {
 }
 
 /// # Errors
-/// 400 with every field that breaks its limit.
+/// 400 with every invalid field and its limit.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<ProjectView> {
     let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     if !cx.store.create_project(owner, &project).await?.done() {
@@ -49,7 +49,7 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<Project
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<Versioned<Project>> {
     match cx.store.project(owner, id).await? {
         Some(project) => Ok(project),
@@ -59,7 +59,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<Versioned<Pro
 }
 
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<ProjectView>> {
     let newest = |after: Option<String>, limit| page_with_default(cx, owner, after, limit).boxed();
     Ok(page::filtered(owner, "projects", query, newest, |_| true).await?.map(ProjectView::from))
@@ -82,7 +82,7 @@ async fn page_with_default(
 }
 
 /// # Errors
-/// 404, 400 for a broken limit, 409 where `If-Match` is not the version that is there.
+/// 404; 400 with every invalid field; 409 if `If-Match` is not the current version.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -108,11 +108,11 @@ pub async fn change(
     }
 }
 
-/// Deletes a project and all that belongs to it. The project's own record goes first, so that nothing is added any more;
-/// what a call that was cut off has left is deleted by the next one, which answers 404 only when nothing is left.
+/// Deletes a project and everything that belongs to it. The project's own record is deleted first, so that nothing is added any
+/// more. If a call was interrupted, the next one continues; it answers 404 only if nothing is left.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     logs::delete::of_project(cx, owner, id).await?;
     let was_there = cx.store.project(owner, id).await?.is_some() || id == ProjectId::DEFAULT;

@@ -1,4 +1,4 @@
-//! Proposals: made by a reply, shown with their content, taken by a save.
+//! Proposals: created by a reply, shown with their content, removed when they are accepted.
 
 use domain::actions::{ActionChange, DefineAction, Priority, TaskConfig};
 use domain::assets::{AssetType, NewAsset};
@@ -30,7 +30,7 @@ pub struct ProposalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     pub created_at: Timestamp,
-    /// After this it is gone.
+    /// It is deleted after this time.
     pub expires_at: Timestamp,
     pub title: String,
     pub description: String,
@@ -39,7 +39,7 @@ pub struct ProposalView {
     /// Size of a proposed asset's content, in bytes of UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The whole content of a proposed asset; in a list only where it has at most 64 KiB.
+    /// The complete content of a proposed asset. In a list, only contents of at most 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,8 +49,7 @@ pub struct ProposalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<serde_json::Value>,
-    /// The action that would be changed, where `kind` is `change`. Its yes is `PATCH /actions/{action_id}` with the
-    /// proposal's id.
+    /// The action that would be changed, if `kind` is `change`. `PATCH /actions/{action_id}` with the proposal's id accepts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_id: Option<ActionId>,
     /// What would change.
@@ -58,7 +57,7 @@ pub struct ProposalView {
     pub change: Option<ActionChange>,
 }
 
-/// Where a proposal comes from.
+/// The origin of a proposal.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     pub agent_id: AgentId,
@@ -69,7 +68,7 @@ pub struct Origin {
 /// Proposes an asset from outside a conversation.
 ///
 /// # Errors
-/// 404 where the agent is not there, 400 with every field that breaks its limit.
+/// 404 if the agent does not exist, 400 with every invalid field and its limit.
 pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAsset) -> Result<ProposalView> {
     super::agents::load(cx, owner, agent).await?;
     asset.validate()?;
@@ -80,7 +79,7 @@ pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAss
 /// Proposes an action from outside a conversation.
 ///
 /// # Errors
-/// 404 where the agent is not there, 400 with every field that breaks its limit.
+/// 404 if the agent does not exist, 400 with every invalid field and its limit.
 pub async fn propose_action(
     cx: &Cx,
     owner: &Owner,
@@ -142,7 +141,7 @@ pub fn new(cx: &Cx, origin: Origin, proposal_id: ProposalId, body: ProposalBody)
 }
 
 /// # Errors
-/// 404 where there is none, or it has expired.
+/// 404 if it does not exist, or it has expired.
 pub async fn load(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
     cx.store.proposal(owner, id, cx.clock.now()).await?.ok_or(Error::NotFound("proposal"))
 }
@@ -217,7 +216,7 @@ fn summary(proposal: Proposal) -> ProposalView {
 }
 
 /// # Errors
-/// 404 where there is none, or it has expired.
+/// 404 if it does not exist, or it has expired.
 pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView> {
     let proposal = load(cx, owner, id).await?;
     view(cx, owner, proposal).await
@@ -226,7 +225,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView
 /// An agent's proposals, newest first.
 ///
 /// # Errors
-/// 404 where the agent is not there, 400 for a limit or cursor that is none.
+/// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ProposalView>> {
     super::agents::load(cx, owner, agent).await?;
     let list = format!("proposals of {agent}");
@@ -239,18 +238,18 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
 }
 
 /// # Errors
-/// 404 where there is none, or it has expired.
+/// 404 if it does not exist, or it has expired.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
     load(cx, owner, id).await?;
     delete_if_there(cx, owner, id).await
 }
 
-/// Throws a proposal away. One that is gone is no error.
+/// Discards a proposal. It is no error if it does not exist.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
+/// If the table or the bucket does not answer; the call can be repeated.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
-    // The record first: none ever names a content that is gone.
+    // The record first, so that no record names a missing content.
     if let Some(proposal) = cx.store.proposal(owner, id, Timestamp::MIN).await? {
         let _ = cx.store.delete_proposal(owner, &proposal).await?;
     }

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// run that has ended stays as it is.
 ///
 /// # Errors
-/// 404 if there is none.
+/// 404 if it does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
     let found = stream::load(cx, owner, id).await?;
     let at_rest = found.value.state.is_final() && found.value.state != RunState::Waiting;

@@ -22,7 +22,7 @@ const MAX_SCANNED: usize = 400;
 /// An agent's actions, newest first.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn query_actions(
     cx: &Cx,
     owner: &Owner,
@@ -60,7 +60,7 @@ fn action_row(action: &Action) -> serde_json::Value {
 /// An agent's assets, newest first.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn query_assets(
     cx: &Cx,
     owner: &Owner,
@@ -101,7 +101,7 @@ pub async fn query_assets(
 /// asset.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn read_asset(
     cx: &Cx,
     owner: &Owner,
@@ -127,7 +127,7 @@ pub async fn read_asset(
 /// Does a call that looks something up. The inner error is a sentence for the model.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn look_up(
     cx: &Cx,
     owner: &Owner,

@@ -1,5 +1,5 @@
-//! Archives that are larger than a request may be: put into the bucket by the client, under an address that was signed for
-//! this archive alone. Its upload then wakes whoever imports it.
+//! Archives that are too large for a request. The client uploads such an archive to the bucket, to an address that is signed for
+//! this archive only. The upload then starts the import.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::problem::Result;
 
-/// How long an archive may be uploaded under the address that was given for it.
+/// How long the address of an upload is valid.
 pub const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
-/// What it takes to be given an address for an upload.
+/// The input that asks for an upload address.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({ "bytes": 9_437_184 }))]
 pub struct NewUpload {
@@ -29,7 +29,7 @@ pub struct NewUpload {
     pub sha256: Option<String>,
 }
 
-/// Where to put an archive.
+/// Where to upload an archive.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UploadTarget {
     #[schema(example = "PUT")]
@@ -44,7 +44,7 @@ impl NewUpload {
     /// The checksum, if one is given.
     ///
     /// # Errors
-    /// Every field that breaks its limit; an archive has at most `most` bytes.
+    /// Every invalid field with its limit; an archive has at most `most` bytes.
     pub fn check(&self, most: u64) -> Result<Option<[u8; 32]>, FieldErrors> {
         let mut errors = FieldErrors::default();
         if !(1..=most).contains(&self.bytes) {

@@ -126,7 +126,7 @@ pub struct AgentPatch {
 
 impl NewAgent {
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn into_agent(self, agent_id: AgentId, now: Timestamp) -> Result<Agent, FieldErrors> {
         let timeline = self.timeline.trim();
         let timeline = match timeline {
@@ -155,7 +155,7 @@ impl Agent {
     /// The agent with `patch` applied.
     ///
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn patched(self, patch: AgentPatch, now: Timestamp) -> Result<Self, FieldErrors> {
         let trimmed = |new: Option<String>, old: String| new.map_or(old, |text| text.trim().to_owned());
         Self {

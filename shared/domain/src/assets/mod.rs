@@ -98,7 +98,7 @@ pub struct WithContent<C> {
 
 impl NewAsset {
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn validate(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
         errors.length("title", &self.title, 1, MAX_TITLE);
@@ -108,7 +108,7 @@ impl NewAsset {
     }
 
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn into_asset(
         self,
         asset_id: AssetId,
@@ -138,7 +138,7 @@ impl Asset {
     /// The asset with `patch` applied, and the new content if the patch has any.
     ///
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn patched(
         self,
         patch: AssetPatch,

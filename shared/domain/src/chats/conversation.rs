@@ -1,4 +1,4 @@
-//! A chat and its messages, and which of them a model is shown.
+//! A chat, its messages, and the part of them that a model sees.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Chat {
     #[serde(default)]
     pub title: String,
     pub created_at: Timestamp,
-    /// Messages up to this one are from before a reset.
+    /// Messages up to this one were reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_after: Option<MessageId>,
 }
@@ -42,7 +42,7 @@ pub struct ChatMessage {
 }
 
 impl ChatMessage {
-    /// What a person reads of it. Empty for tool calls and their results.
+    /// The text for people. Empty for tool calls and their results.
     #[must_use]
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Block::as_text).collect()

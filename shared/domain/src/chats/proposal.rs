@@ -1,4 +1,4 @@
-//! A deliverable that waits on the server for a person's yes, so that every device sees it.
+//! A deliverable that waits on the server until a person accepts it, so that every device sees it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -211,7 +211,7 @@ impl Document {
     /// Itself, where it keeps the limits that hold for a whole document.
     ///
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn validated(self) -> Result<Self, FieldErrors> {
         let mut errors = FieldErrors::default();
         optional(&mut errors, "title", self.title.as_deref(), MAX_TITLE);

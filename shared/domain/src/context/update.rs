@@ -1,9 +1,9 @@
-//! When a document begins anew, and how an update merges into it.
+//! When a new document begins, and how an update merges into a document.
 //!
 //! The reset belongs to the start of a workflow. A prompt that begins with PLAN always starts one. A prompt that begins with
 //! AUTO starts one in the first round of a task only: a later round comes with the same prompt, with none, or with a word
-//! like "continue"; any other prompt is the first round of another task. Updates never reset. Each merges into the one section of its mode: exact duplicates are dropped, and the order in
-//! which items were first seen is kept.
+//! like "continue"; any other prompt is the first round of another task. Updates never reset. Each update merges into the only
+//! section of its mode: exact duplicates are dropped, and items keep the order in which they were first seen.
 
 use std::collections::HashSet;
 
@@ -127,7 +127,7 @@ impl Update {
     /// Checks the limits of one call.
     ///
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
         for (field, text, max) in [("title", &self.title, MAX_TITLE), ("task", &self.task, MAX_ITEM)] {
@@ -161,7 +161,7 @@ impl Document {
     /// The document with an update of one mode merged into it. What brings nothing new leaves it as it is.
     ///
     /// # Errors
-    /// Every field that breaks its limit; the document, when it would grow too large.
+    /// Every invalid field with its limit; the document, when it would grow too large.
     pub fn updated(&self, mode: Mode, update: &Update, now: Timestamp) -> Result<Self, FieldErrors> {
         update.check()?;
         let now = whole_seconds(now);

@@ -64,7 +64,7 @@ pub struct ProjectPatch {
 
 impl NewProject {
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn into_project(self, project_id: ProjectId, now: Timestamp) -> Result<Project, FieldErrors> {
         Project {
             project_id,
@@ -95,7 +95,7 @@ impl Project {
     /// The project with `patch` applied.
     ///
     /// # Errors
-    /// Every field that breaks its limit.
+    /// Every invalid field with its limit.
     pub fn patched(self, patch: ProjectPatch, now: Timestamp) -> Result<Self, FieldErrors> {
         Self {
             name: patch.name.map_or(self.name, |name| name.trim().to_owned()),

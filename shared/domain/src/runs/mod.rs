@@ -1,4 +1,4 @@
-//! A run: one turn of a model for a person, or one occurrence of an action; and the events by which it is followed.
+//! A run (one turn of a conversation, or one occurrence of an action) and its events.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Run {
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// When the lease of its executor ends. A run that is past it was left by a dead process, and another one takes it over.
+    /// When the lease of its executor ends. After that the process is considered dead, and another one takes the run over.
     pub lease_until: Timestamp,
     /// The reply, once it is finished.
     #[serde(default)]
@@ -39,22 +39,22 @@ pub struct Run {
     pub cost_micros: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// How often the run was taken over. What a former executor writes is refused.
+    /// How often the run was taken over. Writes of former executors are refused.
     #[serde(default)]
     pub fence: u64,
     /// How often it was taken over since its last step was stored.
     #[serde(default)]
     pub attempts: u32,
-    /// What the call that is under way may cost. Whoever takes the run over settles it.
+    /// The highest cost of the current call. A process that takes the run over settles it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reservation>,
-    /// Hash of the stable part of the first request: where it differs between turns of one agent, a cache was missed.
+    /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
 }
 
 impl Run {
-    /// A run that begins now, of nobody yet.
+    /// A run that begins now, without its owner's ids.
     #[must_use]
     pub fn begun(run_id: RunId, kind: RunKind, now: Timestamp, lease_until: Timestamp) -> Self {
         Self {
@@ -87,7 +87,7 @@ pub struct Reservation {
     pub at: Timestamp,
     pub micros: i64,
     pub model: ModelId,
-    /// An estimate of what is sent.
+    /// An estimate of the tokens that are sent.
     pub input_tokens: u64,
 }
 
@@ -100,7 +100,7 @@ pub enum RunKind {
     Action,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -165,7 +165,7 @@ pub enum EventKind {
     DeliverableInvalid,
     #[serde(rename = "usage.updated")]
     UsageUpdated,
-    /// Another process goes on with the run, and `step` begins again: the events from `void_from` on are void.
+    /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
     #[serde(rename = "run.completed")]
@@ -225,14 +225,14 @@ impl EventKind {
     }
 }
 
-/// One event of a run, as a field each of a server-sent event.
+/// One event of a run. Each field is a field of a server-sent event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunEvent {
     /// A number from 1, without gaps. Heartbeats have none.
     #[schema(value_type = String, required = false, pattern = "^[0-9]+$", example = "7")]
     pub id: u64,
     pub event: EventKind,
-    /// A JSON object in one line: what happened, by the kind of event.
+    /// A JSON object in one line. Its fields depend on the kind of event.
     #[schema(value_type = String, example = "{\"text\":\"Hello\"}")]
     pub data: Value,
 }

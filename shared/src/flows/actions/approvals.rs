@@ -136,7 +136,7 @@ pub async fn stale(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Re
 /// The approvals that do not hold for `agent` as it is after an edit: at most 100 of them, newest action first.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn stale_after(cx: &Cx, owner: &Owner, agent: &Agent) -> Result<Vec<StaleApproval>> {
     let (mut found, mut after) = (Vec::new(), None::<String>);
     while found.len() < MAX_APPROVALS {

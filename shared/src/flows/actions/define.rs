@@ -15,7 +15,7 @@ use crate::store::table::Written;
 /// Defines an action of an agent. Where it was proposed, the proposal is taken with it, or nothing happens.
 ///
 /// # Errors
-/// 404 for an agent or proposal that is none (any more), 400 with every field that breaks its limit.
+/// 404 for an agent or proposal that is none (any more), 400 with every invalid field and its limit.
 pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction) -> Result<ActionView> {
     let agent = agents::load(cx, owner, agent).await?.value;
     let proposal = match input.proposal_id {

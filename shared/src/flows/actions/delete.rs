@@ -11,7 +11,7 @@ use crate::store::keys;
 use crate::store::table::Order;
 
 /// # Errors
-/// 404 where there is none, 409 where `If-Match` is not the version that is there.
+/// 404 if it does not exist, 409 if `If-Match` is not the current version.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMatch>) -> Result<()> {
     let action = load(cx, owner, id).await?;
     check_version(cx, owner, if_match, &action).await?;
@@ -21,7 +21,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMat
 /// Deletes an action, its occurrences, their runs and the messages about it. Deleting one that is gone is no error.
 ///
 /// # Errors
-/// When the table does not answer; the call can be made again.
+/// If the table does not answer; the call can be made again.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
     let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
     cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;

@@ -23,7 +23,7 @@ use crate::stream::{self, Accept};
 /// Oldest first.
 ///
 /// # Errors
-/// 404 where there is no such action, 400 for a limit or cursor that is none.
+/// 404 if the action does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<Page<MessageView>> {
     load(cx, owner, id).await?;
     let read = |after: Option<String>, limit| {

@@ -15,7 +15,7 @@ const PAGE: usize = 100;
 /// call that was cut off can be made again: a log's head goes after everything that it leads to.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn of_project(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let mut after: Option<String> = None;
     loop {

@@ -69,7 +69,7 @@ impl From<Error> for Failure {
 /// Takes a hook's payload. What is refused is no error.
 ///
 /// # Errors
-/// When the table or the bucket does not answer: then nothing is acknowledged, and the hook may be sent again.
+/// If the table or the bucket does not answer: then nothing is acknowledged, and the hook may be sent again.
 pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> Result<()> {
     let now = cx.clock.now();
     let at = match happened(query.at.as_deref(), now) {
@@ -89,7 +89,7 @@ pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> 
 /// Keeps what was not taken.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn refuse(cx: &Cx, owner: &Owner, refusal: &Refusal, body: &Bytes) -> Result<()> {
     let refused = refused_hook(cx.clock.now(), refusal, body);
     Ok(cx.store.refuse_hook(owner, cx.clock.uuid(), &refused).await?)
@@ -403,7 +403,7 @@ async fn dropped(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<Vec<DroppedVi
 }
 
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn refused(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<RefusedHooks> {
     let now = cx.clock.now();
     let newest = |after: Option<String>, limit| {

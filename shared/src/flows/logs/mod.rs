@@ -102,7 +102,7 @@ impl NewEntry {
 /// Appends an entry to the log of an agent.
 ///
 /// # Errors
-/// 400 with every field that breaks its limit, or without a session where none has the agent; 404 where there is no such
+/// 400 with every invalid field and its limit, or without a session where none has the agent; 404 where there is no such
 /// project.
 pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry) -> Result<Entry> {
     input.check()?;
@@ -135,7 +135,7 @@ pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry)
 /// Appends an entry, once where it is named: a name that the session has seen appends nothing.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; then the entry may be there or not, and a name makes a repetition safe.
+/// If the table or the bucket does not answer; then the entry may be there or not, and a name makes a repetition safe.
 async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: Option<&str>) -> Result<()> {
     let (session, agent) = (&entry.session_id, &entry.agent_id);
     let text = entry.to_line();

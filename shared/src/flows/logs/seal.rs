@@ -43,7 +43,7 @@ pub(super) async fn some_old_log(cx: &Cx, owner: &Owner) -> Result<()> {
 /// Seals a part of the owner's oldest logs, if they are old enough.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
+/// If the table or the bucket does not answer; the call can be repeated.
 pub async fn old_logs(cx: &Cx, owner: &Owner) -> Result<()> {
     let before = cx.clock.now() - SignedDuration::from_hours(24 * i64::from(cx.config.logs.hot_days));
     for hot in cx.store.hot_logs(owner, LOGS).await? {

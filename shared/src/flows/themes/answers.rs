@@ -129,7 +129,7 @@ async fn asked<T: Send + 'static>(
 /// The files and lines that a request is about.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for what breaks a limit.
+/// 404 if the project does not exist, 400 for what breaks a limit.
 pub async fn lookup(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<LookupAnswer> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let warm = current(cx, owner, project).await?;
@@ -245,7 +245,7 @@ fn note(notes: Option<&Arc<Notes>>, index: &ThemeIndex, path: &str) -> Option<No
 /// A structural brief for a request.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for what breaks a limit.
+/// 404 if the project does not exist, 400 for what breaks a limit.
 pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<ScoutBrief> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
@@ -343,7 +343,7 @@ pub struct RepoMapAnswer {
 /// An outline of the theme that never takes more than its budget.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for what breaks a limit.
+/// 404 if the project does not exist, 400 for what breaks a limit.
 pub async fn repo_map(cx: &Cx, owner: &Owner, project: ProjectId, ask: &RepoMapAsk) -> Result<RepoMapAnswer> {
     let mut errors = FieldErrors::default();
     errors.length("request", ask.request.as_deref().unwrap_or_default(), 0, MAX_REQUEST);
@@ -431,7 +431,7 @@ pub struct Neighbours {
 /// What a file needs, and what needs it.
 ///
 /// # Errors
-/// 404 where the project or the file is not there.
+/// 404 if the project or the file does not exist.
 pub async fn neighbours(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Neighbours> {
     let warm = current(cx, owner, project).await?;
     if warm.index.lines(path).is_none() {
@@ -484,7 +484,7 @@ pub struct Findings {
 /// What nothing needs, and what is needed and is not there.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn findings(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Findings> {
     let warm = current(cx, owner, project).await?;
     let find = |index: &ThemeIndex| {
@@ -536,7 +536,7 @@ pub struct GatedView {
 /// The files that an agent should see for a request, and how much of each.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for what breaks a limit.
+/// 404 if the project does not exist, 400 for what breaks a limit.
 pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<GateAnswer> {
     let limit = ask.checked(DEFAULT_GATED)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;

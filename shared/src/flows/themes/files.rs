@@ -106,7 +106,7 @@ fn check_version(if_match: Option<IfMatch>, file: Option<&ThemeFile>) -> Result<
 /// Writes a file, over what is there. The same content again changes nothing.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a path or a size that breaks a limit, 409 where `If-Match` is not the
+/// 404 if the project does not exist, 400 for a path or a size that breaks a limit, 409 where `If-Match` is not the
 /// version that is there.
 pub async fn put(
     cx: &Cx,
@@ -202,7 +202,7 @@ async fn change(
 /// Deletes a file.
 ///
 /// # Errors
-/// 404 where there is none, 409 where `If-Match` is not the version that is there.
+/// 404 if it does not exist, 409 if `If-Match` is not the current version.
 pub async fn delete(
     cx: &Cx,
     owner: &Owner,
@@ -228,7 +228,7 @@ pub async fn delete(
 /// Moves a file to a path that is free.
 ///
 /// # Errors
-/// 404 where there is none, 400 for a path that breaks a limit, 409 where `If-Match` is not the version that is there or the
+/// 404 if it does not exist, 400 for a path that breaks a limit, 409 if `If-Match` is not the current version or the
 /// new path is taken.
 pub async fn rename(
     cx: &Cx,
@@ -276,7 +276,7 @@ pub async fn rename(
 /// Reads a file.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<FileContent> {
     let file = find(cx, owner, project, path).await?.file.ok_or(Error::NotFound("file"))?.value;
     match cx.blobs.get(&BlobKey::theme_file(owner, project, &file.sha256)).await {

@@ -63,7 +63,7 @@ pub struct ImportView {
 /// Begins the import of an archive that the request has brought, and waits a while for it to be done.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for an archive that can't be a theme's.
+/// 404 if the project does not exist, 400 for an archive that can't be a theme's.
 pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<ImportView> {
     projects::load(cx, owner, project).await?;
     // Looked through before anything is stored, so that what is wrong with it is told at once.
@@ -92,7 +92,7 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
 /// Begins an import and says where its archive is to be put.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a size that is not taken.
+/// 404 if the project does not exist, 400 for a size that is not taken.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<ImportView> {
     projects::load(cx, owner, project).await?;
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
@@ -123,7 +123,7 @@ async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -
 /// What has become of an import.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, id: ImportId) -> Result<ImportView> {
     let import = cx.store.import(owner, project, id).await?.ok_or(Error::NotFound("import"))?;
     Ok(ImportView { import: import.value, upload: None })
@@ -138,7 +138,7 @@ pub(super) async fn newest(cx: &Cx, owner: &Owner, project: ProjectId) -> Result
 /// Does what the upload of an archive asks for.
 ///
 /// # Errors
-/// When the table or the bucket does not answer, or the time is up: the event is to come again.
+/// If the table or the bucket does not answer, or the time is up: the event is to come again.
 pub async fn uploaded(
     cx: &Cx,
     owner: &Owner,

@@ -1,16 +1,15 @@
-//! The map catches up with the files.
+//! Updates the map of a theme after its files have changed.
 //!
-//! Whoever is woken looks whether the map is behind, takes the lease and waits out the window, so that a burst of changes
-//! is read once, as it ended. The lease is the mark that somebody is at it: others who are woken wait until the map has
-//! what they were woken for, or the lease has ended and one of them takes over. So a note is done with only when the map
-//! has what it announced, and nothing depends on who lives that long.
+//! Each wake-up checks whether the map is out of date, takes the lease, and waits for five seconds, so that a burst of changes is
+//! indexed once. While another process holds the lease, a wake-up waits until the map includes its change, or until the lease has
+//! ended and it can take over. So a message is acknowledged only when the map includes its change, whichever process survives.
 //!
-//! The wait is inside the invocation. A delayed queue would make every import wait, too, and each of a burst's notes would
-//! still come alone; five idle seconds of one small function a burst cost less than anything that keeps timers.
+//! The wait is inside the invocation. With a delayed queue, imports would wait too, and the messages of a burst would still come
+//! one by one. Five idle seconds of one small function per burst cost less than timers.
 //!
-//! Two never write the same map: each lease has a number, and a map is written only by whose number stands. The lease ends
-//! in the same write with which the map becomes that of all the files; a change that comes before that write moves the
-//! revision and is seen by it, one that comes after finds no lease.
+//! Two processes never write the same map: each lease has a number, and only the holder of the current number can write a map. The
+//! write that completes the map also ends the lease. A change before that write moves the revision, and the write sees it; a
+//! change after it finds no lease.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +42,7 @@ pub(super) const MARGIN: SignedDuration = SignedDuration::from_secs(20);
 /// The most degraded places that a status names.
 const MAX_DEGRADED: usize = 200;
 
-/// How far the map is.
+/// The state of the map.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct MapStatus {
     pub state: MapPhase,
@@ -53,7 +52,7 @@ pub struct MapStatus {
     pub bytes: u64,
     /// Grows with each change of a file.
     pub revision: u64,
-    /// Places that could not be made sense of; the files are known all the same, with the rest of what is in them.
+    /// Places that could not be understood. The rest of their files is indexed.
     pub degraded: Vec<DegradedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Timestamp>,
@@ -66,14 +65,14 @@ pub struct MapStatus {
     /// The newest import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import: Option<Import>,
-    /// How far a model has described the files; the map is whole without it.
+    /// The state of the enrichment. The map is complete without it.
     pub enrichment: EnrichmentStatus,
 }
 
-/// How far the map of a project is.
+/// The state of the map of a project.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapStatus> {
     let now = cx.clock.now();
     let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
@@ -115,10 +114,10 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
     })
 }
 
-/// Brings the map up to the files, or waits until another has.
+/// Updates the map, or waits until another process has updated it.
 ///
 /// # Errors
-/// When the table or the bucket does not answer, or the time is up: the note is to come again.
+/// If the table or the bucket does not answer, or the time is up: the note is to come again.
 pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     let is_settled = |state: &ThemeState| state.is_settled();
     let Some(fence) = lease(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };

@@ -1,10 +1,10 @@
 //! Themes: files, imports, the map that follows them, and what is asked of it.
 //!
-//! The stored files are the truth. Whoever changes one moves the theme's revision in the same transaction, and leaves a
-//! note in the bucket afterwards ([`BlobKey::theme_change`]), whose upload wakes the indexer. The note says only that
-//! something has changed: what has, is told by comparing the files with the map, hash by hash. So it does no harm that
-//! notes come twice, late, or in any order; and one that never comes (its writer died) is made up for by the next change
-//! or the next question, which find the map behind.
+//! The stored files are the source of truth. A change of a file also increases the theme's revision in the same transaction, and
+//! then writes a note into the bucket ([`BlobKey::theme_change`]). Its upload wakes the indexer. The note says only that
+//! something has changed; the indexer finds the changes by comparing the hashes of the files and the map. So repeated, late or
+//! reordered notes do no harm. If a note is lost because its writer died, the next change or question finds the map out of
+//! date.
 //!
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
 //! - [`import`]: a whole theme from an archive
@@ -53,7 +53,7 @@ pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
 /// Where a theme stands, of a project that is there.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeState> {
     let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
     let (_, state) = futures::try_join!(projects::load(cx, owner, project), theme)?;
@@ -63,7 +63,7 @@ pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeSt
 /// The index of a theme's files as they are. Where the stored map is behind, the files that differ are read for it.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm> {
     let state = state(cx, owner, project).await?;
     if !state.is_settled() && !state.is_leased(cx.clock.now()) {

@@ -95,7 +95,7 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
 /// Begins an import and says where its archive is to be put.
 ///
 /// # Errors
-/// 404 where the project is not there, 400 for a size that is not taken.
+/// 404 if the project does not exist, 400 for a size that is not taken.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<LogImportView> {
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
     let import = begin(cx, owner, project, new.bytes, None).await?;
@@ -137,7 +137,7 @@ async fn begin(
 /// What has become of an import.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 if it does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImportView> {
     let import = cx.store.log_import(owner, id).await?.ok_or(Error::NotFound("import"))?;
     if import.value.is_given_up(cx.clock.now()) {
@@ -149,7 +149,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImportView>
 /// Does what the upload of an archive asks for.
 ///
 /// # Errors
-/// When the table or the bucket does not answer, or the time is up: the event is to come again.
+/// If the table or the bucket does not answer, or the time is up: the event is to come again.
 pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp) -> Result<()> {
     while cx.store.log_import(owner, id).await?.is_some_and(|import| import.value.is_held(cx.clock.now())) {
         in_time(cx, deadline)?;
@@ -287,7 +287,7 @@ async fn finish(
 /// Ends imports that nobody works on any more, and deletes what they have left.
 ///
 /// # Errors
-/// When the table or the bucket does not answer; the call can be made again.
+/// If the table or the bucket does not answer; the call can be repeated.
 pub async fn clean_up(cx: &Cx, owner: &Owner) -> Result<()> {
     for id in cx.store.open_log_imports(owner, CLEANED).await? {
         let Some(import) = cx.store.log_import(owner, id).await? else { continue };

@@ -43,7 +43,7 @@ const LOST: &str = "hold_lost";
 /// is written down.
 ///
 /// # Errors
-/// When the table or the bucket does not answer: the note that woke the caller is to come again.
+/// If the table or the bucket does not answer: the note that woke the caller is to come again.
 pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     loop {
         let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
@@ -185,7 +185,7 @@ impl Held<'_> {
 /// Somebody asks for it, perhaps again: why it stopped is forgotten, and the indexer is woken.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let mut tries = edit::Tries::default();
     loop {
