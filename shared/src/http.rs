@@ -38,6 +38,13 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 tokio::task_local! {
     static CURRENT_REQUEST_ID: String;
+    static BASE_PATH: String;
+}
+
+/// A route's path as the client of the current request has to write it: below the stage or the base path.
+#[must_use]
+pub fn path_for_client(path: &str) -> String {
+    BASE_PATH.try_with(|base| format!("{base}{path}")).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The id of the request that is being served, inside a handler.
@@ -86,7 +93,7 @@ async fn edge(request: Request, next: Next) -> Response {
         route,
         trace_id = trace.as_deref().map(|value| &value[3..35]),
     );
-    let base = request.extensions().get::<BasePath>().cloned();
+    let base = request.extensions().get::<BasePath>().map(|BasePath(base)| base.clone()).unwrap_or_default();
     let began = Instant::now();
     let serve = async {
         let response = caught(next.run(request)).await.unwrap_or_else(IntoResponse::into_response);
@@ -94,15 +101,14 @@ async fn edge(request: Request, next: Next) -> Response {
         tracing::info!(status = response.status().as_u16(), ms, "answered");
         response
     };
-    let mut response = CURRENT_REQUEST_ID.scope(id.clone(), serve.instrument(span)).await;
+    let serve = BASE_PATH.scope(base.clone(), serve.instrument(span));
+    let mut response = CURRENT_REQUEST_ID.scope(id.clone(), serve).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     // A browser must not take an answer for a script or a page because of what a person wrote into it.
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(BasePath(base)) = base {
-        below(response.headers_mut(), &base);
-    }
+    below(response.headers_mut(), &base);
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
         response.headers_mut().insert(TRACEPARENT, value);
     }

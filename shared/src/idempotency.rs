@@ -24,7 +24,7 @@ use crate::accept::Accept;
 use crate::context::Cx;
 use crate::extract::Caller;
 use crate::function::Invocation;
-use crate::http::MAX_BODY_BYTES;
+use crate::http::{MAX_BODY_BYTES, path_for_client};
 use crate::problem::{Error, Result};
 use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
 use crate::stream;
@@ -166,7 +166,8 @@ async fn replay(
                 return Err(Error::conflict_with(
                     "idempotency_in_flight",
                     format!(
-                        "the run of this Idempotency-Key is under way; follow it at /runs/{run_id}/events"
+                        "the run of this Idempotency-Key is under way; follow it at {}",
+                        path_for_client(&format!("/runs/{run_id}/events"))
                     ),
                     &serde_json::json!({ "run_id": run_id }),
                 ));

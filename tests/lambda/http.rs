@@ -69,6 +69,73 @@ async fn a_location_leads_back_through_stage_and_base_path() {
     }
 }
 
+/// A path in an answer's text is one that the client can call: it has the stage or the base path.
+#[tokio::test]
+async fn a_path_in_a_text_leads_back_through_stage_and_base_path() {
+    let bed = Bed::new().await;
+    let agent = bed.server.agent().await;
+    let (mut first, mut second) = (bed.lambda("agent-chat").await, bed.lambda("agent-chat").await);
+    let mut mcp = bed.lambda("mcp").await;
+    for (in_event, seen) in [("", "/live"), ("/v1", "/v1"), ("", "")] {
+        let below = |path: &str, key: &str, body: &Value| {
+            let mut request = post(path, "local", body);
+            request["path"] = format!("{in_event}{path}").into();
+            request["requestContext"]["path"] = format!("{seen}{path}").into();
+            for (name, value) in
+                [("Idempotency-Key", key), ("Accept", "application/json, text/event-stream;q=0.5")]
+            {
+                request["headers"][name] = value.into();
+                request["multiValueHeaders"][name] = json!([value]);
+            }
+            request
+        };
+        let chat = format!("/agents/{agent}/chat");
+        let one = format!("one{seen}");
+        let mut turn = below(&chat, &one, &json!({"message": "Hello"}));
+        for headers in ["headers", "multiValueHeaders"] {
+            turn[headers].as_object_mut().unwrap().remove("Accept");
+        }
+        bed.model.hold();
+        let mut stream = first.invoke(&turn).await.streamed().await;
+        let run = stream.headers["location"].to_str().unwrap().to_owned();
+        assert!(run.starts_with(&format!("{seen}/runs/run_")), "{run}");
+        stream.until("The lamp ").await;
+        let own = run.strip_prefix(seen).unwrap();
+        let chat_id = bed.server.get(own).await.expect(200)["chat_id"].clone();
+
+        let in_flight = second.http(&turn).await.refused(409, "idempotency_in_flight");
+        let busy = json!({"message": "Hello", "chat_id": chat_id});
+        let busy = second.http(&below(&chat, &format!("two{seen}"), &busy)).await;
+        for problem in [in_flight, busy.refused(409, "turn_in_progress")] {
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.ends_with(&format!(" at {run}/events")), "{detail}");
+        }
+        bed.model.release();
+        stream.rest().await;
+
+        let mut call = async |tool: &str| {
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": tool, "arguments": if tool == "lookup_theme" { json!({"request": "the header"}) } else { json!({}) }}});
+            let mut sent = below("/mcp", &format!("{tool}{seen}"), &call);
+            let accept = "application/json, text/event-stream";
+            for (name, value) in [("Accept", accept), ("Mcp-Protocol-Version", "2025-11-25")] {
+                sent["headers"][name] = value.into();
+                sent["multiValueHeaders"][name] = json!([value]);
+            }
+            mcp.http(&sent).await.expect(200)["result"].clone()
+        };
+        let read = call("read_context").await;
+        assert_eq!(
+            read["structuredContent"]["contextFilePath"],
+            json!(format!("{seen}/projects/default/context.md")),
+            "{read:#}"
+        );
+        let looked = call("lookup_theme").await;
+        let text = looked["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("POST {seen}/projects/default/import ")), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn the_base_path_of_a_custom_domain_is_not_part_of_the_route() {
     let bed = Bed::new().await;

@@ -36,13 +36,21 @@ pub struct Server {
     pub owner: Owner,
     /// The context document that is meant where a call does not say.
     pub place: Place,
+    /// What a route has before it at the client.
+    base: String,
     /// The SDK answers in a task of its own, which would not know whose logs it writes.
     span: tracing::Span,
 }
 
 impl Server {
     pub fn new(cx: Cx, owner: Owner, place: Place) -> Self {
-        Self { cx, owner, place, span: tracing::Span::current() }
+        let base = shared::http::path_for_client("");
+        Self { cx, owner, place, base, span: tracing::Span::current() }
+    }
+
+    /// A route's path as the client has to write it.
+    pub fn path(&self, route: &str) -> String {
+        format!("{}{route}", self.base)
     }
 
     /// Answers one HTTP request.

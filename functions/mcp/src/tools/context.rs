@@ -144,7 +144,7 @@ pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, F
         warnings,
         agent: format!("{}-mode", mode.name().to_lowercase()),
         delegates_to,
-        context_file_path: path(&place),
+        context_file_path: path(&server, &place),
         context_exists: document.is_some(),
         context_version: entered.document.as_ref().map(|view| view.version),
         context_document: document.map(shown),
@@ -226,7 +226,7 @@ pub async fn restore_context(server: Server, arguments: RestoreContext) -> Resul
     let if_match = arguments.if_version.map(IfMatch);
     let view = documents::restore(&server.cx, &server.owner, &place, arguments.version, if_match).await?;
     Ok(json!({
-        "contextFilePath": path(&place),
+        "contextFilePath": path(&server, &place),
         "contextVersion": view.version,
         "contextDocument": shown(&view.document),
     }))
@@ -252,7 +252,7 @@ pub async fn update_context(server: Server, arguments: UpdateContext) -> Result<
     given(json!({
         "success": true,
         "message": format!("Context document updated: {mode} mode"),
-        "contextFilePath": path(&place),
+        "contextFilePath": path(&server, &place),
         "contextVersion": view.version,
         "section": view.document.section(mode).map(shown_section),
     }))
@@ -263,7 +263,8 @@ pub async fn read_context(server: Server, arguments: ReadContext) -> Result<Valu
     let found = documents::find(&server.cx, &server.owner, &place).await?;
     let view: DocumentView = match (found, arguments.version) {
         (None, _) => {
-            let answer = json!({ "exists": false, "contextFilePath": path(&place), "message": NO_DOCUMENT });
+            let answer =
+                json!({ "exists": false, "contextFilePath": path(&server, &place), "message": NO_DOCUMENT });
             return Ok(answer);
         }
         (Some(view), None) => view,
@@ -271,15 +272,15 @@ pub async fn read_context(server: Server, arguments: ReadContext) -> Result<Valu
     };
     Ok(json!({
         "exists": true,
-        "contextFilePath": path(&place),
+        "contextFilePath": path(&server, &place),
         "contextVersion": view.version,
         "contextDocument": shown(&view.document),
     }))
 }
 
 /// Where the document can be read as Markdown over HTTP.
-fn path(place: &Place) -> String {
-    let path = format!("/projects/{}/context.md", word(place.project));
+fn path(server: &Server, place: &Place) -> String {
+    let path = server.path(&format!("/projects/{}/context.md", word(place.project)));
     match place.workflow.as_str() {
         "default" => path,
         workflow => format!("{path}?workflow={workflow}"),

@@ -33,8 +33,9 @@ pub async fn lookup_theme(server: Server, arguments: LookupTheme) -> Result<Valu
     let found = answers::lookup(cx, owner, project, &ask).await?;
     if found.targets.is_empty() && index::status(cx, owner, project).await?.files == 0 {
         return Err(Failure(format!(
-            "The project {project} has no theme. Ask the user to import one: POST /projects/{project}/import with a zip of \
-             the theme. list_projects shows the other projects; name one of them as `project`."
+            "The project {project} has no theme. Ask the user to import one: POST {} with a zip of the theme. list_projects \
+             shows the other projects; name one of them as `project`.",
+            server.path(&format!("/projects/{project}/import"))
         )));
     }
     given(found)

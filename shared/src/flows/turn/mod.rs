@@ -28,6 +28,7 @@ use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
 use crate::function::Invocation;
+use crate::http::path_for_client;
 use crate::idempotency::BeganRun;
 use crate::problem::{Error, Result};
 use crate::store::table::{Write, Written};
@@ -208,7 +209,10 @@ async fn free(
         IfBusy::Queue | IfBusy::Reject => {
             return Err(Error::conflict_with(
                 "turn_in_progress",
-                format!("a turn of this conversation is under way; follow it at /runs/{run_id}/events"),
+                format!(
+                    "a turn of this conversation is under way; follow it at {}",
+                    path_for_client(&format!("/runs/{run_id}/events"))
+                ),
                 &json!({ "run_id": run_id }),
             ));
         }
