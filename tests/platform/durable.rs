@@ -3,15 +3,18 @@
 use std::time::{Duration, Instant};
 
 use domain::ids::RunId;
+use domain::runs::{Run, RunKind};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
+use shared::clock::Clock;
 use shared::flows::due;
 use shared::flows::turn::{self, IfBusy, Said, Topic};
 use shared::function::Invocation;
-use shared::store::DueItem;
+use shared::store::table::Written;
+use shared::store::{DueItem, Store};
 use shared::stream::Accept;
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
@@ -398,6 +401,54 @@ async fn a_turn_interrupts_the_one_before_it() {
     let (second, ()) = tokio::join!(second, allow);
     assert_eq!(second["state"], "completed");
     assert_eq!(h.get(&run).await.expect(200)["state"], "cancelled");
+}
+
+/// Another client begins a turn as soon as one is cancelled. Interrupting it over and over has an end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_always_finds_another_one_is_refused() {
+    let mut config = PlatformConfig::in_memory();
+    // Its two minutes of patience take a little more than a second.
+    config.clock = Clock::scaled(100);
+    let h = Harness::with(config).await;
+    let first = h.post("/setup/chat", json!({"message": "One"})).await.expect(200);
+    let chat = first["chat_id"].as_str().unwrap().parse::<domain::ids::ChatId>().unwrap();
+    let (cx, owner) = (h.platform.cx.clone(), crate::made::local());
+    let (holds, mut held) = tokio::sync::watch::channel(0);
+    let hog = tokio::spawn(async move {
+        loop {
+            let live = cx.store.live_turn(&owner, chat.into()).await.unwrap();
+            let run = match &live {
+                Some(live) => cx.store.run(&owner, live.value.run_id).await.unwrap(),
+                None => None,
+            };
+            if run.is_some_and(|run| !run.value.state.is_final()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                continue;
+            }
+            let now = cx.clock.now();
+            let run_id = RunId::from_uuid(cx.clock.uuid());
+            let lease = now + SignedDuration::from_hours(24);
+            let run = Run { chat_id: Some(chat), ..Run::begun(run_id, RunKind::Setup, now, lease) };
+            let version = live.map_or(0, |live| live.version);
+            let writes = vec![
+                Store::hold_thread(&owner, chat.into(), run_id, version).unwrap(),
+                Store::run_write(&owner, &run).unwrap(),
+            ];
+            if matches!(cx.store.transact(writes).await.unwrap(), Written::Yes) {
+                holds.send_modify(|held| *held += 1);
+            }
+        }
+    });
+    held.wait_for(|held| *held > 0).await.unwrap();
+    let body = json!({"chat_id": chat, "message": "Two", "if_busy": "interrupt"});
+    let answer = tokio::time::timeout(Duration::from_secs(60), h.post("/setup/chat", body)).await;
+    let answer = answer.expect("it has an end");
+    // Mostly the other client is faster each time. Now and then this turn is.
+    if answer.status != 200 {
+        let refused = answer.refused(409, "turn_in_progress");
+        assert!(refused["current"]["run_id"].is_string(), "{refused:#}");
+    }
+    hog.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,7 +22,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use super::{messages, runs};
+use super::{edit, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
@@ -44,10 +44,10 @@ pub use place::Topic;
 /// How often a turn is taken over that gets no further.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How long a turn waits for the one before it, with `if_busy: queue`.
-const QUEUE_FOR: SignedDuration = SignedDuration::from_secs(120);
+/// How long a turn tries to begin while others hold the conversation, with `if_busy: queue` or `interrupt`.
+const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
 
-/// How often it looks.
+/// How often a queued turn looks whether the conversation is free.
 const QUEUE_LOOK: Duration = Duration::from_millis(250);
 
 /// A person's words.
@@ -75,7 +75,7 @@ pub enum IfBusy {
     Reject,
     /// Wait until it has ended, for at most two minutes.
     Queue,
-    /// Cancel it and begin.
+    /// Cancel it and begin. 409 if other turns hold the conversation for two minutes all the same.
     Interrupt,
 }
 
@@ -130,7 +130,10 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
 
 async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Agent<Turn>> {
     check("message", &said.message)?;
-    let give_up = (cx.clock.now() + QUEUE_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
+    let give_up = (cx.clock.now() + BUSY_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
+    // Writes that were refused although the conversation looked free.
+    let mut tries = edit::Tries::default();
+    tries.next().await?;
     // The version of the mark that a turn which has ended has left.
     let mut left = 0;
     loop {
@@ -169,7 +172,13 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                 return Ok(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline });
             }
             Written::Refused { first } if first == held_at => {
-                left = free(cx, owner, thread, said.if_busy, give_up).await?;
+                left = match free(cx, owner, thread, said.if_busy, give_up).await? {
+                    Some(version) => {
+                        tries.next().await?;
+                        version
+                    }
+                    None => 0,
+                };
             }
             // It went away between the look and the write.
             Written::Refused { .. } => {
@@ -184,29 +193,34 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
     }
 }
 
-/// Makes way for a turn: gives the version of the mark that may be written over.
+/// Makes way for a turn. Answers the version of the conversation's mark if a turn that has ended left it, so that it may be
+/// replaced. `None` if a turn was under way: look again.
+///
+/// # Errors
+/// 409 if a turn is under way and `if_busy` is `reject`, or `give_up` has passed.
 async fn free(
     cx: &Cx,
     owner: &Owner,
     thread: crate::store::messages::Thread,
     if_busy: IfBusy,
     give_up: Timestamp,
-) -> Result<u64> {
+) -> Result<Option<u64>> {
     let Some(Versioned { value: LiveTurn { run_id }, version }) = cx.store.live_turn(owner, thread).await?
     else {
-        return Ok(0);
+        return Ok(Some(0));
     };
     match cx.store.run(owner, run_id).await? {
         Some(found) if !found.value.state.is_final() => {}
         // It has ended; or its record has expired.
-        _ => return Ok(version),
+        _ => return Ok(Some(version)),
     }
+    let may_wait = cx.clock.now() < give_up;
     match if_busy {
-        IfBusy::Interrupt => {
+        IfBusy::Interrupt if may_wait => {
             runs::cancel(cx, owner, run_id).await?;
         }
-        IfBusy::Queue if cx.clock.now() < give_up => tokio::time::sleep(QUEUE_LOOK).await,
-        IfBusy::Queue | IfBusy::Reject => {
+        IfBusy::Queue if may_wait => tokio::time::sleep(QUEUE_LOOK).await,
+        IfBusy::Interrupt | IfBusy::Queue | IfBusy::Reject => {
             return Err(Error::conflict_with(
                 "turn_in_progress",
                 format!(
@@ -217,8 +231,7 @@ async fn free(
             ));
         }
     }
-    // Whether it has ended is seen by the next try.
-    Ok(0)
+    Ok(None)
 }
 
 /// Writes the reply and ends the run, however it went, or hands it on.
