@@ -25,7 +25,7 @@ const PAGE: usize = 200;
 /// How many sessions are looked up at once.
 const AT_ONCE: usize = 16;
 
-/// How many bytes of lines the end of a log has at most, but for one line that is longer: a function has 512 MB for it.
+/// How many bytes of lines one answer reads, from all of its sessions and agents together: a function has 512 MB.
 const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many long lines are fetched at once.
@@ -39,6 +39,35 @@ const MAX_EARLIER: usize = 20;
 
 /// How many agents of a session are named in the list of sessions.
 const MAX_AGENTS: usize = 200;
+
+/// The bytes of lines that one answer may still read. Its first line is read whatever its length.
+#[derive(Debug)]
+pub struct Room {
+    bytes: usize,
+    is_untouched: bool,
+}
+
+impl Room {
+    /// The room of one answer, shared equally by this many parts of it.
+    #[must_use]
+    pub fn shared_by(parts: usize) -> Self {
+        Self { bytes: MAX_TAIL_BYTES / parts.max(1), is_untouched: true }
+    }
+
+    /// Takes lines while they fit and answers how many do. After one that does not fit there is no room left, because older
+    /// lines would leave a gap.
+    fn take(&mut self, newest_first: &[Bytes]) -> usize {
+        for (taken, line) in newest_first.iter().enumerate() {
+            let fits = line.len() <= self.bytes || self.is_untouched;
+            self.bytes = if fits { self.bytes.saturating_sub(line.len()) } else { 0 };
+            self.is_untouched = false;
+            if !fits {
+                return taken;
+            }
+        }
+        newest_first.len()
+    }
+}
 
 /// The end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,12 +119,11 @@ pub async fn tail(
     let Some(session) = session else {
         return Ok(Tail { metadata: Metadata::empty(agent.clone(), None), entries: Vec::new() });
     };
-    let SessionTail { metadata, entries } = of_session(cx, owner, &session, agent, lines).await?;
+    let mut room = Room::shared_by(1);
+    let SessionTail { metadata, entries } = of_session(cx, owner, &session, agent, lines, &mut room).await?;
     let read = entries.len() as u64;
-    // Where the lines of this session are too long together, those before them do not fit either.
-    let is_whole = read >= metadata.total_entries;
-    let mut shown = if with_earlier && is_whole && read < lines {
-        earlier(cx, owner, project, agent, &session, lines - read).await?
+    let mut shown = if with_earlier && read < lines {
+        earlier(cx, owner, project, agent, &session, lines - read, &mut room).await?
     } else {
         Vec::new()
     };
@@ -103,7 +131,7 @@ pub async fn tail(
     Ok(Tail { metadata, entries: shown })
 }
 
-/// The last `lines` entries of an agent in the sessions before one, oldest first.
+/// The last `lines` entries of an agent in the sessions before one, oldest first, as far as there is room.
 ///
 /// # Errors
 /// When the table or the bucket does not answer.
@@ -114,20 +142,19 @@ pub async fn earlier(
     agent: &InstanceId,
     session: &SessionId,
     lines: u64,
+    room: &mut Room,
 ) -> Result<Vec<Shown>> {
     let mut sessions = cx.store.agent_sessions(owner, agent, MAX_LISTED).await?;
     sessions.retain(|found| {
         found.session_id != *session && project.is_none_or(|project| found.project_id == project)
     });
-    let (mut newest_first, mut bytes) = (Vec::<Shown>::new(), 0);
+    let mut newest_first = Vec::<Shown>::new();
     for found in sessions.into_iter().take(MAX_EARLIER) {
         let missing = lines - newest_first.len() as u64;
-        if missing == 0 || bytes > MAX_TAIL_BYTES {
+        if missing == 0 || room.bytes == 0 {
             break;
         }
-        let entries = of_session(cx, owner, &found.session_id, agent, missing).await?.entries;
-        bytes +=
-            entries.iter().filter_map(|entry| entry.instruction.as_ref()).map(String::len).sum::<usize>();
+        let entries = of_session(cx, owner, &found.session_id, agent, missing, room).await?.entries;
         let shown = entries.into_iter().rev().map(|entry| Shown { entry, earlier_session: true });
         newest_first.extend(shown);
     }
@@ -147,6 +174,7 @@ async fn of_session(
     session: &SessionId,
     agent: &InstanceId,
     lines: u64,
+    room: &mut Room,
 ) -> Result<SessionTail> {
     let Some(Versioned { value: head, .. }) = cx.store.log_head(owner, session, agent).await? else {
         let metadata = Metadata::empty(agent.clone(), Some(session.clone()));
@@ -154,12 +182,16 @@ async fn of_session(
     };
     let log = Log { owner, session, agent };
     let any_hot = head.sealed < head.entries;
-    let lines = match last_lines(cx, log, any_hot, lines).await {
+    let mut newest = match last_lines(cx, log, any_hot, lines, room.bytes).await {
         // A long line went into a segment between the look at its record and the one at its text.
-        Err(Error::Blob(BlobError::Missing { .. })) => last_lines(cx, log, any_hot, lines).await?,
-        lines => lines?,
+        Err(Error::Blob(BlobError::Missing { .. })) => {
+            last_lines(cx, log, any_hot, lines, room.bytes).await?
+        }
+        newest => newest?,
     };
-    let entries = lines.iter().map(|line| parse(log, line)).collect::<Result<_>>()?;
+    // Reading stops where the room is full, so the room is empty then.
+    newest.truncate(room.take(&newest));
+    let entries = newest.iter().rev().map(|line| parse(log, line)).collect::<Result<_>>()?;
     let LogHead { entries: total, bytes, last_at, .. } = head;
     let metadata = Metadata::of(agent.clone(), session.clone(), total, bytes, last_at);
     Ok(SessionTail { metadata, entries })
@@ -175,12 +207,12 @@ pub fn parse(log: Log<'_>, line: &[u8]) -> Result<Entry> {
 
 /// The last lines: those of the table first, and what is missing from the newest segments. A line leaves the table only
 /// after its segment is named, so what a sealing takes away between the two reads is found by the second. Where all were
-/// sealed when the head was read, the table is not asked. Fewer than `count` are given where they would be more than
-/// [`MAX_TAIL_BYTES`].
-async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64) -> Result<Vec<Bytes>> {
+/// sealed when the head was read, the table is not asked. Newest first. Reading stops soon after `room` bytes, so the result
+/// may have fewer lines than `count`, and a few more bytes than `room`.
+async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64, room: usize) -> Result<Vec<Bytes>> {
     let Log { owner, session, agent } = log;
     let (mut newest, mut before): (Vec<Bytes>, _) = (Vec::new(), None);
-    let is_full = |newest: &[Bytes]| newest.iter().map(Bytes::len).sum::<usize>() >= MAX_TAIL_BYTES;
+    let is_full = |newest: &[Bytes]| newest.iter().map(Bytes::len).sum::<usize>() >= room;
     while any_hot && (newest.len() as u64) < count && !is_full(&newest) {
         let limit = count as usize - newest.len();
         let (lines, end) = cx.store.log_lines(owner, session, agent, before, limit, Order::Newest).await?;
@@ -208,14 +240,6 @@ async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64) -> Result<
             before = Some(segment.first);
         }
     }
-    let mut bytes = 0;
-    let fits = |line: &&Bytes| {
-        bytes += line.len();
-        bytes <= MAX_TAIL_BYTES
-    };
-    let most = newest.iter().take_while(fits).count();
-    newest.truncate(most.max(1));
-    newest.reverse();
     Ok(newest)
 }
 

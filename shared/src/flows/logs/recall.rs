@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::read;
+use super::read::{self, Room};
 use crate::context::Cx;
 use crate::flows::documents::{self, Place};
 use crate::problem::Result;
@@ -25,6 +25,9 @@ const PAGES: usize = 5;
 
 /// How many agents of one type may be starting at once for each to be told of all.
 const MAX_STARTING: usize = 3;
+
+/// How many agents' last entries are read at once. A line may have as many bytes as a request's body.
+const AGENTS_AT_ONCE: usize = 4;
 
 /// How many entries of a log are handed over.
 const LINES: u64 = 20;
@@ -81,14 +84,14 @@ async fn for_session(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Str
     known.sort_by_key(|known| std::cmp::Reverse(known.last_at));
     known.truncate(MAX_AGENTS);
     // What an agent that has answered was asked for stands in its log alone.
-    let last_words = {
+    for some in known.chunks_mut(AGENTS_AT_ONCE) {
         let last =
-            known.iter().map(|known| read::tail(cx, owner, Some(place.project), None, &known.agent_id, 1));
-        try_join_all(last.collect::<Vec<_>>()).await?
-    };
-    for (known, tail) in known.iter_mut().zip(last_words) {
-        if let Some(last) = tail.entries.into_iter().next() {
-            known.subject = last.entry.description;
+            some.iter().map(|known| read::tail(cx, owner, Some(place.project), None, &known.agent_id, 1));
+        let last = try_join_all(last.collect::<Vec<_>>()).await?;
+        for (known, tail) in some.iter_mut().zip(last) {
+            if let Some(last) = tail.entries.into_iter().next() {
+                known.subject = last.entry.description;
+            }
         }
     }
     Ok(recall::for_session(&known, document.map(|document| document.markdown()).as_deref()))
@@ -129,8 +132,18 @@ async fn for_agent(
     starting.sort_by_key(|head| std::cmp::Reverse(head.last_at));
     starting.truncate(MAX_STARTING);
     let mut own = Vec::new();
+    let agents = starting.len();
     for LogHead { agent_id, project_id, .. } in starting {
-        let entries = read::earlier(cx, owner, Some(project_id), &agent_id, session, LINES).await?;
+        let entries = read::earlier(
+            cx,
+            owner,
+            Some(project_id),
+            &agent_id,
+            session,
+            LINES,
+            &mut Room::shared_by(agents),
+        )
+        .await?;
         own.push(Before { agent_id, entries });
     }
     if let Some(text) = recall::for_agent(&own) {
@@ -143,8 +156,10 @@ async fn for_agent(
             && others.len() < MAX_STARTING
             && others.iter().all(|other: &Before| other.agent_id != head.agent_id)
         {
+            let room = &mut Room::shared_by(MAX_STARTING);
             let entries =
-                read::earlier(cx, owner, Some(project), &head.agent_id, session, LINES_OF_OTHERS).await?;
+                read::earlier(cx, owner, Some(project), &head.agent_id, session, LINES_OF_OTHERS, room)
+                    .await?;
             others.push(Before { agent_id: head.agent_id, entries });
         }
     }
