@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, Path as AxumPath, Request};
 use domain::ids::Owner;
 use domain::validate::FieldErrors;
+use domain::wording::{UNKNOWN_FIELD, refusal};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
@@ -15,7 +16,6 @@ use serde::de::DeserializeOwned;
 use crate::compute::Compute;
 use crate::function::Invocation;
 use crate::problem::Error;
-use crate::wording::{UNKNOWN_FIELD, refusal};
 
 /// Who calls: put into the request by [`crate::http`] after authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,7 +38,6 @@ mod shutdown;
 pub mod store;
 pub mod stream;
 pub mod themes;
-pub mod wording;
 
 pub use context::Cx;
 pub use problem::{Error, Result};

@@ -650,7 +650,8 @@ async fn who_starts_is_told_what_was_done_before() {
     assert!(!session.contains("the-architect-20"), "made-up ids can't be continued: {session}");
 
     // Under their old names.
-    assert_eq!(recalled(&h, "session=s3&agent_type=the-architect&project=default").await, told);
+    let old_names = "/context/recall?session=s5&agent_type=the-architect&project=default";
+    assert_eq!(h.get(old_names).await.expect(200)["context"], both);
     let refused = h.get("/context/recall").await.refused(400, "invalid_input");
     assert_eq!(refused["errors"][0]["field"], "session_id", "{refused:#}");
     h.get("/context/recall?session_id=../x").await.refused(400, "invalid_input");

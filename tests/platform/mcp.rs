@@ -300,21 +300,13 @@ async fn wrong_arguments_are_refused_with_their_place() {
             json!({"mode": "REVIEW"}),
             "Invalid mode: REVIEW. Must be PLAN, ACT, EVAL, or AUTO",
         ),
-        ("update_context", json!({"mode": 7}), "mode: invalid type: integer `7`, expected a string"),
-        (
-            "update_context",
-            json!({"mode": "ACT", "notes": "one"}),
-            "notes: invalid type: string \"one\", expected a sequence",
-        ),
-        (
-            "update_context",
-            json!({"mode": "ACT", "notes": ["a", 1]}),
-            "notes[1]: invalid type: integer `1`, expected a string",
-        ),
+        ("update_context", json!({"mode": 7}), "mode: must be a string, is 7"),
+        ("update_context", json!({"mode": "ACT", "notes": "one"}), "notes: must be a list, is \"one\""),
+        ("update_context", json!({"mode": "ACT", "notes": ["a", 1]}), "notes[1]: must be a string, is 1"),
         (
             "update_context",
             json!({"mode": "ACT", "recommendedActAgentConfidence": "0.9"}),
-            "recommendedActAgentConfidence: invalid type: string \"0.9\", expected f64",
+            "recommendedActAgentConfidence: must be a number, is \"0.9\"",
         ),
         (
             "update_context",
@@ -327,7 +319,7 @@ async fn wrong_arguments_are_refused_with_their_place() {
             "notes[0]: must be 1 to 2000 characters, is 2001",
         ),
         ("parse_mode", json!({}), "Missing required parameter: prompt"),
-        ("parse_mode", json!({"prompt": ["x"]}), "prompt: invalid type: sequence, expected a string"),
+        ("parse_mode", json!({"prompt": ["x"]}), "prompt: must be a string, is a list"),
         ("read_context", json!({"project": "prj_x"}), "there is no such project"),
         (
             "read_context",
@@ -348,7 +340,7 @@ async fn wrong_arguments_are_refused_with_their_place() {
         assert_eq!(c.fails(tool, arguments.clone()).await, expected, "{tool} {arguments}");
     }
     let unknown = c.fails("update_context", json!({"mode": "ACT", "decision": ["x"]})).await;
-    assert!(unknown.starts_with("decision: unknown field `decision`, expected one of `mode`"), "{unknown}");
+    assert!(unknown.starts_with("decision: is not a field here; the fields are `mode`"), "{unknown}");
     let read = c.gives("read_context", json!({})).await;
     assert_eq!(read["contextVersion"], 1, "nothing of it was written");
 }
@@ -587,7 +579,7 @@ async fn what_became_of_an_action_is_told() {
     let wrong = c.fails("preview_schedule", json!({"schedule": {"every": "1s"}})).await;
     assert!(wrong.starts_with("schedule.every"), "{wrong}");
     let unknown = c.fails("preview_schedule", json!({"schedule": {"daily": true}})).await;
-    assert!(unknown.contains("unknown field `daily`"), "{unknown}");
+    assert!(unknown.starts_with("schedule.daily: is not a field here"), "{unknown}");
     c.gives("parse_mode", json!({"prompt": "PLAN x", "workflow": "big"})).await;
     let workflows = c.gives("list_workflows", json!({})).await;
     assert_eq!(

@@ -18,10 +18,12 @@ shared::routes!(read_recall);
 #[into_params(parameter_in = Query)]
 struct RecallQuery {
     /// The session that starts, or in which an agent starts.
+    #[serde(rename = "session_id", alias = "session")]
     session: SessionId,
     /// The type of the sub-agent that starts. Without it, the session itself starts.
     agent_type: Option<String>,
     /// Without it, `default`.
+    #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
     /// Whose context document a session is told of. Without it, `default`.
     #[serde(default)]

@@ -35,6 +35,7 @@ pub mod schedule;
 pub mod theme;
 pub mod tools;
 pub mod validate;
+pub mod wording;
 
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]

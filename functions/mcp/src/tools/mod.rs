@@ -14,6 +14,7 @@ mod work;
 use std::future::Future;
 
 use domain::ids::ProjectId;
+use domain::wording::refusal;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -95,9 +96,8 @@ fn arguments_of<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let (path, message) = (error.path().to_string(), error.inner().to_string());
         match message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-            Some(field) => Failure(format!("Missing required parameter: {field}")),
-            None if path == "." => Failure(message),
-            None => Failure(format!("{path}: {message}")),
+            Some(field) if path == "." => Failure(format!("Missing required parameter: {field}")),
+            _ => Failure(refusal("arguments", &path, &message).to_string()),
         }
     })
 }

@@ -62,9 +62,9 @@ pub fn run() -> Result<(), HookError> {
     let answer = server.get(
         "/context/recall",
         &[
-            ("session", Some(payload.session_id.as_str())),
+            ("session_id", Some(payload.session_id.as_str())),
             ("agent_type", agent_type.as_deref()),
-            ("project", settings.project.as_ref().map(ProjectId::as_str)),
+            ("project_id", settings.project.as_ref().map(ProjectId::as_str)),
         ],
     )?;
     let recalled: Option<Recalled> = serde_json::from_slice(&answer.body).ok();

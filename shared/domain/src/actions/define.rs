@@ -10,6 +10,7 @@ use crate::ids::ProposalId;
 use crate::models::ModelTier;
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
+use crate::wording::refusal;
 
 /// The definition of an action by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
@@ -63,11 +64,8 @@ impl DefineAction {
             (None, None) => None,
             (None, Some(proposed)) => Some(serde_path_to_error::deserialize(&proposed).map_err(|error| {
                 let path = error.path().to_string();
-                let field = if path == "." { "schedule".to_owned() } else { format!("schedule.{path}") };
-                FieldErrors::one(
-                    field,
-                    format!("was proposed in a form that can't be read: {}", error.inner()),
-                )
+                let path = if path == "." { "schedule".to_owned() } else { format!("schedule.{path}") };
+                refusal("schedule", &path, &error.inner().to_string())
             })?),
         };
         let task = self.task_config.unwrap_or_default();
@@ -167,7 +165,7 @@ mod tests {
         proposed["schedule"] = json!({"weekly": "Monday"});
         let proposed: ActionDraft = serde_json::from_value(proposed).unwrap();
         let refused = DefineAction::default().complete(Some(proposed.clone()), &agent(None)).unwrap_err();
-        assert!(refused.to_string().contains("unknown field `weekly`"), "{refused}");
+        assert!(refused.to_string().contains("schedule.weekly: is not a field here"), "{refused}");
         let asked: DefineAction = serde_json::from_value(json!({"schedule": {"every": "1h"}})).unwrap();
         assert!(asked.complete(Some(proposed), &agent(None)).is_ok());
     }

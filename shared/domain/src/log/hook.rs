@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::ids::{InstanceId, SessionId};
 use super::view::cut;
+use crate::wording::refusal;
 
 /// Longest agent type, and longest id of a call or of a background agent, in characters.
 const MAX_WORD: usize = 128;
@@ -177,9 +178,13 @@ fn stopped(payload: &Payload, session: Option<&str>) -> Result<Hook, Refusal> {
 fn typed<T: DeserializeOwned>(field: &str, value: Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
-        let parts = [field, if path == "." { "" } else { &path }];
-        let field: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        Refusal::field(field.join("."), error.inner().to_string())
+        let path = match (field, path.as_str()) {
+            ("", path) => path.to_owned(),
+            (field, ".") => field.to_owned(),
+            (field, path) => format!("{field}.{path}"),
+        };
+        let refused = refusal("payload", &path, &error.inner().to_string()).0.swap_remove(0);
+        Refusal::field(refused.field, refused.message)
     })
 }
 

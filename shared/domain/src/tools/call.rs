@@ -10,6 +10,7 @@ use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
 use crate::ids::AssetId;
 use crate::validate::FieldErrors;
+use crate::wording::refusal;
 
 /// The default length of a list.
 pub const DEFAULT_LIMIT: usize = 20;
@@ -144,8 +145,7 @@ fn arguments<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
         return Err("its arguments are not a JSON object".to_owned());
     }
     serde_path_to_error::deserialize(input).map_err(|error| {
-        let path = error.path().to_string();
-        if path == "." { error.into_inner().to_string() } else { format!("{path}: {}", error.into_inner()) }
+        refusal("arguments", &error.path().to_string(), &error.inner().to_string()).to_string()
     })
 }
 

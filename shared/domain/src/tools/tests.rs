@@ -100,16 +100,14 @@ fn arguments_are_read_or_refused_with_a_sentence() {
         (Tool::QueryActions, json!([]), Err("its arguments are not a JSON object")),
         (Tool::QueryActions, json!({"limit": 101}), Err("limit: must be 1 to 100, is 101")),
         (Tool::QueryActions, json!({"limit": 0}), Err("limit: must be 1 to 100, is 0")),
-        (
-            Tool::QueryActions,
-            json!({"limit": "10"}),
-            Err("limit: invalid type: string \"10\", expected usize"),
-        ),
+        (Tool::QueryActions, json!({"limit": "10"}), Err("limit: must be a whole number from 0, is \"10\"")),
         (
             Tool::QueryActions,
             json!({"state": "open"}),
-            Err("state: unknown variant `open`, expected one of `defined`, `scheduled`, `paused`, \
-                 `in_progress`, `completed`, `failed`, `needs_approval`, `dismissed`"),
+            Err(
+                "state: must be one of `defined`, `scheduled`, `paused`, `in_progress`, `completed`, `failed`, \
+                 `needs_approval`, `dismissed`, is `open`",
+            ),
         ),
         (Tool::QueryAssets, json!({"query": "  "}), assets(None, None, 20)),
         (
@@ -128,7 +126,7 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             json!({"asset_id": asset_id, "from_byte": 49_152}),
             Ok(ToolCall::ReadAsset { asset_id, from_byte: 49_152 }),
         ),
-        (Tool::ReadAsset, json!({}), Err("missing field `asset_id`")),
+        (Tool::ReadAsset, json!({}), Err("asset_id: is required")),
         (
             Tool::ReadAsset,
             json!({"asset_id": "the report"}),
@@ -163,7 +161,7 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             Tool::ChangeAction,
             json!({"grants": ["generate_actions"]}),
             Err(
-                "grants: unknown field `grants`, expected one of `title`, `description`, `priority`, `task_config`, `schedule`",
+                "grants: is not a field here; the fields are `title`, `description`, `priority`, `task_config`, `schedule`",
             ),
         ),
         (Tool::GenerateAsset, json!({"title": "T"}), Err("`content` is missing")),

@@ -1,6 +1,6 @@
 //! What serde says of an input that does not fit, in words for people who know neither serde nor our types.
 
-use domain::validate::FieldErrors;
+use crate::validate::FieldErrors;
 
 /// What is said of a field that is not known.
 pub const UNKNOWN_FIELD: &str = "is not a field here";
