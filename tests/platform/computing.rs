@@ -95,7 +95,8 @@ async fn a_search_ends_when_its_caller_leaves() {
     search.abort();
     let left = Instant::now();
     while lane.running() > 0 {
-        assert!(left.elapsed() < Duration::from_secs(1), "it still computes");
+        // Its budget would end it after two seconds.
+        assert!(left.elapsed() < lane.budget * 3 / 4, "it still computes");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -130,5 +131,6 @@ async fn a_preview_of_a_rare_appointment_is_quick() {
     let began = Instant::now();
     let times = h.post("/schedules/preview", rare).await.expect(200);
     assert_eq!(times["fire_times"].as_array().map(Vec::len), Some(100), "{times}");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // Looked for minute by minute it would take hours.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

@@ -254,6 +254,7 @@ mod tests {
         let found = expression.end(text.as_bytes(), &Stop::after(Duration::from_millis(300)));
         // Either it is done by then, or it is stopped soon after.
         assert!(found.is_err() || found == Ok(None));
-        assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
+        // The whole search takes minutes.
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
 }
