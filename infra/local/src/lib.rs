@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod engines;
 pub mod handler;
+mod headers;
 pub mod home;
 pub mod platform;
 pub mod program;

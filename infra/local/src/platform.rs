@@ -45,6 +45,7 @@ use crate::engines::{
     RuleConfig, TABLE_URL, Upload, Uploads,
 };
 use crate::handler::Handler;
+use crate::headers;
 use crate::home;
 use crate::served::{Limits, Served};
 
@@ -223,7 +224,7 @@ impl Platform {
             .layer(from_fn_with_state(storage, health));
         let functions = shared::http::app(cx.clone(), routes, Some(authenticate));
         let app = with_bucket(functions.into(), engines.bucket(), welcome);
-        let server = Served::start(listener, app, limits).map_err(listen)?;
+        let server = Served::start(listener, headers::bounded(app), limits).map_err(listen)?;
         let mut pollers = Vec::new();
         if automatic {
             for function in catalog::ALL {
