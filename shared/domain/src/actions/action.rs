@@ -38,6 +38,9 @@ pub struct Action {
     /// How many further runs wait for the live run to end.
     #[serde(default)]
     pub queued: u32,
+    /// Whether it was paused when its run asked a person. Once that is answered it is paused again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// Counts changes.
     pub version: u64,
     pub created_at: Timestamp,

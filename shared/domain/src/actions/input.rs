@@ -81,6 +81,7 @@ impl ValidAction {
             last_due: None,
             live_run: None,
             queued: 0,
+            paused: false,
             version: 1,
             created_at: now,
             updated_at: now,

@@ -12,7 +12,7 @@
 //!
 //! Invariants of every action: `next_due` only with schedule, approval and anchor; `scheduled`, `paused` and
 //! `needs_approval` only with an approval; `in_progress` only with a live run; a live run, queued runs and `next_due` only
-//! in these four states.
+//! in these four states; `paused` only in `needs_approval`.
 
 use jiff::Timestamp;
 
@@ -207,6 +207,8 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         },
         Command::Resume => match (state, action.live_run) {
             (Scheduled, _) => {}
+            // A person answers the live run. What comes after it stays paused.
+            (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
             (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
             (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
             _ => return Err(wrong_state),
@@ -275,6 +277,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             }
         }
     }
+    next.paused &= next.state == NeedsApproval;
     if next != *action {
         next.version += 1;
         next.updated_at = now;
@@ -293,7 +296,11 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
         // The question is answered. A single appointment that has passed meanwhile can still be run manually.
-        action.state = if is_due(action) { ActionState::Scheduled } else { ActionState::Defined };
+        action.state = match is_due(action) {
+            true if action.paused => ActionState::Paused,
+            true => ActionState::Scheduled,
+            false => ActionState::Defined,
+        };
         return Ok(());
     }
     match action.state {
@@ -407,13 +414,14 @@ fn end_if_over(action: &mut Action) {
     }
 }
 
-/// The live run ended.
+/// The live run ended or waits. A pause outlives it, also while a person is asked.
 fn settle(action: &mut Action, outcome: Outcome) {
     if action.approval.is_none() {
         action.live_run = None;
         action.state = ActionState::Defined;
         return;
     }
+    action.paused |= action.state == ActionState::Paused;
     if outcome == Outcome::Waiting {
         action.state = ActionState::NeedsApproval;
         return;
@@ -421,7 +429,7 @@ fn settle(action: &mut Action, outcome: Outcome) {
     action.live_run = None;
     action.state = match outcome {
         Outcome::Unknown | Outcome::Drifted => ActionState::NeedsApproval,
-        _ if is_due(action) && action.state == ActionState::Paused => ActionState::Paused,
+        _ if is_due(action) && action.paused => ActionState::Paused,
         _ if is_due(action) => ActionState::Scheduled,
         Outcome::Succeeded => ActionState::Completed,
         Outcome::Failed => ActionState::Failed,

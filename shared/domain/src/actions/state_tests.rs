@@ -129,6 +129,7 @@ fn check(action: &Action) {
         assert!(alive && action.approval.is_some(), "{words}");
     }
     assert!(alive || action.live_run.is_none(), "{words}");
+    assert!(!action.paused || action.state == NeedsApproval, "{words}");
     match action.state {
         Scheduled | Paused => {
             assert!(action.approval.is_some(), "{words}");
@@ -138,6 +139,44 @@ fn check(action: &Action) {
         NeedsApproval => assert!(action.approval.is_some(), "{words}"),
         _ => {}
     }
+}
+
+/// A pause that a person has set outlives a question of the run that was live then.
+#[test]
+fn a_pause_outlives_a_question() {
+    fn then(action: &Action, command: Command<'_>) -> Action {
+        transition(action, command, noon()).unwrap()
+    }
+    let ended = |outcome| Command::OccurrenceEnded { run: run(1), outcome };
+    let running = then(&in_state(ActionState::Scheduled), Command::Run { run: run(1) });
+    let paused = then(&running, Command::Pause);
+    assert_eq!((paused.state, paused.live_run), (ActionState::Paused, Some(run(1))));
+
+    let asks = then(&paused, ended(Outcome::Waiting));
+    assert_eq!((asks.state, asks.live_run), (ActionState::NeedsApproval, Some(run(1))));
+    let answered = then(&asks, Command::Resume);
+    assert_eq!((answered.state, answered.live_run), (ActionState::Paused, Some(run(1))));
+    let hash = &answered.approval.as_ref().unwrap().hash;
+    let works = then(&answered, Command::OccurrenceStarted { run: run(1), approval_hash: hash });
+    for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Cancelled] {
+        assert_eq!(then(&works, ended(outcome)).state, ActionState::Paused, "{outcome:?}");
+    }
+    // It may ask more than once, and be cancelled while it asks.
+    let asks = then(&works, ended(Outcome::Waiting));
+    assert_eq!(then(&asks, Command::Cancel).state, ActionState::Paused);
+    // A person is asked after the run, too.
+    for outcome in [Outcome::Unknown, Outcome::Drifted] {
+        let asks = then(&paused, ended(outcome));
+        let hash = approval_hash(&asks, &briefing());
+        let approved = then(&asks, Command::Approve { hash: &hash, briefing: &briefing() });
+        assert_eq!(approved.state, ActionState::Paused, "{outcome:?}");
+        // Who says "resume" when nothing runs means the calendar.
+        assert_eq!(then(&asks, Command::Resume).state, ActionState::Scheduled, "{outcome:?}");
+    }
+    // Resumed before the question, it is not paused after it.
+    let resumed = then(&paused, Command::Resume);
+    let asks = then(&resumed, ended(Outcome::Waiting));
+    assert_eq!(then(&asks, Command::Resume).state, ActionState::InProgress);
 }
 
 #[test]
