@@ -10,9 +10,9 @@
 //! The environment has priority over the project's file (`lamplighter.toml` in the current folder or a folder above it, up to
 //! the top of the repository or the home folder). That file has priority over the user's (`~/.config/lamplighter/config.toml`).
 //!
-//! A project's file comes with a checkout, so a stranger may have written it. If only this file names the server, and the server
-//! is on another machine, it gets no key from other places and its answers are not given to a model. A key file that a project's
-//! file names must be in the project's folder.
+//! A project's file comes with a checkout, so a stranger may have written it. A server that only this file names is not
+//! trusted, unless it is on this machine: it gets no hook payloads (they hold prompts), no key from elsewhere, and nothing
+//! that it says is put before a model. A file with a key that the project's file names must lie beside it.
 
 use std::env;
 use std::fmt;
@@ -36,7 +36,8 @@ pub struct Settings {
     pub url: Url,
     /// Where the server's address comes from.
     pub url_from: String,
-    /// Whether its answers may be given to a model: it is this machine, or not only the project's file names it.
+    /// Whether it gets hook payloads and may put text before a model: it is on this machine, or something else than the
+    /// project's file names it.
     pub is_trusted: bool,
     pub key: Option<ApiKey>,
     pub project: Option<ProjectId>,

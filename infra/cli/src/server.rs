@@ -33,6 +33,8 @@ pub struct Server {
     agent: Agent,
     url: Url,
     key: Option<ApiKey>,
+    /// What names the server, if only a checkout does.
+    untrusted: Option<String>,
 }
 
 /// A complete, successful answer.
@@ -50,9 +52,14 @@ pub enum ServerError {
     Unreachable { url: String, cause: String },
     #[error("{url} did not answer in time")]
     Slow { url: String },
+    #[error("{url} gets nothing of what assistants do, because only {named_by} names it: {HOW_TO_TRUST}")]
+    Untrusted { url: String, named_by: String },
     #[error("{url} answered {status}{detail}")]
     Refused { url: String, status: u16, detail: String },
 }
+
+/// How a person allows a server that a checkout names.
+pub const HOW_TO_TRUST: &str = "name it in LAMPLIGHTER_URL or in ~/.config/lamplighter/config.toml, too";
 
 impl ServerError {
     /// Whether the server will always refuse this call because of its content. Other errors may be temporary: a server that is
@@ -66,7 +73,7 @@ impl ServerError {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::Unreachable { .. } | Self::Slow { .. } => None,
+            Self::Unreachable { .. } | Self::Slow { .. } | Self::Untrusted { .. } => None,
         }
     }
 }
@@ -100,14 +107,22 @@ impl Server {
         if settings.url.is_near() {
             config = config.proxy(None);
         }
-        Self { agent: config.build().into(), url: settings.url.clone(), key: settings.key.clone() }
+        let untrusted = (!settings.is_trusted).then(|| settings.url_from.clone());
+        let (url, key) = (settings.url.clone(), settings.key.clone());
+        Self { agent: config.build().into(), url, key, untrusted }
     }
 
     /// Delivers the payload of a hook. Sending it twice acts once, because the record's id is its idempotency key.
     ///
+    /// Hooks run without anybody looking, and their payloads hold prompts and answers. So a server that only a checkout
+    /// names gets none: a repository must not make an assistant send prompts to a stranger.
+    ///
     /// # Errors
     /// See [`ServerError`].
     pub fn deliver(&self, record: &Record, project: Option<&ProjectId>) -> Result<(), ServerError> {
+        if let Some(named_by) = &self.untrusted {
+            return Err(ServerError::Untrusted { url: self.url.to_string(), named_by: named_by.clone() });
+        }
         let project = record.project.as_deref().or(project.map(ProjectId::as_str));
         let (session, at) = (record.session.as_deref(), record.at());
         let query = [("session", session), ("project", project), ("at", at.as_deref())];

@@ -85,9 +85,9 @@ pub enum HookError {
     NotKept,
 }
 
-/// Sends the payloads, or starts a process that does.
+/// Sends what waits, or starts a process that does. What waits for a server that is not trusted stays in the spool.
 fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
-    let settings = settings.ok_or(HookError::NotConfigured)?;
+    let settings = settings.filter(|settings| settings.is_trusted).ok_or(HookError::NotConfigured)?;
     if settings.url.is_near() {
         let limit = Limit { records: RECORDS, until: Some(Instant::now() + BUDGET), lock: Duration::ZERO };
         let server = Server::new(settings, PATIENCE);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, DOWN, PROJECT};
+use crate::bed::{Bed, DOWN, PROJECT, payload};
 use crate::server::{Reply, Server};
 
 fn start(event: &str, agent_type: Option<&str>) -> String {
@@ -16,9 +16,13 @@ fn a_start_is_answered_with_what_was_done_before() {
     let server = Server::start(move |_| Reply::ok(json!({ "context": context }).to_string()));
     let bed = Bed::new(&server.url);
     for (event, agent_type, target) in [
-        ("SessionStart", None, "/context/recall?session=s-1&project=PROJECT"),
-        ("SessionStart", Some("the-chief"), "/context/recall?session=s-1&project=PROJECT"),
-        ("SubagentStart", Some("the x"), "/context/recall?session=s-1&agent_type=the+x&project=PROJECT"),
+        ("SessionStart", None, "/context/recall?session_id=s-1&project_id=PROJECT"),
+        ("SessionStart", Some("the-chief"), "/context/recall?session_id=s-1&project_id=PROJECT"),
+        (
+            "SubagentStart",
+            Some("the x"),
+            "/context/recall?session_id=s-1&agent_type=the+x&project_id=PROJECT",
+        ),
     ] {
         let said = bed.give(&["log", "--recall"], start(event, agent_type));
         assert_eq!((said.code, said.err.as_str()), (0, ""));
@@ -75,4 +79,43 @@ fn a_server_that_only_a_checkout_names_has_no_word() {
     let (recalled, status) = said(Some(DOWN));
     recalled.silent();
     assert!(!status.contains("recall "), "{status}");
+}
+
+/// A cloned repository must not make an assistant send prompts to a stranger. They wait here until a person allows it.
+#[test]
+fn a_server_that_only_a_checkout_names_gets_no_prompts() {
+    let server = Server::taking();
+    // It is on this machine, under an address that is not known to be.
+    let url = server.url.replace("127.0.0.1", "0.0.0.0");
+    let bed = Bed::bare();
+    bed.write("project/lamplighter.toml", format!("url = '{url}'"));
+    for n in 0..3 {
+        bed.give(&["log", "-a"], payload(n)).silent();
+    }
+    let refused = format!("{url} gets nothing of what assistants do, because only ");
+    bed.run(&["log", "--flush"]).failed_after("sent 0, waiting 3\n", &refused);
+    bed.run(&["log", "--flush", "--background"]);
+    bed.give(&["log", "--recall"], start("SessionStart", None)).silent();
+    // A person who reads asks the server, and still hands nothing over.
+    bed.run(&["log", "-r", "--agent-id", "main"]);
+    let status = bed.run(&["status"]).out;
+    assert!(
+        status.contains("hooks     are kept here and not sent: only the project's file names"),
+        "{status}"
+    );
+    // Longer than a background process needs to begin.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let posted = || server.requests().into_iter().filter(|request| request.method == "POST").count();
+    assert_eq!((posted(), bed.spooled().len()), (0, 3));
+
+    // Without a place to keep it, it is not sent either.
+    let nowhere = Bed::bare().with("LAMPLIGHTER_STATE", "/dev/null/state");
+    nowhere.write("project/lamplighter.toml", format!("url = '{url}'"));
+    nowhere.give(&["log", "-a"], payload(9)).silent();
+    assert_eq!(posted(), 0);
+
+    // A person names the server: what waited is sent.
+    bed.private(".config/lamplighter/config.toml", &format!("url = '{url}'"));
+    bed.run(&["log", "--flush"]).printed("sent 3, waiting 0\n");
+    assert_eq!((posted(), bed.spooled().len()), (3, 0));
 }
