@@ -134,7 +134,7 @@ def the_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
 
 
 @rule
-def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
+def the_executor_takes_ten_at_once(stack: Stack, repo: Repo) -> Iterator[str]:
     mappings = stack.mappings("scheduled-executor")
     if len(mappings) != 1:
         yield f"there must be one mapping, but there are {sorted(mappings)}"
@@ -145,7 +145,9 @@ def the_executor_takes_one_at_a_time(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: without ReportBatchItemFailures the failed messages that the code reports are deleted"
         if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumExecutors"}}:
             yield f"{name}: MaximumExecutors must bound it, and does not: {mapping.get('ScalingConfig')}"
-        if mapping.get("BatchSize", 10) != 1 or mapping.get("Enabled", True) is not True:
-            yield f"{name}: must be enabled, one message at a time"
+        if mapping.get("BatchSize") != repo.batch or mapping.get("Enabled", True) is not True:
+            yield f"{name}: must be enabled, with {repo.batch} messages at once as in shared/src/lambda.rs"
+        if mapping.get("MaximumBatchingWindowInSeconds"):
+            yield f"{name}: a batching window delays every run"
         if mapping.get("FilterCriteria"):
             yield f"{name}: messages that a filter drops are deleted silently"

@@ -158,6 +158,11 @@ class Repo:
         return int(one(r"const RECEIVES: u32 = (\d+);", self.text("infra/local/src/platform.rs"), "RECEIVES"))
 
     @cached_property
+    def batch(self) -> int:
+        """How many runs an executor drives at once."""
+        return int(one(r"pub const BATCH: usize = (\d+);", self.text("shared/src/lambda.rs"), "BATCH"))
+
+    @cached_property
     def namespace(self) -> str:
         return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
 

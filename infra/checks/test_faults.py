@@ -391,14 +391,15 @@ f("dead letters that rot", plant=put("DeadLetters/Properties/MessageRetentionPer
 f("a queue in the clear", plant=put("Queue/Properties/SqsManagedSseEnabled", False))
 f("an executor that is stopped early", plant=put(f"{EXECUTOR}/Properties/Timeout", 300))
 MAPPING = f"{EXECUTOR}Due/Properties"
-f = partial(fault, rule="the_executor_takes_one_at_a_time")
+f = partial(fault, rule="the_executor_takes_ten_at_once")
 f("failures that are not reported", plant=put(f"{MAPPING}/FunctionResponseTypes", GONE))
 f("executors without limit", plant=put(f"{MAPPING}/ScalingConfig", GONE))
 f(
     "executors bounded with the indexers",
     plant=put(f"{MAPPING}/ScalingConfig/MaximumConcurrency", {"Ref": "MaximumIndexers"}),
 )
-f("ten runs in one function", plant=put(f"{MAPPING}/BatchSize", 10))
+f("one run in one function", plant=put(f"{MAPPING}/BatchSize", 1))
+f("runs that wait for others", plant=put(f"{MAPPING}/MaximumBatchingWindowInSeconds", 5))
 f("a mapping of the dead letters", plant=put(f"{MAPPING}/EventSourceArn", {"Fn::GetAtt": ["DeadLetters", "Arn"]}))
 f("a filter that drops", plant=put(f"{MAPPING}/FilterCriteria", {"Filters": [{"Pattern": "{}"}]}))
 

@@ -26,6 +26,10 @@ use crate::logging;
 use crate::problem::{Error, Result, caught};
 use crate::queues::Delivery;
 
+/// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little more than
+/// one. It is also what SQS hands over without a waiting time.
+pub const BATCH: usize = 10;
+
 /// How long a start may wait for the table; a table that is away is told of by the first invocation.
 const WARM_UP: Duration = Duration::from_millis(500);
 

@@ -24,6 +24,7 @@ mod due_times;
 mod durable;
 mod edges;
 mod enrichment;
+mod executor;
 mod faults;
 mod generated;
 mod golden;

@@ -1,5 +1,7 @@
 //! One due item: an action with due times to decide and an occurrence to run, or a chat turn whose process is gone.
 //!
+//! Ten of them are driven at once. Each has its own lease and deadline, and one that fails or panics is reported alone.
+//!
 //! The queue hands over `item.due` events, which say only which item. What is to be done is read from the table and
 //! decided by the domain, so an event that comes twice runs nothing twice.
 

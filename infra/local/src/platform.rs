@@ -78,7 +78,7 @@ pub struct PlatformConfig {
     pub clock: Clock,
     /// Whether timers fire and queues are consumed by themselves. A simulation does both by hand.
     pub automatic: bool,
-    /// How many executions run at once.
+    /// How many executors work at once. Each drives up to ten runs.
     pub executors: usize,
     /// How the demo model behaves, which answers where no other model is configured.
     pub demo: DemoSettings,
@@ -440,7 +440,7 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
 fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: usize) -> Option<Poller> {
     let Trigger::Queue { detail_type, handler } = function.trigger else { return None };
     let cx = cx.clone();
-    let options = PollOptions { batch_size: 1, concurrency: executors, timeout: TIMEOUT };
+    let options = PollOptions { batch_size: shared::lambda::BATCH, concurrency: executors, timeout: TIMEOUT };
     Some(engines.queue(function.name)?.poll_with(options, move |event| {
         let cx = cx.clone();
         async move {

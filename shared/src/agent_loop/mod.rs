@@ -333,6 +333,9 @@ impl<K: Kind> Agent<K> {
         if let Some(reason) = &call.invalid {
             return Ok(CallResult::repair(reason).into());
         }
+        if self.transcript.is_full() {
+            return Ok(CallResult::refused("not called: the run holds as much as it may").into());
+        }
         let tool = match decide(&call.name, self.kind.setting()) {
             Decision::Allowed(tool) => tool,
             Decision::Refused(why) => return Ok(CallResult::refused(why).into()),

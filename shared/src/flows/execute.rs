@@ -132,6 +132,9 @@ impl Kind for ActionRun {
         for output in &self.outputs {
             let content = assets::content(&self.cx, &self.owner, output.asset_id, None).await?.text;
             outputs.push_str(&format!("## {}\n{content}\n\n", output.title));
+            if outputs.len() >= MAX_CHECKED {
+                break;
+            }
         }
         outputs.truncate(outputs.floor_char_boundary(MAX_CHECKED));
         Ok(prompts::to_check(&self.action, &outputs))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::models::error::{TimeoutPhase, Unsendable, classify};
 use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role};
+use futures::future;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -18,6 +19,10 @@ use super::retry::Retry;
 
 /// An error's body is read up to here.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// An answer is read up to here, and then counts as broken off. The longest reply that a run asks for has 16,000 tokens, which
+/// are at most a few megabytes with their frames. Ten runs share an executor's memory.
+const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
@@ -314,8 +319,15 @@ async fn open<D: Decode>(
     let url = format!("{}{}", endpoint.base, call.path);
     let request = endpoint.client().post(url).headers(endpoint.headers.clone()).json(&call.body);
     let answer = endpoint.send(request, provider, deadline).await?;
+    let mut left = MAX_ANSWER_BYTES;
+    let bytes = answer.bytes_stream().take_while(move |chunk| {
+        let read = chunk.as_ref().map_or(0, bytes::Bytes::len);
+        let fits = read <= left;
+        left = left.saturating_sub(read);
+        future::ready(fits)
+    });
     let reading = Reading {
-        events: SseByteStream::new(answer.bytes_stream()).map_err(|_| ModelError::ConnectionLost).boxed(),
+        events: SseByteStream::new(bytes).map_err(|_| ModelError::ConnectionLost).boxed(),
         decoder,
         ready: VecDeque::new(),
         idle: endpoint.limits.idle,

@@ -193,6 +193,24 @@ async fn what_fails_after_the_first_piece_is_the_callers() {
     check(vec![bytes(&begun), Piece::Hang], ModelError::Timeout(TimeoutPhase::Idle)).await;
 }
 
+/// A server of one's own may send anything.
+#[tokio::test]
+async fn an_answer_without_an_end_is_broken_off() {
+    let begun = HELLO[..HELLO.find("event: content_block_stop").unwrap()].to_owned();
+    let delta = format!(
+        "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{}\"}}}}\n\n",
+        "x".repeat(1024 * 1024)
+    );
+    // In frames, and as one line that never ends.
+    for piece in [delta, "x".repeat(1024 * 1024)] {
+        let pieces = (0..2 * MAX_ANSWER_BYTES / piece.len()).map(|_| Piece::Bytes(piece.clone().into()));
+        let answer = [Piece::Bytes(begun.clone().into())].into_iter().chain(pieces).collect();
+        let (text, error, _) = outcome([Answer::Stream(answer)], limits()).await;
+        assert_eq!(error, Some(ModelError::Truncated));
+        assert!(text.len() < MAX_ANSWER_BYTES, "{}", text.len());
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_waited_for_for_ever() {
     let short = Duration::from_millis(40);

@@ -26,6 +26,10 @@ pub use transcript::{After, Call, CallResult, Purpose, Reply, Step, Transcript};
 /// The longest result of a call that a model is shown, in characters.
 pub const MAX_RESULT: usize = 100_000;
 
+/// The most that a run's steps may hold, in bytes. An executor drives ten runs in 512 MB; a run holds its steps, the request
+/// made of them, and the request's JSON, so this bounds a run to about a twentieth of that memory.
+pub const MAX_TRANSCRIPT: usize = 6 * 1024 * 1024;
+
 /// The limits of a kind of run, and how it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -112,6 +116,10 @@ pub fn next(transcript: &Transcript, policy: &Policy, now: Timestamp) -> Next {
 }
 
 fn call_model(transcript: &Transcript, policy: &Policy) -> Next {
+    if transcript.is_full() {
+        let detail = format!("its steps hold more than {} MB", MAX_TRANSCRIPT / (1024 * 1024));
+        return Next::Finish(Outcome::failed("conversation_too_large", detail));
+    }
     let done = transcript.count(Purpose::Work);
     if done < policy.max_steps {
         return Next::CallModel { may_call_tools: !policy.talks_at_last || done + 1 < policy.max_steps };

@@ -296,3 +296,29 @@ fn a_signal_is_the_call_that_it_stands_for() {
         }
     }
 }
+
+/// Ten runs share an executor's memory: a run whose steps hold too much ends, and takes no neighbour along.
+#[test]
+fn a_run_whose_steps_hold_too_much_ends() {
+    let large = || read(&"x".repeat(MAX_RESULT));
+    let fits = MAX_TRANSCRIPT / MAX_RESULT;
+    for policy in [CHAT, RUN] {
+        let policy = Policy { max_steps: 1_000, ..policy };
+        // Different results: otherwise it would be a loop.
+        let steps = |count: usize| {
+            (0..count).map(|n| {
+                let mut step = large();
+                step.reply.calls[0].input = json!({"page": n});
+                step
+            })
+        };
+        assert_eq!(then(steps(fits - 2).collect(), 0, &policy), TALK);
+        assert_eq!(failed(&then(steps(fits + 1).collect(), 0, &policy)), "conversation_too_large");
+    }
+    let mut called =
+        work(vec![native("save_output", json!({"content": "x".repeat(MAX_TRANSCRIPT)}))], vec![]);
+    assert!(of(vec![called.clone()], 0).is_full(), "inputs of calls count");
+    called.reply.calls.clear();
+    called.reply.blocks.clear();
+    assert_eq!(of(vec![called], 0).bytes(), 0);
+}

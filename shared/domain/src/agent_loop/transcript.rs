@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::check::Verdict;
-use super::repeats;
+use super::{MAX_TRANSCRIPT, repeats};
 use crate::actions::Reason;
 use crate::chats::signals::Deliverable;
+use crate::models::estimate::{block_bytes, json_bytes};
 use crate::models::{Block, Message, Role, StopReason};
 use crate::prompts;
 use crate::tools::Tool;
@@ -176,6 +177,24 @@ impl Transcript {
     #[must_use]
     pub fn count(&self, purpose: Purpose) -> usize {
         self.steps.iter().filter(|step| step.purpose == purpose).count()
+    }
+
+    /// How much the steps hold, in bytes: their texts, the inputs of calls and the results.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let reply = |reply: &Reply| {
+            let blocks = reply.blocks.iter().map(block_bytes).sum::<usize>();
+            let calls = reply.calls.iter().map(|call| json_bytes(&call.input)).sum::<usize>();
+            reply.text.len() + blocks + calls
+        };
+        let results = |step: &Step| step.results.iter().map(|result| result.content.len()).sum::<usize>();
+        self.steps.iter().map(|step| reply(&step.reply) + results(step)).sum()
+    }
+
+    /// Whether the steps hold as much as a run may.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes() > MAX_TRANSCRIPT
     }
 
     /// How often a check before the last step has sent the run back to work.

@@ -33,16 +33,20 @@ pub fn request_tokens(request: &ModelRequest) -> u64 {
 /// The size of one message for [`tokens`]. The code that trims long conversations uses it.
 #[must_use]
 pub fn message_bytes(message: &Message) -> usize {
-    let content = message.content.iter().map(|block| match block {
+    let content = message.content.iter().map(block_bytes);
+    content.map(|bytes| bytes + FRAME_BYTES).sum::<usize>() + FRAME_BYTES
+}
+
+pub(crate) fn block_bytes(block: &Block) -> usize {
+    match block {
         Block::Text { text } => text.len(),
         Block::ToolUse { name, input, .. } => name.len() + json_bytes(input),
         Block::ToolResult { content, .. } => content.len(),
         Block::Native { block, .. } => json_bytes(block),
-    });
-    content.map(|bytes| bytes + FRAME_BYTES).sum::<usize>() + FRAME_BYTES
+    }
 }
 
-fn json_bytes(value: &serde_json::Value) -> usize {
+pub(crate) fn json_bytes(value: &serde_json::Value) -> usize {
     value.to_string().len()
 }
 
