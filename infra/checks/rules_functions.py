@@ -82,6 +82,7 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_TABLE": {"Ref": "Table"},
         "LAMPLIGHTER_BUCKET": {"Ref": "Bucket"},
         "LAMPLIGHTER_BUS": {"Ref": "Bus"},
+        "LAMPLIGHTER_QUEUE": {"Ref": "Queue"},
         "LAMPLIGHTER_AUTH": "on",
         "LAMPLIGHTER_CORS_ORIGINS": {"Fn::Join": [",", {"Ref": "CorsOrigins"}]},
         "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},

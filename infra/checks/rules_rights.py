@@ -19,7 +19,9 @@ STORES = {
     "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor", "theme-index"}
+PUBLISHES = {"theme-index"}
+# Functions that send due items to the executors.
+SENDS = {"agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
 # The permissions for each kind of body.
 BODIES = {
     "agents": {
@@ -78,6 +80,8 @@ def expected(name: str) -> set[tuple[str, str]]:
         rights |= {(action, TABLE) for action in ITEMS}
     if name in PUBLISHES:
         rights.add(("events:PutEvents", BUS))
+    if name in SENDS:
+        rights.add(("sqs:SendMessage", QUEUES["scheduled-executor"]))
     for action, prefixes in BODIES.get(name, {}).items():
         rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
         # Without it S3 answers "access denied" if an object does not exist.

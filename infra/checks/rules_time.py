@@ -1,4 +1,4 @@
-"""The path of time: timer, sweep, bus, rule, queue, executor, dead letters."""
+"""The path of time: timer, sweep, queue, executor, dead letters."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from sources import Repo
 from template import Stack, listed, sub, target
 
 UNITS = {"minute": 60, "hour": 3_600, "day": 86_400}
-PATTERN_FIELDS = {"source", "detail-type", "detail", "account", "region", "resources"}
 
 
 def rate_seconds(expression: str) -> int | None:
@@ -60,47 +59,12 @@ def a_failed_sweep_is_left_to_the_next(stack: Stack, repo: Repo) -> Iterator[str
 
 
 @rule
-def the_rule_matches_what_is_published(stack: Stack, repo: Repo) -> Iterator[str]:
-    rules = stack.of("AWS::Events::Rule")
-    if len(rules) != 1:
-        yield f"there must be one rule, but there are {sorted(rules)}"
-    for name, properties in rules.items():
-        pattern = properties.get("EventPattern", {})
-        if target(properties.get("EventBusName")) not in stack.of("AWS::Events::EventBus"):
-            yield f"{name}: listens on AWS's default bus"
-        if not set(pattern) <= PATTERN_FIELDS:
-            yield f"{name}: no event has the fields {sorted(set(pattern) - PATTERN_FIELDS)}"
-        if not all(isinstance(value, (list, dict)) for value in pattern.values()):
-            yield f"{name}: the values of a pattern must be lists"
-        if pattern.get("source") != [repo.source]:
-            yield f"{name}: matches the source {pattern.get('source')}, but bus.rs sends {repo.source}"
-        if pattern.get("detail-type") != [repo.detail_type]:
-            yield f"{name}: matches {pattern.get('detail-type')}, but bus.rs sends {repo.detail_type}"
-        if properties.get("State", "ENABLED") != "ENABLED":
-            yield f"{name}: is off"
-        targets = properties.get("Targets", [])
-        if [target(each["Arn"]) for each in targets] != ["Queue"]:
-            yield f"{name}: must go to Queue, goes to {[sub(each['Arn']) for each in targets]}"
-        for each in targets:
-            letters = target(each.get("DeadLetterConfig", {}).get("Arn"))
-            if letters != "DeadLetters":
-                yield f"{name}: events that it cannot deliver are lost"
-            if any(field in each for field in ("Input", "InputPath", "InputTransformer")):
-                yield f"{name}: changes the event, but the executor reads the whole envelope"
-            for queue in (target(each["Arn"]), letters):
-                if queue and not may_send(stack, queue, name):
-                    yield f"{queue}: its policy does not let the rule {name} send"
-
-
-def may_send(stack: Stack, queue: str, rule_name: str) -> bool:
-    return any(
-        statement["Effect"] == "Allow"
-        and statement.get("Principal") == {"Service": "events.amazonaws.com"}
-        and "sqs:SendMessage" in listed(statement["Action"])
-        and target(statement["Resource"]) == queue
-        and statement.get("Condition") == {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": [rule_name, "Arn"]}}}
-        for statement in stack.queue_policies(queue)
-    )
+def the_bus_has_no_part_in_due_items(stack: Stack, repo: Repo) -> Iterator[str]:
+    for name in stack.of("AWS::Events::Rule"):
+        yield f"{name}: due items go to the queue directly; a rule can't delay, and nothing else needs one"
+    for name, properties in stack.of("AWS::SQS::QueuePolicy").items():
+        if "Queue" in map(target, properties["Queues"]):
+            yield f"{name}: functions send to Queue by their own permissions, nobody else does"
 
 
 @rule
@@ -130,7 +94,7 @@ def the_queue_waits_and_gives_up(stack: Stack, repo: Repo) -> Iterator[str]:
         if each.get("SqsManagedSseEnabled") is not True:
             yield f"{name}: is not encrypted"
         if each.get("FifoQueue") or each.get("DelaySeconds"):
-            yield f"{name}: must be a standard queue without delay"
+            yield f"{name}: must be a standard queue without a delay of its own: messages have theirs, and their groups"
 
 
 @rule

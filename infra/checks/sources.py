@@ -102,10 +102,6 @@ class Repo:
         return one(r'const SOURCE: &str = "([^"]+)"', self.text("shared/src/bus.rs"), "SOURCE")
 
     @cached_property
-    def detail_type(self) -> str:
-        return one(r'const DUE: &\'static str = "([^"]+)"', self.text("shared/src/bus.rs"), "DUE")
-
-    @cached_property
     def due_index(self) -> str:
         return one(r'const DUE_INDEX: &str = "([^"]+)"', self.text("shared/src/store/keys.rs"), "DUE_INDEX")
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use domain::ids::{Owner, ProjectId};
 
 use crate::aws;
-use crate::store::DueItem;
 
 /// The `source` of all our events.
 pub const SOURCE: &str = "lamplighter";
@@ -18,8 +17,6 @@ const ENTRIES: usize = 10;
 /// An event. EventBridge rules match on its detail type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An item is due: somebody has to look at it.
-    Due(DueItem),
     /// A theme's map is up to date.
     IndexCompleted(IndexCompleted),
 }
@@ -41,12 +38,10 @@ impl Event {
     #[must_use]
     pub const fn detail_type(&self) -> &'static str {
         match self {
-            Self::Due(_) => Self::DUE,
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
         }
     }
 
-    pub const DUE: &'static str = "item.due";
     pub const INDEX_COMPLETED: &'static str = "index.completed";
 }
 
@@ -102,7 +97,6 @@ impl Bus {
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
         let detail = match event {
-            Event::Due(item) => serde_json::to_string(item),
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
         };
         PutEventsRequestEntry::builder()

@@ -5,6 +5,7 @@
 //! | `LAMPLIGHTER_TABLE` | DynamoDB table | `lamplighter` |
 //! | `LAMPLIGHTER_BUCKET` | S3 bucket for bodies and files | `lamplighter` |
 //! | `LAMPLIGHTER_BUS` | EventBridge bus | `lamplighter` |
+//! | `LAMPLIGHTER_QUEUE` | URL of the SQS queue from which executors take what is due | none |
 //! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
 //! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
@@ -54,6 +55,8 @@ pub struct AwsConfig {
     pub table: String,
     pub bucket: String,
     pub bus: String,
+    /// The URL of the executors' queue.
+    pub queue: String,
     pub region: String,
     pub credentials: AwsKeys,
     pub dynamodb_endpoint: Option<String>,
@@ -204,6 +207,7 @@ impl AwsConfig {
             table: named("LAMPLIGHTER_TABLE"),
             bucket: named("LAMPLIGHTER_BUCKET"),
             bus: named("LAMPLIGHTER_BUS"),
+            queue: env("LAMPLIGHTER_QUEUE").unwrap_or_default(),
             region: required("AWS_REGION")?,
             credentials: AwsKeys {
                 access_key_id: required("AWS_ACCESS_KEY_ID")?,

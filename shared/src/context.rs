@@ -11,6 +11,7 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::compute::Compute;
 use crate::config::Config;
+use crate::due_queue::DueQueue;
 use crate::keyed_locks::KeyedLocks;
 use crate::models::{InvalidEndpoint, Models};
 use crate::queues::Queues;
@@ -41,6 +42,7 @@ pub struct Cx {
     pub store: Store,
     pub blobs: Blobs,
     pub bus: Bus,
+    pub due_queue: DueQueue,
     pub queues: Queues,
     pub models: Models,
     pub live: LiveRuns,
@@ -74,6 +76,7 @@ impl Cx {
             store: Store::new(clients.dynamodb, config.aws.table.clone()),
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
+            due_queue: DueQueue::new(clients.sqs.clone(), config.aws.queue.clone()),
             queues: Queues::new(clients.sqs),
             models,
             live: LiveRuns::default(),

@@ -34,8 +34,8 @@ pub enum Trigger {
     Http { routes: fn() -> Router<Cx>, streaming: bool },
     /// A clock: called every so often.
     Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
-    /// A queue of EventBridge events: called once for each, with the event's detail.
-    Queue { detail_type: &'static str, handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
+    /// A queue of JSON messages: called once for each.
+    Queue { handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
     /// A queue of S3 notifications: called once for each object that was put. The object's key says what it means; most
     /// keys mean nothing.
     Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, Result<()>> },

@@ -59,10 +59,10 @@ pub fn run(function: &Function) -> ExitCode {
                 logged(name, event.context.request_id, call)
             }))
         }),
-        Trigger::Queue { detail_type, handler } => start(models, move |cx| {
+        Trigger::Queue { handler } => start(models, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
                 let invocation = invocation(&event);
-                let call = batch(cx.clone(), detail_type, handler, invocation, event.payload).map(Ok);
+                let call = batch(cx.clone(), handler, invocation, event.payload).map(Ok);
                 logged(name, event.context.request_id, call)
             }))
         }),
@@ -280,14 +280,13 @@ type QueueHandler = fn(Cx, Invocation, Value) -> futures::future::BoxFuture<'sta
 /// Handles the messages of a batch concurrently. The response names the messages that failed; they are retried.
 pub async fn batch(
     cx: Cx,
-    detail_type: &'static str,
     handler: QueueHandler,
     invocation: Invocation,
     event: SqsEvent,
 ) -> SqsBatchResponse {
     each(&cx, event, |body| {
-        let (detail, cx) = (detail_of(&body, detail_type), cx.clone());
-        async move { handler(cx, invocation, detail?).await }
+        let (message, cx) = (message_of(&body), cx.clone());
+        async move { handler(cx, invocation, message?).await }
     })
     .await
 }
@@ -332,14 +331,8 @@ async fn each<F: Future<Output = Result<()>>>(
     response
 }
 
-/// The detail of an EventBridge event that came through a queue.
-fn detail_of(body: &str, detail_type: &str) -> Result<Value> {
-    let mut envelope: Value = serde_json::from_str(body)
-        .map_err(|error| Error::internal(format!("the message is not an EventBridge event: {error}")))?;
-    if envelope["detail-type"] != detail_type {
-        return Err(Error::internal(format!("the message is not of the type {detail_type}")));
-    }
-    Ok(envelope["detail"].take())
+fn message_of(body: &str) -> Result<Value> {
+    serde_json::from_str(body).map_err(|error| Error::internal(format!("the message is not JSON: {error}")))
 }
 
 /// A panic is logged by its place. Its text is not: it may quote what somebody has written.

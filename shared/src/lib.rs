@@ -17,6 +17,7 @@ pub mod compute;
 pub mod config;
 pub mod context;
 pub mod cors;
+pub mod due_queue;
 pub mod extract;
 pub mod flows;
 pub mod function;

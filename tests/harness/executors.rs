@@ -12,7 +12,6 @@ use lamplighter_local::engines::queue::{Message, Queue, QueueFaults};
 use lamplighter_local::platform::Platform;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use serde_json::Value;
 use shared::Cx;
 use shared::flows::due;
 use shared::store::DueItem;
@@ -145,9 +144,7 @@ impl Executors {
 
     /// Gives one message to an executor. Returns `true` if the executor was killed.
     async fn deliver(&self, message: Message) -> bool {
-        let event: Value = serde_json::from_str(&message.body).expect("an event is JSON");
-        let item: DueItem =
-            serde_json::from_value(event["detail"].clone()).expect("an event names a due item");
+        let item: DueItem = serde_json::from_str(&message.body).expect("a message names a due item");
         let cx = self.cx.clone();
         let deadline = cx.clock.now() + TIMEOUT;
         let mut executor = tokio::spawn(async move { due::look_at(&cx, &item, deadline).await });

@@ -40,6 +40,8 @@ struct Shared {
     permits: Semaphore,
     asked: watch::Sender<usize>,
     output_tokens: AtomicUsize,
+    /// How long it thinks about a request for work, in milliseconds.
+    thinks_ms: AtomicUsize,
     /// The `retry-after` seconds of each refusal. One request for work is refused per entry.
     refusals: Mutex<VecDeque<u64>>,
     /// The bodies of the requests for work.
@@ -69,6 +71,7 @@ impl ScriptedModel {
             permits: Semaphore::new(0),
             asked: sender,
             output_tokens: AtomicUsize::new(10),
+            thinks_ms: AtomicUsize::new(0),
             refusals: Mutex::default(),
             sent: Mutex::default(),
             verdicts: Mutex::default(),
@@ -85,6 +88,11 @@ impl ScriptedModel {
     /// Sets the number of output tokens that it reports per answer.
     pub fn costs(&self, output_tokens: usize) {
         self.shared.output_tokens.store(output_tokens, Ordering::Relaxed);
+    }
+
+    /// From now on it takes this long for each request for work.
+    pub fn takes(&self, time: std::time::Duration) {
+        self.shared.thinks_ms.store(time.as_millis() as usize, Ordering::Relaxed);
     }
 
     /// Refuses the next requests for work with a rate limit, one request per entry. An entry is the `retry-after` in
@@ -157,6 +165,8 @@ async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> 
             return response;
         }
         model.permits.acquire().await.expect("it is never closed").forget();
+        let thinks = std::time::Duration::from_millis(model.thinks_ms.load(Ordering::Relaxed) as u64);
+        tokio::time::sleep(thinks).await;
         (model.script)(body["messages"].as_array().map_or(&[], Vec::as_slice))
     } else {
         let verdict = model.verdicts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

@@ -132,8 +132,8 @@ struct Stage<'a> {
     owner: Owner,
     clock: ManualClock,
     executors: Executors,
-    /// When each due time was found.
-    decided: BTreeMap<RunId, Timestamp>,
+    /// When each due time was decided about: as of when, and by the clock.
+    decided: BTreeMap<RunId, (Timestamp, Timestamp)>,
     rng: StdRng,
     outcome: Outcome,
 }
@@ -186,6 +186,8 @@ impl Stage<'_> {
                 Ok(swept) => assert_eq!(swept.expect("the table answers").failed, 0),
                 Err(_) => self.outcome.sweeps_killed += 1,
             }
+            // With what the sweep has noted.
+            actions = self.actions().await;
             let worked = self.executors.work().await;
             self.outcome.executors_killed += worked.killed;
             self.outcome.duplicates += worked.duplicates;
@@ -202,7 +204,8 @@ impl Stage<'_> {
         let (Some(schedule), Some(anchor)) = (&before.schedule, before.anchor) else { return };
         let mut due = before.next_due;
         while let Some(at) = due.filter(|at| after.next_due.is_none_or(|next| *at < next)) {
-            self.decided.insert(RunId::for_occurrence(before.id, at), now);
+            let as_of = Action { next_due: Some(at), ..before.clone() }.decided_as_of(now);
+            self.decided.insert(RunId::for_occurrence(before.id, at), (as_of, now));
             due = schedule.next_after(anchor, at);
         }
     }
@@ -253,11 +256,13 @@ impl Stage<'_> {
     ) -> Result<(), String> {
         let schedule = action.schedule.as_ref().ok_or("the action has lost its schedule")?;
         let wake = |occurrence: &Occurrence| schedule.wake_at(action.id, occurrence.due_at);
-        let found = |occurrence: &Occurrence| self.decided.get(&occurrence.run_id).copied();
+        let found = |occurrence: &Occurrence| self.decided.get(&occurrence.run_id).map(|(as_of, _)| *as_of);
+        let written = |occurrence: &Occurrence| self.decided.get(&occurrence.run_id).map(|(_, at)| *at);
         let at = found(occurrence).ok_or("it was never found")?;
         let (from, back) = self.season.outage;
         let possible = if (from..back).contains(&wake(occurrence)) { back } else { wake(occurrence) };
-        if at < possible || at > possible + PATIENCE {
+        // What was sent ahead and then met the outage was found before it.
+        if at < possible && at != wake(occurrence) || at > possible + PATIENCE {
             return Err(format!("it was found at {at}, and could have been at {possible}"));
         }
         let late = at.duration_since(wake(occurrence)) >= ON_TIME;
@@ -279,7 +284,7 @@ impl Stage<'_> {
             })
         };
         let replaced_at = |ended: Timestamp| {
-            all.iter().any(|other| other.due_at > occurrence.due_at && found(other) == Some(ended))
+            all.iter().any(|other| other.due_at > occurrence.due_at && written(other) == Some(ended))
         };
         let replaces = appointment.overlap == Overlap::Replace;
         let ok = match (occurrence.state, occurrence.reason_code, missed) {

@@ -40,6 +40,7 @@ impl Bed {
             ("AWS_ENDPOINT_URL_S3".to_owned(), port(engines.s3_url())),
             ("AWS_ENDPOINT_URL_EVENTBRIDGE".to_owned(), port(engines.events_url())),
             ("AWS_ENDPOINT_URL_SQS".to_owned(), port(engines.sqs_url())),
+            ("LAMPLIGHTER_QUEUE".to_owned(), self.server.platform.cx.config.aws.queue.clone()),
             ("LAMPLIGHTER_MODEL_URL".to_owned(), self.model.url()),
             ("LAMPLIGHTER_MODEL".to_owned(), "fake".to_owned()),
         ];

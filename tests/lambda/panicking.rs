@@ -31,10 +31,9 @@ fn main() -> ExitCode {
             },
         },
         Ok("queue") => Trigger::Queue {
-            detail_type: "item.due",
-            handler: |_, _, detail: Value| {
+            handler: |_, _, message: Value| {
                 async move {
-                    told(detail["do"].as_str().unwrap_or_default()).await;
+                    told(message["do"].as_str().unwrap_or_default()).await;
                     Ok(())
                 }
                 .boxed()

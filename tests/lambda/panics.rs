@@ -85,7 +85,7 @@ async fn a_panic_in_a_batch_fails_only_one_message() {
     let failures = |ids: &[&str]| -> Value {
         json!({"batchItemFailures": ids.iter().map(|id| json!({"itemIdentifier": id})).collect::<Vec<_>>()})
     };
-    let due = |what: &str| json!({"detail-type": "item.due", "detail": {"do": what}}).to_string();
+    let due = |what: &str| json!({"do": what}).to_string();
     let put =
         |key: &str| json!({"Records": [{"s3": {"object": {"key": key, "sequencer": "1"}}}]}).to_string();
     for (kind, well, panic) in [("queue", due("well"), due("panic")), ("upload", put("well"), put("panic"))] {

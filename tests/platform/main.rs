@@ -34,6 +34,7 @@ mod made;
 mod mcp;
 mod messages;
 mod occurrences;
+mod on_time;
 mod program;
 mod projects;
 mod runs;

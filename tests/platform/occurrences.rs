@@ -65,7 +65,7 @@ impl Stage {
         self.clock.set(noon() + SignedDuration::from_mins(minutes));
     }
 
-    async fn sweep(&self) {
+    pub async fn sweep(&self) {
         sweep(&self.h.platform.cx, Timestamp::MAX).await.unwrap();
     }
 

@@ -38,7 +38,7 @@ async fn still() -> (Harness, ManualClock) {
     (Harness::with(config).await, clock)
 }
 
-/// Actions of several owners, all due a minute after noon.
+/// Actions of several owners, all due five minutes after noon.
 async fn due_actions(cx: &Cx, owners: usize, each: usize) -> Vec<(Owner, ActionId)> {
     let mut made = Vec::new();
     for owner in 0..owners {
@@ -48,7 +48,7 @@ async fn due_actions(cx: &Cx, owners: usize, each: usize) -> Vec<(Owner, ActionI
         let define = async || {
             let input = serde_json::from_value(json!({
                 "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
-                "schedule": {"every": "1m"},
+                "schedule": {"every": "5m"},
             }));
             let action = actions::define(cx, &owner, agent, input.unwrap()).await.unwrap();
             actions::approve(cx, &owner, action.action.id, &action.approval_hash).await.unwrap();
@@ -72,26 +72,36 @@ fn swept(leased: usize, lag: Duration) -> Swept {
 async fn what_is_due_is_dispatched_once_in_a_lease() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
-    // More than ten of one owner, so that one call of the bus is not enough.
+    // More than ten of one owner, so that one call of the queue is not enough.
     let made = due_actions(cx, 3, 12).await;
+    clock.set(after(3));
     assert_eq!(sweep_all(cx).await, Swept::default());
-    clock.set(after(1));
+    // A minute ahead, with the delay that remains.
+    clock.set(after(4));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::ZERO));
     assert_eq!(sweep_all(cx).await, Swept::default());
-    // Each event says what is due, and since when.
     let queue = h.platform.engines().queue("scheduled-executor").unwrap();
-    let events = queue.receive(10, Duration::from_secs(10)).await;
-    let details =
-        events.iter().map(|event| serde_json::from_str::<Value>(&event.body).unwrap()["detail"].clone());
-    assert_eq!(details.map(|detail| detail["due_at"].clone()).collect::<Vec<_>>(), vec![json!(after(1)); 10]);
+    let moment = SignedDuration::from_millis(1);
+    clock.set(after(5) - moment);
+    assert_eq!(queue.receive(10, Duration::ZERO).await, []);
+    assert_eq!((queue.depth().delayed, queue.depth().visible), (made.len(), 0));
+    clock.set(after(5));
+    // Each message says what is due, and since when. Each owner is a group.
+    let messages = queue.receive(10, Duration::from_secs(10)).await;
+    let items = messages.iter().map(|message| serde_json::from_str::<Value>(&message.body).unwrap());
+    assert_eq!(items.map(|item| item["due_at"].clone()).collect::<Vec<_>>(), vec![json!(after(5)); 10]);
+    let mut groups = ["owner-0", "owner-1", "owner-2"]
+        .map(|owner| messages.iter().filter(|message| message.group.as_deref() == Some(owner)).count());
+    groups.sort_unstable();
+    assert_eq!(groups, [3, 3, 4], "one after the other");
     // Nobody's edit is disturbed by it.
     let (owner, id) = &made[0];
     assert_eq!(actions::read(cx, owner, *id).await.unwrap().action.version, 2);
 
     // Nothing came of them: when the lease is over they are dispatched again, and their lag is told from then on.
-    clock.set(after(3));
-    assert_eq!(sweep_all(cx).await, Swept::default());
     clock.set(after(6));
+    assert_eq!(sweep_all(cx).await, Swept::default());
+    clock.set(after(10));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::from_secs(120)));
 }
 
@@ -100,25 +110,25 @@ async fn sweeps_that_overlap_share_the_work() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     let made = due_actions(cx, 2, 20).await;
-    clock.set(after(1));
+    clock.set(after(5));
     let swept = join_all((0..4).map(|_| sweep_all(cx))).await;
     assert_eq!(swept.iter().map(|swept| swept.leased).sum::<usize>(), made.len());
     assert_eq!(swept.iter().map(|swept| swept.published).sum::<usize>(), made.len());
 }
 
 #[tokio::test]
-async fn what_the_bus_does_not_take_is_given_back() {
+async fn what_the_queue_does_not_take_is_given_back() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     let made = due_actions(cx, 1, 11).await;
-    clock.set(after(1));
+    clock.set(after(5));
     let mut config = Config::clone(&cx.config);
     // Nobody listens there.
-    config.aws.eventbridge_endpoint = Some("http://127.0.0.1:9".to_owned());
+    config.aws.sqs_endpoint = Some("http://127.0.0.1:9".to_owned());
     let cut_off = Cx::new(config, cx.clock.clone()).unwrap();
     let expected = Swept { leased: made.len(), published: 0, failed: made.len(), oldest_lag_ms: 0 };
     assert_eq!(sweep_all(&cut_off).await, expected);
-    clock.set(after(2));
+    clock.set(after(6));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::from_secs(60)));
 }
 
@@ -127,8 +137,8 @@ async fn a_sweep_begins_nothing_that_its_deadline_would_cut_off() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     due_actions(cx, 1, 1).await;
-    clock.set(after(1));
-    assert_eq!(sweep(cx, after(1) + SignedDuration::from_secs(10)).await.unwrap(), Swept::default());
+    clock.set(after(5));
+    assert_eq!(sweep(cx, after(5) + SignedDuration::from_secs(10)).await.unwrap(), Swept::default());
     assert_eq!(sweep_all(cx).await.leased, 1);
 }
 
@@ -173,7 +183,7 @@ async fn an_index_that_is_behind_hides_nothing() {
     assert_eq!(made.len(), ACTIONS);
     clock.set(after(1));
     for entry in cx.store.due(0, after(1), 100).await.unwrap() {
-        assert!(cx.store.lease_due(&entry, after(4)).await.unwrap().done());
+        assert!(cx.store.lease_due(&entry, after(4), None).await.unwrap().done());
     }
     let faults = h.platform.engines().faults().unwrap();
     faults.set_rates(FaultRates { stale_index: 1.0, ..FaultRates::default() });
@@ -187,7 +197,7 @@ async fn an_index_that_is_behind_hides_nothing() {
 async fn the_timer_sweeps_and_says_what_it_did() {
     let (h, clock) = still().await;
     due_actions(&h.platform.cx, 1, 2).await;
-    clock.set(after(2));
+    clock.set(after(6));
     let function = catalog::ALL.iter().find(|function| function.name == "schedule-sweep").unwrap();
     let Trigger::Timer { every, handler } = function.trigger else { panic!("it is woken by a timer") };
     assert_eq!(every, Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! Every minute: what is due, of all owners, goes to the executors.
+//! Every minute: what will be due before the next sweep, of all owners, goes to the executors with the delay that remains.
 //!
 //! The only function beside the watchdog and the memory sync that reads across owners, through the one index made for it.
 

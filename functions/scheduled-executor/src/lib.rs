@@ -2,13 +2,12 @@
 //!
 //! Ten of them are driven at once. Each has its own lease and deadline, and one that fails or panics is reported alone.
 //!
-//! The queue hands over `item.due` events, which say only which item. What is to be done is read from the table and
-//! decided by the domain, so an event that comes twice runs nothing twice.
+//! A message of the queue says only which item is due. What is to be done is read from the table and decided by the domain,
+//! so a message that comes twice runs nothing twice.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
-use shared::bus::Event;
 use shared::flows::due;
 use shared::function::{Function, Invocation, Trigger};
 use shared::models::Models;
@@ -17,14 +16,14 @@ use shared::{Cx, Error, Result, metrics};
 
 pub const FUNCTION: Function = Function {
     name: "scheduled-executor",
-    trigger: Trigger::Queue { detail_type: Event::DUE, handler: execute },
+    trigger: Trigger::Queue { handler: execute },
     models: Models::from_config,
 };
 
-fn execute(cx: Cx, invocation: Invocation, detail: Value) -> BoxFuture<'static, Result<()>> {
+fn execute(cx: Cx, invocation: Invocation, message: Value) -> BoxFuture<'static, Result<()>> {
     async move {
-        let item: DueItem = serde_json::from_value(detail)
-            .map_err(|error| Error::internal(format!("the event names no due item: {error}")))?;
+        let item: DueItem = serde_json::from_value(message)
+            .map_err(|error| Error::internal(format!("the message names no due item: {error}")))?;
         let looked_at = due::look_at(&cx, &item, invocation.deadline).await;
         if looked_at.is_err() {
             // The index brings it again in three minutes, long before the queue does. This is so that somebody sees it.

@@ -41,8 +41,8 @@ use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::storage::Storage;
 use crate::engines::{
-    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, QUEUES_URL, REGION,
-    RuleConfig, TABLE_URL, Upload, Uploads,
+    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, QUEUES_URL, REGION, TABLE_URL,
+    Upload, Uploads,
 };
 use crate::handler::Handler;
 use crate::headers;
@@ -51,6 +51,9 @@ use crate::served::{Limits, Served};
 
 /// The bucket's name, and the first part of the paths under which the server gives it out by presigned addresses.
 const BUCKET: &str = "lamplighter";
+
+/// The URL of the executors' queue, whose name is their function's.
+const EXECUTORS_QUEUE: &str = "https://sqs.us-east-1.amazonaws.com/000000000000/scheduled-executor";
 
 /// As long as a Lambda may run.
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -211,6 +214,11 @@ impl Platform {
         let welcome = (auth.clone(), cors.clone());
         let config =
             Config { aws: aws_config(&engines, &reachable(address)), auth, models, budget, logs, cors };
+        for function in catalog::ALL {
+            if let Some(queue) = engines.queue(function.name) {
+                queue.follow(clock.clone());
+            }
+        }
         let cx = Cx::new(config, clock)?;
 
         if on_disk {
@@ -311,22 +319,16 @@ fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result
     async move { authorizer::authenticate(&cx, &headers).await }.boxed()
 }
 
-/// One queue for each function that is woken by one, and the rule that fills it: as the template has them.
+/// One queue for each function that is woken by one, as the template has them. The bus has no rules: events are for others.
 fn engines_config(data: DataLocation) -> EnginesConfig {
     let name = "lamplighter".to_owned();
     let mut queues = Vec::new();
-    let mut rules = Vec::new();
     for function in catalog::ALL {
-        if let Trigger::Queue { detail_type, .. } = function.trigger {
+        if let Trigger::Queue { .. } = function.trigger {
             queues.push(QueueConfig {
                 name: function.name.to_owned(),
                 visibility_timeout: VISIBILITY,
                 max_receives: RECEIVES,
-            });
-            rules.push(RuleConfig {
-                source: Some(shared::bus::SOURCE.to_owned()),
-                detail_types: vec![detail_type.to_owned()],
-                queue: function.name.to_owned(),
             });
         }
     }
@@ -336,7 +338,7 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
         bucket: BUCKET.to_owned(),
         bus: name,
         queues,
-        rules,
+        rules: Vec::new(),
         expiry: true,
         faults: None,
         ports: false,
@@ -350,6 +352,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         table: "lamplighter".to_owned(),
         bucket: BUCKET.to_owned(),
         bus: "lamplighter".to_owned(),
+        queue: EXECUTORS_QUEUE.to_owned(),
         region: REGION.to_owned(),
         credentials: AwsKeys {
             access_key_id: keys.access_key_id.clone(),
@@ -438,7 +441,7 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
 
 /// Consumes a function's queue as Lambda's event source mapping would.
 fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: usize) -> Option<Poller> {
-    let Trigger::Queue { detail_type, handler } = function.trigger else { return None };
+    let Trigger::Queue { handler } = function.trigger else { return None };
     let cx = cx.clone();
     let options = PollOptions { batch_size: shared::lambda::BATCH, concurrency: executors, timeout: TIMEOUT };
     Some(engines.queue(function.name)?.poll_with(options, move |event| {
@@ -446,7 +449,7 @@ fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: u
         async move {
             let event: SqsEvent = serde_json::from_value(event)?;
             let invocation = Invocation { deadline: deadline(&cx.clock) };
-            let response = shared::lambda::batch(cx, detail_type, handler, invocation, event).await;
+            let response = shared::lambda::batch(cx, handler, invocation, event).await;
             Ok(serde_json::to_value(response)?)
         }
     }))

@@ -7,6 +7,7 @@
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
 //! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person owns, and their states
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
+//! - [`dispatch`]: when what is due is sent to the executors
 //! - [`prompts`]: the prompts for models
 //! - [`runs`]: a turn or an occurrence, and the events that clients follow
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
@@ -25,6 +26,7 @@ pub mod agents;
 pub mod assets;
 pub mod chats;
 pub mod context;
+pub mod dispatch;
 pub mod ids;
 pub mod log;
 pub mod models;

@@ -470,9 +470,8 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         match cx.store.transact(writes).await? {
             Written::Yes => {
                 tracing::info!(state = next.state.as_str(), attempts = next.attempts, "a run came to rest");
-                if actions::wake_at(&after, live, now).is_some_and(|at| at <= now) {
-                    due::dispatch(&cx, &DueItem::action(&owner, action.value.id)).await;
-                }
+                let item = DueItem::action(&owner, action.value.id);
+                due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
                 return Ok(());
             }
             Written::Refused { first: 0 } => return Ok(()),

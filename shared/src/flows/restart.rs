@@ -10,7 +10,7 @@ use super::actions::{self, Loaded};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::keys::SHARDS;
-use crate::store::{DueItem, DueTarget, Store, Versioned};
+use crate::store::{DueEntry, DueItem, DueTarget, Store, Versioned};
 
 /// No lease is longer than this.
 const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(20);
@@ -29,13 +29,13 @@ pub async fn free_leases(cx: &Cx) -> Result<usize> {
         let until = cx.clock.now() + LONGEST_LEASE;
         for entry in cx.store.due(shard, until, PER_SHARD).await? {
             let Some(item) = entry.item() else { continue };
-            freed += usize::from(free(cx, &item).await?);
+            freed += usize::from(free(cx, &entry, &item).await?);
         }
     }
     Ok(freed)
 }
 
-async fn free(cx: &Cx, DueItem { owner, target, .. }: &DueItem) -> Result<bool> {
+async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem) -> Result<bool> {
     let now = cx.clock.now();
     // A lease that ends exactly now would still be valid.
     let ended = now - SignedDuration::from_millis(1);
@@ -56,10 +56,15 @@ async fn free(cx: &Cx, DueItem { owner, target, .. }: &DueItem) -> Result<bool> 
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error) => return Err(error),
             };
-            let Some(Versioned { value: mut occurrence, version }) = live.filter(|live| {
+            let Some(Versioned { value: mut occurrence, version }) = live.clone().filter(|live| {
                 let held = matches!(live.value.state, OccurrenceState::Claimed | OccurrenceState::Running);
                 held && live.value.lease_until.is_some_and(|until: Timestamp| until > ended)
             }) else {
+                // It may have been in the queue, which ended with the process: it is dispatched again at its own time.
+                let due_at = actions::wake_at(&action.value, live.as_ref().map(|live| &live.value), now);
+                if let Some(due_at) = due_at {
+                    let _ = cx.store.lease_due(entry, due_at, None).await?;
+                }
                 return Ok(false);
             };
             occurrence.lease_until = Some(ended);

@@ -61,6 +61,16 @@ pub struct DueEntry {
     pub due_at: String,
 }
 
+/// What a sweep has seen when it leased an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub at: Timestamp,
+    /// Up to when it has looked ahead.
+    pub until: Timestamp,
+    /// Whether sweeps have looked without a break since the entry became due.
+    pub without_break: bool,
+}
+
 impl DueEntry {
     /// `None` for a key that is not one of a due item.
     #[must_use]
@@ -115,19 +125,40 @@ impl Store {
 
     /// Moves an entry on to `until` if it still is what was read: of two sweeps that meet, one goes on with it.
     /// The item's version does not change, so nobody's edit is disturbed.
-    pub async fn lease_due(&self, entry: &DueEntry, until: Timestamp) -> Result<Written, StoreError> {
-        let sent = self
+    ///
+    /// `found` notes in an action what a sweep has seen: see [`Action::decided_as_of`](domain::actions::Action::decided_as_of).
+    pub async fn lease_due(
+        &self,
+        entry: &DueEntry,
+        until: Timestamp,
+        found: Option<Found>,
+    ) -> Result<Written, StoreError> {
+        let update = match found {
+            None => "SET due_at = :until",
+            Some(Found { without_break: true, .. }) => {
+                "SET due_at = :until, found_at = if_not_exists(found_at, :found_at), found_until = :found_until"
+            }
+            Some(_) => {
+                "SET due_at = :until, found_at = if_not_exists(found_at, :found_at), \
+                 found_until = if_not_exists(found_until, :found_until)"
+            }
+        };
+        let mut request = self
             .client
             .update_item()
             .table_name(&*self.table)
             .key("pk", text(&entry.key.pk))
             .key("sk", text(&entry.key.sk))
-            .update_expression("SET due_at = :until")
+            .update_expression(update)
             .condition_expression("due_at = :seen")
             .expression_attribute_values(":until", text(&keys::sortable(until)))
-            .expression_attribute_values(":seen", text(&entry.due_at))
-            .send()
-            .await;
+            .expression_attribute_values(":seen", text(&entry.due_at));
+        if let Some(found) = found {
+            request = request
+                .expression_attribute_values(":found_at", text(&found.at.to_string()))
+                .expression_attribute_values(":found_until", text(&found.until.to_string()));
+        }
+        let sent = request.send().await;
         let Err(error) = sent else { return Ok(Written::Yes) };
         match error.as_service_error() {
             // Also if the answer to our own first try was lost: then the entry comes back when the lease is over.

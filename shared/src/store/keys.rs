@@ -53,7 +53,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::due::DueItem;
+use super::due::{DueItem, DueTarget};
 use super::logs::{HotLog, LogSession};
 use super::messages::Thread;
 
@@ -533,6 +533,15 @@ pub fn shard(id: Uuid) -> String {
 #[must_use]
 pub fn shard_name(shard: u32) -> String {
     format!("{shard:02}")
+}
+
+/// The key of a due item.
+#[must_use]
+pub fn due_key(item: &DueItem) -> Key {
+    match item.target {
+        DueTarget::Action(id) => action(&item.owner, id),
+        DueTarget::Run(id) => run(&item.owner, id),
+    }
 }
 
 /// The item of a key that the `due` index gave.

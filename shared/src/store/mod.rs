@@ -12,7 +12,7 @@ mod api_keys;
 mod assets;
 pub mod chats;
 pub mod documents;
-mod due;
+pub mod due;
 mod enrichments;
 mod idempotency;
 pub mod log_imports;

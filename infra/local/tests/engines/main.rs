@@ -12,5 +12,6 @@ mod multipart;
 mod ports;
 mod queue;
 mod retries;
+mod sends;
 mod table;
 mod uploads;

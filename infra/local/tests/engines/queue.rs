@@ -7,6 +7,7 @@ use lamplighter_local::engines::queue::{
     Message, PollOptions, Queue, QueueConfig, QueueDepth, QueueFaults, StaleReceipt,
 };
 use serde_json::{Value, json};
+use shared::clock::{Clock, ManualClock};
 use tempfile::TempDir;
 
 use crate::harness::soon;
@@ -260,4 +261,57 @@ async fn no_handler_stops_the_poller() {
     let mut dead: Vec<_> = queue.dead_letters().unwrap().into_iter().map(|letter| letter.body).collect();
     dead.sort();
     assert_eq!(dead, ["error", "hang", "panic", "panic at once"]);
+}
+
+/// One with thousands of messages does not keep those waiting who have one.
+#[tokio::test(start_paused = true)]
+async fn groups_take_turns() {
+    let (queue, _folder) = queue_with(3);
+    let send = |group: &str, body: String| queue.send_to(Some(group.into()), body, Duration::ZERO);
+    for n in 0..1_000 {
+        send("noisy", format!("noisy {n}"));
+    }
+    for n in 0..3 {
+        send(&format!("quiet-{n}"), format!("quiet {n}"));
+    }
+    let batch = receive(&queue).await;
+    let bodies: Vec<&str> = batch.iter().map(|message| &*message.body).collect();
+    assert_eq!(bodies[..4], ["noisy 0", "quiet 0", "quiet 1", "quiet 2"]);
+    assert_eq!(bodies[4..], ["noisy 1", "noisy 2", "noisy 3", "noisy 4", "noisy 5", "noisy 6"]);
+    // Who comes later does not wait for the rest either, and of two that have many each gets its share.
+    for n in 0..20 {
+        send("late", format!("late {n}"));
+    }
+    let batch = receive(&queue).await;
+    assert_eq!(batch.iter().filter(|message| message.group.as_deref() == Some("late")).count(), 5);
+    assert_eq!(queue.depth().in_flight, 20);
+}
+
+/// A simulation's clock decides when a delay has passed.
+#[tokio::test]
+async fn delays_are_measured_by_the_clock_of_the_platform() {
+    let (queue, _folder) = queue_with(3);
+    let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
+    queue.follow(Clock::Manual(clock.clone()));
+    queue.send("b", Duration::from_secs(60));
+    queue.send("a", Duration::from_secs(59));
+    queue.send("now", Duration::ZERO);
+    assert_eq!(bodies(&receive(&queue).await), [("now", 1)]);
+    assert_eq!(queue.depth().delayed, 2);
+    clock.set("2026-11-21T12:00:58.999Z".parse().unwrap());
+    assert_eq!(receive(&queue).await, []);
+    clock.set("2026-11-21T12:00:59Z".parse().unwrap());
+    assert_eq!(bodies(&receive(&queue).await), [("a", 1)]);
+    // A receiver that waits notices the clock, which tells nobody.
+    let waits = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.receive(1, Duration::from_secs(20)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    clock.set("2026-11-21T12:01:00Z".parse().unwrap());
+    assert_eq!(bodies(&soon(waits).await.unwrap()), [("b", 1)]);
+
+    queue.follow(Clock::scaled(1_000));
+    queue.send("soon", Duration::from_secs(900));
+    assert_eq!(bodies(&soon(queue.receive(1, Duration::from_secs(20))).await), [("soon", 1)]);
 }

@@ -37,6 +37,7 @@ async fn start() -> (Engines, Cx) {
         table: TABLE.into(),
         bucket: BUCKET.into(),
         bus: BUS.into(),
+        queue: String::new(),
         region: REGION.into(),
         credentials: AwsKeys {
             access_key_id: engines.keys().access_key_id.clone(),
@@ -65,8 +66,8 @@ async fn start() -> (Engines, Cx) {
 /// When each message was handled.
 static HANDLED: LazyLock<Mutex<BTreeMap<String, Vec<Instant>>>> = LazyLock::new(Mutex::default);
 
-fn handle(_: Cx, _: Invocation, detail: Value) -> BoxFuture<'static, Result<()>> {
-    let name = detail["name"].as_str().unwrap().to_owned();
+fn handle(_: Cx, _: Invocation, message: Value) -> BoxFuture<'static, Result<()>> {
+    let name = message["name"].as_str().unwrap().to_owned();
     HANDLED.lock().unwrap().entry(name.clone()).or_default().push(Instant::now());
     async move {
         match name.as_str() {
@@ -95,12 +96,12 @@ async fn a_reported_failure_is_retried_soon_and_a_crash_after_the_visibility_tim
                 return Err("the process is gone".into());
             }
             let invocation = Invocation { deadline: Timestamp::MAX };
-            let response = shared::lambda::batch(cx, "work", handle, invocation, event).await;
+            let response = shared::lambda::batch(cx, handle, invocation, event).await;
             Ok(serde_json::to_value(response)?)
         }
     });
     for name in ["works", "fails", "panics"] {
-        queue.send(json!({"detail-type": "work", "detail": {"name": name}}).to_string(), Duration::ZERO);
+        queue.send(json!({ "name": name }).to_string(), Duration::ZERO);
     }
     queue.send("crash", Duration::ZERO);
     tokio::time::sleep(4 * VISIBILITY + Duration::from_secs(60)).await;
@@ -109,7 +110,7 @@ async fn a_reported_failure_is_retried_soon_and_a_crash_after_the_visibility_tim
     let pauses = |at: &[Instant]| -> Vec<u64> {
         at.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64().round() as u64).collect()
     };
-    let handled = HANDLED.lock().unwrap();
+    let handled = HANDLED.lock().unwrap().clone();
     assert_eq!(handled["works"].len(), 1, "it succeeded");
     for name in ["fails", "panics"] {
         assert_eq!(pauses(&handled[name]), [20, 40, 80, 160], "{name}");

@@ -33,6 +33,14 @@ pub struct Action {
     /// time.
     #[serde(default)]
     pub last_due: Option<Timestamp>,
+    /// When a sweep first found `next_due`, and up to when sweeps have looked without a break. The fire times in between are
+    /// decided as of their own time, however late an executor gets to them: a full queue makes no fire time late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub found_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub found_until: Option<Timestamp>,
     /// The run that is due, running, or waiting for a person.
     pub live_run: Option<RunId>,
     /// How many further runs wait for the live run to end.
@@ -48,6 +56,23 @@ pub struct Action {
 }
 
 impl Action {
+    /// As of when its next due time is decided about: when the due time came, if a sweep had found it by then, otherwise when
+    /// a sweep found it, otherwise now.
+    #[must_use]
+    pub fn decided_as_of(&self, now: Timestamp) -> Timestamp {
+        let wake = |(schedule, due): (&Schedule, Timestamp)| schedule.wake_at(self.id, due);
+        let wake = self.schedule.as_ref().zip(self.next_due).map(wake);
+        match (wake, self.found_at, self.found_until) {
+            (Some(wake), Some(at), Some(until)) if wake <= until => wake.max(at).min(now),
+            _ => now,
+        }
+    }
+
+    /// Forgets what sweeps have found: other due times come, or all that came are decided about.
+    pub(super) fn forget_found(&mut self) {
+        (self.found_at, self.found_until) = (None, None);
+    }
+
     /// When to process it next: the earliest of its next fire time (with jitter), the time that its live run waits for, and
     /// the time when the next queued run may begin. `live` is the occurrence `live_run`. `None` if nothing happens before a
     /// person acts.

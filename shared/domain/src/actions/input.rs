@@ -79,6 +79,8 @@ impl ValidAction {
             anchor: None,
             next_due: None,
             last_due: None,
+            found_at: None,
+            found_until: None,
             live_run: None,
             queued: 0,
             paused: false,

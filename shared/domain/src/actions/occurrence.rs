@@ -12,7 +12,7 @@
 //!
 //! For due times that never run, `missed`, `skipped` or `held` is written at once.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
@@ -176,10 +176,13 @@ impl Occurrence {
 
     /// When an executor should process it: when it may begin, or when its lease ends.
     #[must_use]
-    pub const fn wake_at(&self) -> Option<Timestamp> {
+    pub fn wake_at(&self) -> Option<Timestamp> {
         match self.state {
             OccurrenceState::Due => Some(self.not_before),
-            OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until,
+            // The lease holds up to and with its last millisecond.
+            OccurrenceState::Claimed | OccurrenceState::Running => self
+                .lease_until
+                .map(|until| until.checked_add(SignedDuration::from_millis(1)).unwrap_or(until)),
             _ => None,
         }
     }

@@ -69,7 +69,8 @@ pub enum Decision {
 /// live. If it has ended and the action does not know, write
 /// [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded) together with the plan.
 ///
-/// Several steps, each stored before the next, give the same result as one step.
+/// Several steps, each stored before the next, give the same result as one step. Fire times that sweeps have seen come are
+/// decided one after the other, each as of its own time ([`Action::decided_as_of`]); then `more` is set.
 #[must_use]
 pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limit: usize) -> DuePlan {
     plan_due_except(action, now, live, limit, &BTreeSet::new())
@@ -89,13 +90,15 @@ pub fn plan_due_except(
     else {
         return DuePlan::default();
     };
+    let really_now = now;
+    let now = action.decided_as_of(now);
     let mut planner = Planner::new(action, schedule, now, live);
     let mut decided = Vec::new();
     let wake = |due_at| schedule.wake_at(action.id, due_at);
     let mut cursor = Some((first, wake(first)));
     while let Some((due_at, wake_at)) = cursor {
-        let more = wake_at <= now;
-        if !more || decided.len() >= limit.max(1) {
+        let more = wake_at <= really_now;
+        if wake_at > now || decided.len() >= limit.max(1) {
             return DuePlan { decided, next_due: Some(due_at), wake_at: Some(wake_at), more };
         }
         cursor = schedule.next_after(anchor, due_at).map(|next| (next, wake(next)));

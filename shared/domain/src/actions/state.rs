@@ -227,12 +227,16 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             }
             next.state = if matches!(command, Command::Dismiss) { Dismissed } else { Completed };
             next.next_due = None;
+            next.forget_found();
             next.live_run = None;
             next.queued = 0;
         }
         Command::Planned { plan } => match state {
             Scheduled | Paused | InProgress | NeedsApproval if action.next_due.is_some() => {
                 planned(&mut next, plan);
+                if !plan.more {
+                    next.forget_found();
+                }
             }
             _ => return Err(wrong_state),
         },
@@ -246,6 +250,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
                     next.next_due = Some(first);
                 }
             }
+            next.forget_found();
         }
         Command::OccurrenceStarted { run, approval_hash } => {
             let Some(approval) = &action.approval else { return Err(Refused::NotApproved { state }) };
@@ -345,6 +350,7 @@ fn activate(action: &mut Action, now: Timestamp) -> Result<(), Refused> {
     let due = first_due(action, schedule, anchor, now)?;
     action.anchor = Some(anchor);
     action.next_due = Some(due);
+    action.forget_found();
     // An open question to a person stays open.
     if action.live_run.is_none() && action.state != ActionState::NeedsApproval {
         action.state = ActionState::Scheduled;
@@ -378,6 +384,7 @@ fn withdraw(action: &mut Action) {
     action.approval = None;
     action.anchor = None;
     action.next_due = None;
+    action.forget_found();
     action.queued = 0;
     action.state = match (action.state, action.live_run) {
         (ActionState::InProgress | ActionState::Paused, Some(_)) => ActionState::InProgress,

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use super::super::{agents, edit, messages, proposals};
 use super::{
-    ActionView, Loaded, action_writes, check_version, dispatch, end_run, load, load_live, refusal, runs,
+    ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, refusal, runs,
     view, wake_at,
 };
 use crate::context::Cx;
@@ -200,9 +200,7 @@ async fn perform(
             Written::Refused { .. } => continue,
         }
         end_runs(cx, owner, with_it).await?;
-        if wake_at(&next, live_after.as_ref(), now).is_some_and(|at| at <= now) {
-            dispatch(cx, owner, id).await;
-        }
+        dispatch_at(cx, owner, id, wake_at(&next, live_after.as_ref(), now)).await;
         return Ok(Versioned { value: next, version: read.version + 1 });
     }
 }

@@ -63,6 +63,8 @@ impl ActionView {
     }
 
     fn with(briefing: &Briefing, action: Action) -> Self {
+        // What sweeps note there is of no use to clients.
+        let action = Action { found_at: None, found_until: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
@@ -145,9 +147,9 @@ pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp
     if turn_has_come { Some(now) } else { action.wake_at(live) }
 }
 
-/// Sends an executor at once. Where the bus does not take it, the next sweep does the same within a minute.
-pub async fn dispatch(cx: &Cx, owner: &Owner, id: ActionId) {
-    due::dispatch(cx, &DueItem::action(owner, id)).await;
+/// Sends an executor at this time, if that is now or soon.
+pub(super) async fn dispatch_at(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) {
+    due::dispatch_at(cx, &DueItem::action(owner, id), at).await;
 }
 
 /// 409 with the action as it is.

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::super::{agents, edit, wake};
-use super::{ActionView, action_writes, apply, dispatch, load, wake_at};
+use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
@@ -214,9 +214,7 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
         let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
         writes.extend(action_writes(owner, &action, &next, live, now)?);
         if cx.store.transact(writes).await?.done() {
-            if wake_at(&next, live, now).is_some_and(|at| at <= now) {
-                dispatch(cx, owner, id).await;
-            }
+            dispatch_at(cx, owner, id, wake_at(&next, live, now)).await;
             return end_run(cx, owner, run).await;
         }
     }

@@ -1,4 +1,7 @@
-//! SQS: an in-process queue with delays, visibility timeouts, redelivery and a dead-letter queue.
+//! SQS: an in-process fair queue with delays, visibility timeouts, redelivery and a dead-letter queue.
+//!
+//! Messages have groups (tenants), and the queue hands over messages of each group in turn: a group with many messages
+//! does not keep the others waiting.
 //!
 //! Delivery is at least once, as in SQS. A crash empties it: whoever sends must be able to send again
 //! (the sweep does, when an occurrence's lease runs out). Dead letters are kept on disk.
@@ -6,15 +9,16 @@
 mod dead_letters;
 mod poller;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use shared::clock::Clock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -23,6 +27,12 @@ pub use dead_letters::{DeadLetter, DeadLetterError};
 pub use poller::{HandlerError, PollOptions, Poller};
 
 use dead_letters::DeadLetters;
+
+/// For a message whose delay another clock ends.
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
+
+/// How often a receiver looks at a clock that is set by hand.
+const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueConfig {
@@ -51,6 +61,8 @@ pub struct Message {
     pub id: Uuid,
     pub receipt: Receipt,
     pub body: Arc<str>,
+    /// Whose message it is.
+    pub group: Option<Arc<str>>,
     /// 1 for the first delivery.
     pub receives: u32,
     pub sent_at: Timestamp,
@@ -114,17 +126,31 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     messages: HashMap<u64, Stored>,
-    /// Every message by the instant at which it is visible, then by age.
-    order: BTreeSet<(Instant, u64)>,
+    /// The messages of each group by the instant at which they are visible, then by age.
+    groups: BTreeMap<Option<Arc<str>>, Group>,
+    /// Counts deliveries.
+    turn: u64,
+    /// What delays are measured by.
+    clock: Clock,
+    /// The messages whose delay a clock that is set by hand has to end, by its time.
+    delayed: BTreeSet<(Timestamp, u64)>,
     next_slot: u64,
     faults: QueueFaults,
     rng: StdRng,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    order: BTreeSet<(Instant, u64)>,
+    /// The turn at which it had its last delivery.
+    served: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Stored {
     id: Uuid,
     body: Arc<str>,
+    group: Option<Arc<str>>,
     visible_at: Instant,
     sent_at: Timestamp,
     first_received_at: Option<Timestamp>,
@@ -139,7 +165,10 @@ impl Queue {
         let dead_letters = DeadLetters::open(folder.join(format!("{}.jsonl", config.name)))?;
         let state = State {
             messages: HashMap::new(),
-            order: BTreeSet::new(),
+            groups: BTreeMap::new(),
+            turn: 0,
+            clock: Clock::System,
+            delayed: BTreeSet::new(),
             next_slot: 0,
             faults: QueueFaults::default(),
             rng: StdRng::seed_from_u64(0),
@@ -162,18 +191,33 @@ impl Queue {
         state.rng = StdRng::seed_from_u64(faults.seed);
     }
 
-    /// Adds a message that becomes visible after `delay`, and answers its id.
+    /// Measures the delays of messages that are sent from now on by this clock.
+    pub fn follow(&self, clock: Clock) {
+        self.state().clock = clock;
+    }
+
+    /// Adds a message of no group that becomes visible after `delay`, and answers its id.
     pub fn send(&self, body: impl Into<Arc<str>>, delay: Duration) -> Uuid {
+        self.send_to(None, body, delay)
+    }
+
+    /// Adds a message of a group.
+    pub fn send_to(&self, group: Option<Arc<str>>, body: impl Into<Arc<str>>, delay: Duration) -> Uuid {
         let id = Uuid::now_v7();
-        self.state().insert(Stored {
+        let mut state = self.state();
+        let (visible_at, ready_at) = state.end_of(delay);
+        let slot = state.insert(Stored {
             id,
             body: body.into(),
-            visible_at: Instant::now() + delay,
+            group,
+            visible_at,
             sent_at: Timestamp::now(),
             first_received_at: None,
             receives: 0,
             token: None,
         });
+        state.delayed.extend(ready_at.map(|at| (at, slot)));
+        drop(state);
         self.0.changed.notify_waiters();
         id
     }
@@ -189,7 +233,7 @@ impl Queue {
             if !batch.is_empty() || Instant::now() >= until {
                 return batch;
             }
-            let next_visible = self.state().order.first().map_or(until, |(at, _)| *at);
+            let next_visible = self.state().next_visible().unwrap_or(until);
             tokio::select! {
                 () = changed => {}
                 () = tokio::time::sleep_until(next_visible.min(until)) => {}
@@ -249,18 +293,18 @@ impl Queue {
         let Inner { config, dead_letters, .. } = &*self.0;
         let now = Instant::now();
         let mut state = self.state();
-        // Only to shuffle must all of them be seen.
-        let look_at = if state.faults.reorder { usize::MAX } else { max };
-        let visible = state.order.iter().take_while(|(at, _)| *at <= now).take(look_at);
-        let mut visible: Vec<u64> = visible.map(|(_, slot)| *slot).collect();
+        state.end_delays(now);
+        let mut shuffled = Vec::new();
         if state.faults.reorder {
-            visible.shuffle(&mut state.rng);
+            let visible =
+                state.groups.values().flat_map(|group| group.order.iter().take_while(|(at, _)| *at <= now));
+            shuffled = visible.map(|(_, slot)| *slot).collect();
+            shuffled.shuffle(&mut state.rng);
         }
         let mut batch = Vec::new();
-        for slot in visible {
-            if batch.len() == max {
-                break;
-            }
+        while batch.len() < max {
+            let next = if state.faults.reorder { shuffled.pop() } else { state.next_in_turn(now) };
+            let Some(slot) = next else { break };
             state.reschedule(slot, now + config.visibility_timeout);
             if state.messages[&slot].receives >= config.max_receives {
                 match dead_letters.append(&state.messages[&slot].dead_letter()) {
@@ -283,25 +327,75 @@ impl Queue {
 }
 
 impl State {
-    fn insert(&mut self, message: Stored) {
+    fn insert(&mut self, message: Stored) -> u64 {
         let slot = self.next_slot;
         self.next_slot += 1;
-        self.order.insert((message.visible_at, slot));
+        let group = self.groups.entry(message.group.clone()).or_default();
+        group.order.insert((message.visible_at, slot));
         self.messages.insert(slot, message);
+        slot
     }
 
     fn remove(&mut self, slot: u64) {
-        if let Some(message) = self.messages.remove(&slot) {
-            self.order.remove(&(message.visible_at, slot));
+        if let Some(message) = self.messages.remove(&slot)
+            && let Some(group) = self.groups.get_mut(&message.group)
+        {
+            group.order.remove(&(message.visible_at, slot));
+            if group.order.is_empty() {
+                self.groups.remove(&message.group);
+            }
         }
     }
 
     fn reschedule(&mut self, slot: u64, visible_at: Instant) {
-        if let Some(message) = self.messages.get_mut(&slot) {
-            self.order.remove(&(message.visible_at, slot));
-            self.order.insert((visible_at, slot));
+        if let Some(message) = self.messages.get_mut(&slot)
+            && let Some(group) = self.groups.get_mut(&message.group)
+        {
+            group.order.remove(&(message.visible_at, slot));
+            group.order.insert((visible_at, slot));
             message.visible_at = visible_at;
         }
+    }
+
+    /// When a delay that begins now ends: on this machine's clock, or on one that is set by hand.
+    fn end_of(&self, delay: Duration) -> (Instant, Option<Timestamp>) {
+        let now = Instant::now();
+        match &self.clock {
+            Clock::Manual(clock) if delay > Duration::ZERO => {
+                let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
+                (now + NEVER, Some(clock.now().saturating_add(delay).unwrap_or(Timestamp::MAX)))
+            }
+            Clock::Scaled { factor, .. } => (now + delay / (*factor).max(1), None),
+            Clock::System | Clock::Manual(_) => (now + delay, None),
+        }
+    }
+
+    /// Makes the messages visible whose delay a clock that is set by hand has ended.
+    fn end_delays(&mut self, now: Instant) {
+        let Clock::Manual(clock) = &self.clock else { return };
+        let time = clock.now();
+        while let Some((at, slot)) = self.delayed.first().copied().filter(|(at, _)| *at <= time) {
+            self.delayed.remove(&(at, slot));
+            self.reschedule(slot, now);
+        }
+    }
+
+    /// When to look again.
+    fn next_visible(&self) -> Option<Instant> {
+        let next = self.groups.values().filter_map(|group| group.order.first()).map(|(at, _)| *at).min();
+        // Nobody tells when a clock is set.
+        let look = (!self.delayed.is_empty()).then(|| Instant::now() + LOOK);
+        next.into_iter().chain(look).min()
+    }
+
+    /// The next visible message of the group that has waited longest for its turn.
+    fn next_in_turn(&mut self, now: Instant) -> Option<u64> {
+        let next = |group: &Group| group.order.first().copied().filter(|(at, _)| *at <= now);
+        let waiting = self.groups.values_mut().filter_map(|group| Some((group.served, next(group)?, group)));
+        let (_, (_, slot), group) = waiting.min_by_key(|(served, next, _)| (*served, *next))?;
+        self.turn += 1;
+        group.served = self.turn;
+        Some(slot)
     }
 
     fn deliver(&mut self, slot: u64) -> Message {
@@ -313,6 +407,7 @@ impl State {
             id: message.id,
             receipt: Receipt { slot, token },
             body: Arc::clone(&message.body),
+            group: message.group.clone(),
             receives: message.receives,
             sent_at: message.sent_at,
             first_received_at: *message.first_received_at.get_or_insert_with(Timestamp::now),

@@ -67,17 +67,21 @@ impl Queue {
         let arn = self.arn();
         let records: Vec<Value> = (batch.iter())
             .map(|message| {
+                let mut attributes = json!({
+                    "ApproximateReceiveCount": message.receives.to_string(),
+                    "SentTimestamp": message.sent_at.as_millisecond().to_string(),
+                    "SenderId": "lamplighter-local",
+                    "ApproximateFirstReceiveTimestamp":
+                        message.first_received_at.as_millisecond().to_string(),
+                });
+                if let Some(group) = &message.group {
+                    attributes["MessageGroupId"] = (**group).into();
+                }
                 json!({
                     "messageId": message.id,
                     "receiptHandle": message.receipt.to_string(),
                     "body": &*message.body,
-                    "attributes": {
-                        "ApproximateReceiveCount": message.receives.to_string(),
-                        "SentTimestamp": message.sent_at.as_millisecond().to_string(),
-                        "SenderId": "lamplighter-local",
-                        "ApproximateFirstReceiveTimestamp":
-                            message.first_received_at.as_millisecond().to_string(),
-                    },
+                    "attributes": attributes,
                     "messageAttributes": {},
                     "md5OfBody": md5_hex(message.body.as_bytes()),
                     "eventSource": "aws:sqs",

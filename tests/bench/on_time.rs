@@ -1,0 +1,294 @@
+//! How punctual, how fair and how dear the executors are, on the whole local platform with its data in a folder, in real
+//! time.
+//!
+//! ```text
+//! cargo run --profile bench -p tests --example on_time -- lag 500 300     # actions, spread over so many seconds
+//! cargo run --profile bench -p tests --example on_time -- fair 10000 20   # due of one owner, seconds of a run
+//! cargo run --profile bench -p tests --example on_time -- burst 1000 20   # runs due at once, seconds of a run
+//! ```
+//!
+//! `lag` prints how long after their due times runs start. `fair` prints when the runs of twenty other owners start. `burst`
+//! prints when the last run starts, and what Lambda costs for a run, against one run per invocation. Ten executors of ten
+//! runs each work, fed as Lambda's event source mapping feeds them. Exits with 1 if a run was lost or started early, or a
+//! figure is out of reach.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use domain::actions::Occurrence;
+use domain::ids::{ActionId, Owner};
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::engines::DataLocation;
+use lamplighter_local::engines::queue::Queue;
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::{Value, json};
+use shared::Cx;
+use shared::flows::sweep::sweep;
+use shared::flows::{actions, agents};
+use shared::function::{Invocation, Trigger};
+use shared::store::table::Order;
+use tests::Harness;
+use tests::model::{Says, ScriptedModel};
+use tokio::task::JoinSet;
+
+const EXECUTORS: usize = 10;
+
+/// How many actions are created concurrently.
+const AT_ONCE: usize = 32;
+
+/// The memory of an executor in GB, and what a GB-second costs in dollars.
+const MEMORY: f64 = 0.5;
+const GB_SECOND: f64 = 0.000_013_333_4;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number =
+        |at: usize, default: usize| arguments.get(at).map_or(default, |text| text.parse().expect("a number"));
+    let good = match arguments.first().map(String::as_str) {
+        Some("lag") => lag(number(1, 500), number(2, 300)).await,
+        Some("fair") => fair(number(1, 10_000), number(2, 20)).await,
+        Some("burst") => burst(number(1, 1_000), number(2, 20)).await,
+        _ => {
+            eprintln!("say `lag`, `fair` or `burst`");
+            false
+        }
+    };
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The platform, its executors and its timer.
+struct Bed {
+    h: Harness,
+    _model: ScriptedModel,
+    /// The time of all invocations, in milliseconds.
+    busy: Arc<AtomicU64>,
+    work: JoinSet<()>,
+    _data: tempfile::TempDir,
+}
+
+impl Bed {
+    async fn start(seconds_of_a_run: usize) -> Self {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
+        // A run asks its model twice: for its work, and once more after its output was saved.
+        model.takes(Duration::from_millis(seconds_of_a_run as u64 * 500));
+        let h = Harness::with(PlatformConfig {
+            data: DataLocation::Folder(data.path().join("data")),
+            automatic: false,
+            models: model.config("scripted"),
+            ..PlatformConfig::in_memory()
+        })
+        .await;
+        Self { h, _model: model, busy: Arc::default(), work: JoinSet::new(), _data: data }
+    }
+
+    fn cx(&self) -> &Cx {
+        &self.h.platform.cx
+    }
+
+    /// Starts the timer and the executors.
+    fn work(&mut self) {
+        let cx = self.cx().clone();
+        self.work.spawn(async move {
+            let mut minutes = tokio::time::interval(Duration::from_secs(60));
+            loop {
+                minutes.tick().await;
+                let deadline = cx.clock.now() + SignedDuration::from_secs(60);
+                sweep(&cx, deadline).await.expect("the table answers");
+            }
+        });
+        let queue = self.h.platform.engines().queue("scheduled-executor").expect("executors have a queue");
+        for _ in 0..EXECUTORS {
+            self.work.spawn(execute(self.cx().clone(), queue.clone(), self.busy.clone()));
+        }
+    }
+
+    /// Waits until each action has an occurrence that has ended or, if it need only `begin`, that has started.
+    async fn occurrences(
+        &self,
+        due: &[(Owner, ActionId)],
+        begin: bool,
+        patience: Duration,
+    ) -> Vec<Occurrence> {
+        let until = Instant::now() + patience;
+        loop {
+            let one = async |(owner, id): &(Owner, ActionId)| {
+                let found = self.cx().store.occurrences(owner, *id, None, 2, Order::Oldest).await;
+                let found = found.expect("the table answers").items.into_iter();
+                found.map(|(_, occurrence)| occurrence.value).collect::<Vec<_>>()
+            };
+            let found: Vec<Occurrence> =
+                futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await;
+            let at_rest = |occurrence: &&Occurrence| {
+                if begin { occurrence.started_at.is_some() } else { occurrence.state.is_final() }
+            };
+            if found.iter().filter(at_rest).count() >= due.len() || Instant::now() >= until {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn stop(mut self) {
+        self.work.shutdown().await;
+        self.h.platform.stop().await;
+    }
+}
+
+/// One executor, as Lambda's event source mapping feeds it.
+async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
+    let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor");
+    let Some(Trigger::Queue { handler }) = function.map(|function| function.trigger) else {
+        panic!("a queue wakes the executor")
+    };
+    loop {
+        let messages = queue.receive(shared::lambda::BATCH, Duration::from_secs(20)).await;
+        if messages.is_empty() {
+            continue;
+        }
+        let mut event = SqsEvent::default();
+        event.records.extend(messages.iter().map(|message| {
+            let mut record = SqsMessage::default();
+            record.message_id = Some(message.id.to_string());
+            record.body = Some(message.body.to_string());
+            record
+        }));
+        let began = Instant::now();
+        let invocation = Invocation { deadline: cx.clock.now() + SignedDuration::from_mins(15) };
+        let response = shared::lambda::batch(cx.clone(), handler, invocation, event).await;
+        busy.fetch_add(began.elapsed().as_millis() as u64, Ordering::Relaxed);
+        for message in messages {
+            let id = message.id.to_string();
+            if response.batch_item_failures.iter().all(|failed| failed.item_identifier != id) {
+                let _ = queue.delete(message.receipt);
+            }
+        }
+    }
+}
+
+/// Approves one action of an owner for each of these times.
+async fn approve(cx: &Cx, due: impl Iterator<Item = (Owner, Timestamp)>) -> Vec<(Owner, ActionId)> {
+    let one = async |(owner, at): (Owner, Timestamp)| {
+        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
+        let agent = agents::create(cx, &owner, agent).await.expect("it is made").agent.agent_id;
+        let input = serde_json::from_value(json!({
+            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+            "schedule": {"at": at},
+        }));
+        let input = input.expect("an action");
+        let action = actions::define(cx, &owner, agent, input).await.expect("it is defined");
+        let id = action.action.id;
+        actions::approve(cx, &owner, id, &action.approval_hash).await.expect("it is approved");
+        (owner, id)
+    };
+    futures::stream::iter(due.map(one)).buffer_unordered(AT_ONCE).collect().await
+}
+
+fn owner(name: &str, n: usize) -> Owner {
+    Owner::new(format!("{name}-{n}")).expect("it is a name")
+}
+
+fn in_seconds(seconds: usize) -> Timestamp {
+    let now = Timestamp::from_second(Timestamp::now().as_second()).expect("an instant");
+    now + SignedDuration::from_secs(seconds as i64)
+}
+
+/// How long after its due time each run began, in seconds, shortest first.
+fn lags(occurrences: &[Occurrence]) -> Vec<f64> {
+    let lag = |occurrence: &Occurrence| {
+        Some(occurrence.started_at?.duration_since(occurrence.due_at).as_secs_f64())
+    };
+    let mut lags: Vec<f64> = occurrences.iter().filter_map(lag).collect();
+    lags.sort_by(f64::total_cmp);
+    lags
+}
+
+/// Prints the percentiles, and gives (shortest, p50, p99, longest).
+fn print(what: &str, lags: &[f64]) -> [f64; 4] {
+    let at = |share: f64| {
+        let index = (lags.len() as f64 * share) as usize;
+        lags.get(index.min(lags.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+    };
+    let [min, p50, p99, max] = [at(0.0), at(0.5), at(0.99), at(1.0)];
+    println!(
+        "{what}: {} started; shortest {min:.3} s, p50 {p50:.3} s, p99 {p99:.3} s, longest {max:.3} s",
+        lags.len()
+    );
+    [min, p50, p99, max]
+}
+
+async fn lag(count: usize, seconds: usize) -> bool {
+    let mut bed = Bed::start(0).await;
+    // Late enough that all are approved before the sweep that sends the first.
+    let first = 120 + count / 50;
+    let times: Vec<Timestamp> = (0..count).map(|n| in_seconds(first + n * seconds / count)).collect();
+    let due =
+        approve(bed.cx(), times.into_iter().enumerate().map(|(n, at)| (owner("owner", n % 50), at))).await;
+    println!("{count} actions are due within {seconds} s, from {first} s on");
+    bed.work();
+    let patience = Duration::from_secs((first + seconds + 60) as u64);
+    let occurrences = bed.occurrences(&due, false, patience).await;
+    let lags = lags(&occurrences);
+    let [min, p50, p99, _] = print("start after due time", &lags);
+    bed.stop().await;
+    lags.len() == count && min >= 0.0 && p50 <= 0.3 && p99 <= 1.5
+}
+
+async fn fair(count: usize, seconds: usize) -> bool {
+    const OTHERS: usize = 20;
+    let mut bed = Bed::start(seconds).await;
+    let at = in_seconds(120 + count / 40);
+    // The others come when the executors are full of the first owner's runs.
+    let later = at + SignedDuration::from_secs(5);
+    let noisy = (0..count).map(|_| (owner("noisy", 0), at));
+    approve(bed.cx(), noisy).await;
+    let others = approve(bed.cx(), (0..OTHERS).map(|n| (owner("quiet", n), later))).await;
+    println!(
+        "{count} of one owner are due in {:.0} s, one each of {OTHERS} others 5 s later",
+        at.duration_since(Timestamp::now()).as_secs_f64()
+    );
+    bed.work();
+    let wait = later.duration_since(Timestamp::now()).unsigned_abs() + Duration::from_secs(300);
+    let lags = lags(&bed.occurrences(&others, true, wait).await);
+    let [min, _, _, max] = print("the others, after their due time", &lags);
+    bed.stop().await;
+    lags.len() == OTHERS && min >= 0.0 && max <= 5.0
+}
+
+async fn burst(count: usize, seconds: usize) -> bool {
+    let mut bed = Bed::start(seconds).await;
+    let at = in_seconds(120 + count / 40);
+    let due = approve(bed.cx(), (0..count).map(|n| (owner("owner", n % 100), at))).await;
+    println!(
+        "{count} runs of {seconds} s are due in {:.0} s",
+        at.duration_since(Timestamp::now()).as_secs_f64()
+    );
+    bed.work();
+    let rounds = count.div_ceil(EXECUTORS);
+    let patience = Duration::from_secs((180 + count / 40 + rounds * seconds) as u64);
+    let occurrences = bed.occurrences(&due, false, patience).await;
+    let lags = lags(&occurrences);
+    let [min, _, _, max] = print("start after due time", &lags);
+    let alone = occurrences.iter().filter_map(|occurrence| {
+        Some(occurrence.finished_at?.duration_since(occurrence.started_at?).as_secs_f64())
+    });
+    let alone: f64 = alone.sum();
+    // Executors may still hold the last batch; all runs have ended.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let together = bed.busy.load(Ordering::Relaxed) as f64 / 1_000.0;
+    let dollars = |seconds: f64| seconds * MEMORY * GB_SECOND / count as f64;
+    println!(
+        "Lambda for a run: ${:.7}; with one run per invocation ${:.7}: {:.1} %",
+        dollars(together),
+        dollars(alone),
+        together / alone * 100.0
+    );
+    bed.stop().await;
+    let bound = (count * seconds) as f64 / (EXECUTORS * shared::lambda::BATCH) as f64 * 1.1;
+    lags.len() == count && min >= 0.0 && max <= bound && together / alone <= 0.15
+}
