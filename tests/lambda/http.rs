@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use domain::ids::ProjectId;
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -79,6 +80,9 @@ async fn a_path_in_a_text_leads_back_through_stage_and_base_path() {
     for (in_event, seen) in [("", "/live"), ("/v1", "/v1"), ("", "")] {
         let below = |path: &str, key: &str, body: &Value| {
             let mut request = post(path, "local", body);
+            let resource = if path == "/mcp" { path } else { "/agents/{agent_id}/chat" };
+            request["resource"] = resource.into();
+            request["requestContext"]["resourcePath"] = resource.into();
             request["path"] = format!("{in_event}{path}").into();
             request["requestContext"]["path"] = format!("{seen}{path}").into();
             for (name, value) in
@@ -132,7 +136,7 @@ async fn a_path_in_a_text_leads_back_through_stage_and_base_path() {
         );
         let looked = call("lookup_theme").await;
         let text = looked["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains(&format!("POST {seen}/projects/default/import ")), "{text}");
+        assert!(text.contains(&format!("POST {seen}/projects/{}/import ", ProjectId::DEFAULT)), "{text}");
     }
 }
 
