@@ -131,6 +131,10 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     h.post(&format!("{path}/messages"), json!({"content": "What happened in the last run?"}))
         .await
         .expect(200);
+    let cancelled = id(&h.post(&format!("{path}/run"), json!({})).await.expect(202), "run_id");
+    h.post(&format!("/runs/{cancelled}/cancel"), json!({})).await.expect(202);
+    let has_ended = |run: &Value| !matches!(run["state"].as_str(), Some("running" | "queued" | "waiting"));
+    until(h, &format!("/runs/{cancelled}"), has_ended).await;
     paths.extend([
         path.clone(),
         format!("{path}/runs"),

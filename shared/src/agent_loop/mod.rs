@@ -25,6 +25,7 @@ use crate::context::Cx;
 use crate::flows::edit::Tries;
 use crate::models::Route;
 use crate::problem::Result;
+use crate::store::keys::Guard;
 use crate::store::table::Write;
 
 use call::{CallError, Limits, Replied, call, look};
@@ -256,13 +257,11 @@ impl<K: Kind> Agent<K> {
         let mut writes =
             vec![self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?];
         writes.extend(self.kind.guard(self.recorder.run())?);
-        let own = writes.len();
         writes.extend(settle);
         match self.recorder.commit(events, writes).await? {
             Stored::Yes => {}
             // Another process has stored this step, or the run was ended elsewhere.
-            Stored::Refused(at) if at < own => return Err(self.recorder.lose().into()),
-            Stored::Refused(_) => return Err(crate::problem::Error::internal("a reply was refused").into()),
+            Stored::Refused(_) => return Err(self.recorder.lose().into()),
         }
         self.journal.stored();
         self.kind.guarded();
@@ -318,7 +317,7 @@ impl<K: Kind> Agent<K> {
                     return Ok(());
                 }
                 // Another process has stored this result.
-                Stored::Refused(0) => return Err(self.recorder.lose().into()),
+                Stored::Refused(Guard::RunStep) => return Err(self.recorder.lose().into()),
                 // The call met another writer: it is made again from what is there now.
                 Stored::Refused(_) => {
                     let run = self.recorder.run_mut();

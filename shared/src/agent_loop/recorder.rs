@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::threads::thread_of;
 use crate::store::{Store, Versioned};
@@ -47,8 +48,8 @@ pub struct Lost;
 #[must_use]
 pub enum Stored {
     Yes,
-    /// The condition of this one of the extra writes did not hold; nothing was written.
-    Refused(usize),
+    /// A condition of the extra writes did not hold. Nothing was written.
+    Refused(Guard),
 }
 
 /// Whether a reservation was granted.
@@ -248,12 +249,11 @@ impl Recorder {
             writes.push(Store::event_write(&self.owner, self.run.run_id, &event)?);
             id += 1;
         }
-        let own = writes.len();
         writes.extend(more);
         match self.cx.store.transact(writes).await? {
             Written::Yes => {}
-            Written::Refused { first } if first >= own => return Ok(Stored::Refused(first - own)),
-            Written::Refused { .. } => return Err(self.lose()),
+            Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
+            Written::Refused(guard) => return Ok(Stored::Refused(guard)),
         }
         self.version += u64::from(record);
         self.next_event = id;
@@ -358,16 +358,15 @@ impl Recorder {
         self.flush().await?;
         let mut writes = self.end_writes(state, error.clone())?;
         writes.extend(always());
-        let own = writes.len();
         writes.extend(more);
         match self.cx.store.transact(writes).await? {
             Written::Yes => Ok(true),
-            Written::Refused { first } if first >= own => {
+            Written::Refused(Guard::Run | Guard::RunEvent) => Err(self.lose()),
+            Written::Refused(_) => {
                 let mut writes = self.end_writes(state, error)?;
                 writes.extend(always());
                 if self.cx.store.transact(writes).await?.done() { Ok(false) } else { Err(self.lose()) }
             }
-            Written::Refused { .. } => Err(self.lose()),
         }
     }
 }

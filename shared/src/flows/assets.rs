@@ -17,6 +17,7 @@ use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::{Store, Versioned, keys};
 
@@ -94,9 +95,7 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
             None => None,
         };
         let mut writes = proposal.as_ref().map_or_else(Vec::new, |p| Store::take_proposal(owner, p));
-        let asset_at = writes.len();
         writes.extend(Store::asset_writes(owner, &asset)?);
-        let chat_at = writes.len();
         if let Some(chat) = chat {
             writes.push(Write::Exists { key: keys::chat(owner, chat) });
             writes.push(Store::generated_write(owner, chat, asset.asset_id)?);
@@ -109,10 +108,10 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
                 return Ok(AssetView { asset, version: 1 });
             }
             // The chat was deleted meanwhile.
-            Written::Refused { first } if first >= chat_at => {}
-            Written::Refused { first } => {
+            Written::Refused(Guard::Chat) => {}
+            Written::Refused(guard) => {
                 sweep(cx, owner, asset.asset_id).await?;
-                return Err(Error::NotFound(if first < asset_at { "proposal" } else { "agent" }));
+                return Err(Error::NotFound(if guard == Guard::Proposal { "proposal" } else { "agent" }));
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::documents::{DocumentVersion, Kept};
+use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::store::{StoreError, Versioned, keys};
 
@@ -221,8 +222,8 @@ async fn write(
         let now = cx.clock.now();
         match cx.store.write_document(owner, place.project, &kept, version, cause, now).await {
             Ok(Written::Yes) => return Ok(Some(view(place, kept.document, version + 1))),
-            Ok(Written::Refused { first: 0 }) | Err(StoreError::Contended) => {}
-            Ok(Written::Refused { .. }) => return Err(Error::NotFound("project")),
+            Ok(Written::Refused(Guard::Document)) | Err(StoreError::Contended) => {}
+            Ok(Written::Refused(_)) => return Err(Error::NotFound("project")),
             Err(error) => return Err(error.into()),
         }
     }

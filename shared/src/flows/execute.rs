@@ -26,6 +26,7 @@ use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{DueItem, Store, Versioned};
@@ -346,9 +347,9 @@ async fn begin(
                     deadline: deadline - PUT_DOWN_BEFORE,
                 }));
             }
-            Written::Refused { first: 0 } => return Ok(None),
+            Written::Refused(Guard::Occurrence) => return Ok(None),
             // A former executor still wrote something: look again.
-            Written::Refused { .. } => {}
+            Written::Refused(_) => {}
         }
     }
 }
@@ -474,8 +475,8 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
                 due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
                 return Ok(());
             }
-            Written::Refused { first: 0 } => return Ok(()),
-            Written::Refused { .. } => {}
+            Written::Refused(Guard::Occurrence) => return Ok(()),
+            Written::Refused(_) => {}
         }
     }
 }

@@ -4,19 +4,15 @@
 use domain::agents::{Agent, AgentMetrics};
 use domain::ids::{AgentId, Owner};
 
-use super::keys::{self, Key};
+use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
-
-fn metrics_key(owner: &Owner, agent: AgentId) -> Key {
-    keys::agent_child(owner, agent, "METRICS")
-}
 
 impl Store {
     pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
         let metrics = item(&AgentMetrics::default(), &Extras::default())?;
         self.commit(vec![
             Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
-            Write::Put { key: metrics_key(owner, agent.agent_id), item: metrics },
+            Write::Put { key: keys::agent_metrics(owner, agent.agent_id), item: metrics },
         ])
         .await
     }
@@ -44,14 +40,17 @@ impl Store {
     }
 
     pub async fn agent_metrics(&self, owner: &Owner, id: AgentId) -> Result<AgentMetrics, StoreError> {
-        Ok(self.get(&metrics_key(owner, id)).await?.map_or_else(AgentMetrics::default, |found| found.value))
+        Ok(self
+            .get(&keys::agent_metrics(owner, id))
+            .await?
+            .map_or_else(AgentMetrics::default, |found| found.value))
     }
 
     /// The write that updates the metrics, for the same transaction as the counted change. It fails if the agent does
     /// not exist any more.
     #[must_use]
     pub fn count(owner: &Owner, agent: AgentId, numbers: Vec<(&'static str, i64)>) -> Write {
-        Write::Add { key: metrics_key(owner, agent), numbers, upsert: false, expires: None }
+        Write::Add { key: keys::agent_metrics(owner, agent), numbers, upsert: false, expires: None }
     }
 
     /// The sort keys (ids, and `METRICS`) of the items that belong to an agent.
@@ -71,7 +70,7 @@ impl Store {
     pub async fn delete_agent(&self, owner: &Owner, id: AgentId) -> Result<(), StoreError> {
         self.transact(vec![
             Write::Delete { key: keys::agent(owner, id), must_exist: false },
-            Write::Delete { key: metrics_key(owner, id), must_exist: false },
+            Write::Delete { key: keys::agent_metrics(owner, id), must_exist: false },
         ])
         .await
         .map(|_| ())

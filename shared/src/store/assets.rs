@@ -4,7 +4,7 @@ use domain::assets::{Asset, AssetVersion};
 use domain::ids::{AgentId, AssetId, Owner};
 
 use super::agents::child;
-use super::keys;
+use super::keys::{self, Guard};
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
@@ -102,7 +102,7 @@ impl Store {
         let uncount = Self::count(owner, asset.agent_id, vec![("assets", -1)]);
         match self.transact(vec![delete(), uncount]).await? {
             // The agent is being deleted, so there is no count to update.
-            Written::Refused { first: 1 } => self.transact(vec![delete()]).await,
+            Written::Refused(Guard::Agent) => self.transact(vec![delete()]).await,
             written => Ok(written),
         }
     }

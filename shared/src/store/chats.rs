@@ -5,21 +5,13 @@ use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner};
 use serde::{Deserialize, Serialize};
 
 use super::agents::child;
-use super::keys::{self, Key, Range};
+use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 /// An asset or action that a chat produced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Generated {
     id: String,
-}
-
-fn generated_key(owner: &Owner, chat: ChatId, id: &str) -> Key {
-    Key { pk: format!("U#{owner}#CHAT#{chat}"), sk: format!("GEN#{id}") }
-}
-
-fn chat_children(owner: &Owner, chat: ChatId, prefix: &'static str) -> Range {
-    Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix }
 }
 
 impl Store {
@@ -63,7 +55,7 @@ impl Store {
     /// The write that records what a chat produced. Repeating it changes nothing.
     pub fn generated_write(owner: &Owner, chat: ChatId, id: impl ToString) -> Result<Write, StoreError> {
         let id = id.to_string();
-        let key = generated_key(owner, chat, &id);
+        let key = keys::generated(owner, chat, &id);
         Ok(Write::Put { key, item: item(&Generated { id }, &Extras::default())? })
     }
 
@@ -73,7 +65,7 @@ impl Store {
         owner: &Owner,
         chat: ChatId,
     ) -> Result<(Vec<AssetId>, Vec<ActionId>), StoreError> {
-        let range = chat_children(owner, chat, "GEN#");
+        let range = keys::chat_children(owner, chat, "GEN#");
         let found: Found<Generated> = self.query(&range, None, 1_000, Order::Oldest).await?;
         let ids: Vec<String> = found.items.into_iter().map(|(_, generated)| generated.value.id).collect();
         let assets = ids.iter().filter_map(|id| id.parse().ok()).collect();
@@ -95,6 +87,6 @@ impl Store {
 
     /// Deletes the messages of a chat and the marks of what it produced.
     pub async fn delete_chat_children(&self, owner: &Owner, chat: ChatId) -> Result<(), StoreError> {
-        self.delete_range(&chat_children(owner, chat, "")).await
+        self.delete_range(&keys::chat_children(owner, chat, "")).await
     }
 }

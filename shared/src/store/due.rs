@@ -117,7 +117,7 @@ impl Store {
             .map_err(|error| unavailable(&error))?;
         let entry = |item: HashMap<String, AttributeValue>| {
             let part = |name: &str| item.get(name).and_then(|v| v.as_s().ok()).cloned();
-            Some(DueEntry { key: Key { pk: part("pk")?, sk: part("sk")? }, due_at: part("due_at")? })
+            Some(DueEntry { key: Key::new(part("pk")?, part("sk")?), due_at: part("due_at")? })
         };
         let next = output.last_evaluated_key.and_then(entry);
         Ok((output.items.unwrap_or_default().into_iter().filter_map(entry).collect(), next))
@@ -162,7 +162,9 @@ impl Store {
         let Err(error) = sent else { return Ok(Written::Yes) };
         match error.as_service_error() {
             // Also if the answer to our own first try was lost: then the entry comes back when the lease is over.
-            Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(Written::Refused { first: 0 }),
+            Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
+                Ok(Written::Refused(entry.key.guard()))
+            }
             _ => Err(unavailable(&error)),
         }
     }

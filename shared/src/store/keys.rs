@@ -44,6 +44,9 @@
 //! The index `due` holds the items that have a time to be looked at (actions, and the runs of chat turns): `shard` (of 16)
 //! and `due_at` (an instant of fixed width, so that text sorts as time).
 
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId,
@@ -65,10 +68,86 @@ pub const DUE_INDEX: &str = "due";
 pub const SHARDS: u32 = 16;
 
 /// The key of one item.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug)]
 pub struct Key {
     pub pk: String,
     pub sk: String,
+    /// What a refused condition on this item means. Two keys of one item are equal whatever this says.
+    guard: Guard,
+}
+
+/// The item whose condition a transaction did not meet. Items that no caller needs to tell apart are `Other`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    Agent,
+    Chat,
+    /// The mark of the turn that is under way in a conversation.
+    Conversation,
+    Document,
+    Enrichment,
+    /// The record of an `Idempotency-Key`.
+    Idempotency,
+    LogHead,
+    /// The mark of an import of logs that has not ended.
+    LogImport,
+    LoggedOnce,
+    Occurrence,
+    Project,
+    Proposal,
+    Run,
+    RunEvent,
+    /// A stored reply of a run, or the result of one of its calls.
+    RunStep,
+    /// A day's spending.
+    Spend,
+    Theme,
+    Other,
+}
+
+impl Key {
+    #[must_use]
+    pub fn new(pk: String, sk: impl ToString) -> Self {
+        Self { pk, sk: sk.to_string(), guard: Guard::Other }
+    }
+
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        self.guard
+    }
+
+    fn guards(self, guard: Guard) -> Self {
+        Self { guard, ..self }
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        (&self.pk, &self.sk)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
 }
 
 /// A partition, and the part of it whose sort keys begin with `prefix`.
@@ -82,18 +161,20 @@ fn part(owner: &Owner, kind: &str) -> String {
     format!("U#{owner}#{kind}")
 }
 
-fn key(pk: String, sk: impl ToString) -> Key {
-    Key { pk, sk: sk.to_string() }
-}
-
 #[must_use]
 pub fn agent(owner: &Owner, id: AgentId) -> Key {
-    key(part(owner, "AGENT"), id)
+    Key::new(part(owner, "AGENT"), id).guards(Guard::Agent)
 }
 
 #[must_use]
 pub fn agents(owner: &Owner) -> Range {
     Range { pk: part(owner, "AGENT"), prefix: AgentId::PREFIX }
+}
+
+/// The numbers of an agent. They exist as long as the agent does.
+#[must_use]
+pub fn agent_metrics(owner: &Owner, agent: AgentId) -> Key {
+    agent_child(owner, agent, "METRICS").guards(Guard::Agent)
 }
 
 /// The mark that something belongs to an agent; `prefix` is the kind's id prefix, or empty for all.
@@ -104,12 +185,12 @@ pub fn agent_children(owner: &Owner, agent: AgentId, prefix: &'static str) -> Ra
 
 #[must_use]
 pub fn agent_child(owner: &Owner, agent: AgentId, child: impl ToString) -> Key {
-    key(format!("U#{owner}#AGENT#{agent}"), child)
+    Key::new(format!("U#{owner}#AGENT#{agent}"), child)
 }
 
 #[must_use]
 pub fn action(owner: &Owner, id: ActionId) -> Key {
-    key(part(owner, "ACTION"), id)
+    Key::new(part(owner, "ACTION"), id)
 }
 
 #[must_use]
@@ -119,7 +200,7 @@ pub fn actions(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn occurrence(owner: &Owner, action: ActionId, run: RunId) -> Key {
-    key(format!("U#{owner}#ACTION#{action}"), format!("RUN#{run}"))
+    Key::new(format!("U#{owner}#ACTION#{action}"), format!("RUN#{run}")).guards(Guard::Occurrence)
 }
 
 #[must_use]
@@ -130,7 +211,7 @@ pub fn occurrences(owner: &Owner, action: ActionId) -> Range {
 /// What was approved last.
 #[must_use]
 pub fn approval(owner: &Owner, action: ActionId) -> Key {
-    key(format!("U#{owner}#ACTION#{action}"), "APPROVED")
+    Key::new(format!("U#{owner}#ACTION#{action}"), "APPROVED")
 }
 
 /// Everything that belongs to an action.
@@ -141,7 +222,7 @@ pub fn action_children(owner: &Owner, action: ActionId) -> Range {
 
 #[must_use]
 pub fn asset(owner: &Owner, id: AssetId) -> Key {
-    key(part(owner, "ASSET"), id)
+    Key::new(part(owner, "ASSET"), id)
 }
 
 #[must_use]
@@ -151,7 +232,7 @@ pub fn assets(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn asset_version(owner: &Owner, id: AssetId, version: u64) -> Key {
-    key(format!("U#{owner}#ASSET#{id}"), format!("V#{version:010}"))
+    Key::new(format!("U#{owner}#ASSET#{id}"), format!("V#{version:010}"))
 }
 
 #[must_use]
@@ -161,18 +242,30 @@ pub fn asset_versions(owner: &Owner, id: AssetId) -> Range {
 
 #[must_use]
 pub fn chat(owner: &Owner, id: ChatId) -> Key {
-    key(part(owner, "CHAT"), id)
+    Key::new(part(owner, "CHAT"), id).guards(Guard::Chat)
+}
+
+/// Everything that belongs to a chat; `prefix` is a kind's, or empty for all.
+#[must_use]
+pub fn chat_children(owner: &Owner, chat: ChatId, prefix: &'static str) -> Range {
+    Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix }
+}
+
+/// An asset or an action that a chat has produced, by its id.
+#[must_use]
+pub fn generated(owner: &Owner, chat: ChatId, id: &str) -> Key {
+    Key::new(chat_children(owner, chat, "").pk, format!("GEN#{id}"))
 }
 
 #[must_use]
 pub fn message(owner: &Owner, thread: Thread, message: MessageId) -> Key {
-    key(messages(owner, thread).pk, format!("MSG#{message}"))
+    Key::new(messages(owner, thread).pk, format!("MSG#{message}"))
 }
 
 #[must_use]
 pub fn messages(owner: &Owner, thread: Thread) -> Range {
     let pk = match thread {
-        Thread::Chat(id) => format!("U#{owner}#CHAT#{id}"),
+        Thread::Chat(id) => chat_children(owner, id, "").pk,
         Thread::Action(id) => format!("U#{owner}#ACTION#{id}"),
     };
     Range { pk, prefix: "MSG#" }
@@ -180,22 +273,28 @@ pub fn messages(owner: &Owner, thread: Thread) -> Range {
 
 #[must_use]
 pub fn live_turn(owner: &Owner, thread: Thread) -> Key {
-    key(messages(owner, thread).pk, "LIVE")
+    Key::new(messages(owner, thread).pk, "LIVE").guards(Guard::Conversation)
 }
 
 #[must_use]
 pub fn proposal(owner: &Owner, id: ProposalId) -> Key {
-    key(part(owner, "PROPOSAL"), id)
+    Key::new(part(owner, "PROPOSAL"), id).guards(Guard::Proposal)
 }
 
 #[must_use]
 pub fn run(owner: &Owner, id: RunId) -> Key {
-    key(format!("U#{owner}#RUN#{id}"), "META")
+    Key::new(format!("U#{owner}#RUN#{id}"), "META").guards(Guard::Run)
+}
+
+/// The mark that somebody asked the run to stop.
+#[must_use]
+pub fn run_cancel(owner: &Owner, id: RunId) -> Key {
+    Key::new(format!("U#{owner}#RUN#{id}"), "CANCEL")
 }
 
 #[must_use]
 pub fn run_event(owner: &Owner, id: RunId, event: u64) -> Key {
-    key(format!("U#{owner}#RUN#{id}"), format!("EVENT#{event:010}"))
+    Key::new(format!("U#{owner}#RUN#{id}"), format!("EVENT#{event:010}")).guards(Guard::RunEvent)
 }
 
 #[must_use]
@@ -206,7 +305,7 @@ pub fn run_events(owner: &Owner, id: RunId) -> Range {
 #[must_use]
 pub fn run_step(owner: &Owner, id: RunId, step: u32, call: Option<u32>) -> Key {
     let call = call.map(|call| format!("#{call:04}")).unwrap_or_default();
-    key(format!("U#{owner}#RUN#{id}"), format!("STEP#{step:04}{call}"))
+    Key::new(format!("U#{owner}#RUN#{id}"), format!("STEP#{step:04}{call}")).guards(Guard::RunStep)
 }
 
 #[must_use]
@@ -216,7 +315,7 @@ pub fn run_steps(owner: &Owner, id: RunId) -> Range {
 
 #[must_use]
 pub fn run_output(owner: &Owner, id: RunId, output: u32) -> Key {
-    key(format!("U#{owner}#RUN#{id}"), format!("OUT#{output:04}"))
+    Key::new(format!("U#{owner}#RUN#{id}"), format!("OUT#{output:04}"))
 }
 
 #[must_use]
@@ -232,7 +331,7 @@ pub fn run_children(owner: &Owner, id: RunId) -> Range {
 
 #[must_use]
 pub fn api_key(owner: &Owner, id: ApiKeyId) -> Key {
-    key(part(owner, "KEY"), id)
+    Key::new(part(owner, "KEY"), id)
 }
 
 #[must_use]
@@ -242,7 +341,7 @@ pub fn api_keys(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn project(owner: &Owner, id: ProjectId) -> Key {
-    key(part(owner, "PROJECT"), id)
+    Key::new(part(owner, "PROJECT"), id).guards(Guard::Project)
 }
 
 #[must_use]
@@ -258,11 +357,11 @@ pub fn project_children(owner: &Owner, project: ProjectId, prefix: &'static str)
 
 #[must_use]
 pub fn project_child(owner: &Owner, project: ProjectId, child: impl ToString) -> Key {
-    key(format!("U#{owner}#PROJECT#{project}"), child)
+    Key::new(format!("U#{owner}#PROJECT#{project}"), child)
 }
 
 fn of_session(owner: &Owner, session: &SessionId, sk: impl ToString) -> Key {
-    key(format!("U#{owner}#LOG#{session}"), sk)
+    Key::new(format!("U#{owner}#LOG#{session}"), sk)
 }
 
 fn of_log(owner: &Owner, session: &SessionId, agent: &InstanceId) -> String {
@@ -283,7 +382,7 @@ pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
 /// A session in the list of all.
 #[must_use]
 pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {
-    key(part(owner, "LOG"), format!("{}#{}", sortable(session.started_at), session.session_id))
+    Key::new(part(owner, "LOG"), format!("{}#{}", sortable(session.started_at), session.session_id))
 }
 
 #[must_use]
@@ -293,7 +392,7 @@ pub fn log_sessions(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn log_head(owner: &Owner, session: &SessionId, agent: &InstanceId) -> Key {
-    of_session(owner, session, format!("HEAD#{agent}"))
+    of_session(owner, session, format!("HEAD#{agent}")).guards(Guard::LogHead)
 }
 
 #[must_use]
@@ -304,7 +403,7 @@ pub fn log_heads(owner: &Owner, session: &SessionId) -> Range {
 /// Names come from outside and may hold anything; their hash is what is stored.
 #[must_use]
 pub fn logged_once(owner: &Owner, session: &SessionId, name: &str) -> Key {
-    of_session(owner, session, format!("ONCE#{}", hash(name)))
+    of_session(owner, session, format!("ONCE#{}", hash(name))).guards(Guard::LoggedOnce)
 }
 
 #[must_use]
@@ -329,7 +428,7 @@ pub fn given_names(owner: &Owner, session: &SessionId, hash: &str) -> Key {
 
 #[must_use]
 pub fn log_line(owner: &Owner, session: &SessionId, agent: &InstanceId, number: u64) -> Key {
-    key(of_log(owner, session, agent), format!("LINE#{number:012}"))
+    Key::new(of_log(owner, session, agent), format!("LINE#{number:012}"))
 }
 
 #[must_use]
@@ -345,7 +444,7 @@ pub fn log_number(sort_key: &str) -> Option<u64> {
 
 #[must_use]
 pub fn log_segment(owner: &Owner, session: &SessionId, agent: &InstanceId, first: u64) -> Key {
-    key(of_log(owner, session, agent), format!("SEGMENT#{first:012}"))
+    Key::new(of_log(owner, session, agent), format!("SEGMENT#{first:012}"))
 }
 
 #[must_use]
@@ -356,7 +455,7 @@ pub fn log_segments(owner: &Owner, session: &SessionId, agent: &InstanceId) -> R
 #[must_use]
 pub fn latest_log(owner: &Owner, project: Option<ProjectId>, agent: &InstanceId) -> Key {
     let sk = project.map_or_else(|| agent.to_string(), |project| format!("{project}#{agent}"));
-    key(part(owner, "LOGLAST"), sk)
+    Key::new(part(owner, "LOGLAST"), sk)
 }
 
 /// The sessions that have a log of this agent, by when that log began.
@@ -367,13 +466,13 @@ pub fn agent_sessions(owner: &Owner, agent: &InstanceId) -> Range {
 
 #[must_use]
 pub fn agent_session(owner: &Owner, agent: &InstanceId, began: Timestamp, session: &SessionId) -> Key {
-    key(agent_sessions(owner, agent).pk, format!("{}#{session}", sortable(began)))
+    Key::new(agent_sessions(owner, agent).pk, format!("{}#{session}", sortable(began)))
 }
 
 #[must_use]
 pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
     let sk = format!("{}#{}#{}", sortable(hot.hot_since), hot.session_id, hot.agent_id);
-    key(part(owner, "LOGHOT"), sk)
+    Key::new(part(owner, "LOGHOT"), sk)
 }
 
 #[must_use]
@@ -383,19 +482,19 @@ pub fn hot_logs(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn log_import(owner: &Owner, id: ImportId) -> Key {
-    key(part(owner, "LOGIMPORT"), id)
+    Key::new(part(owner, "LOGIMPORT"), id)
 }
 
 /// The mark of an import that has no end yet.
 #[must_use]
 pub fn open_log_import(owner: &Owner, id: ImportId) -> Key {
-    key(part(owner, "LOGIMPORT"), format!("OPEN#{id}"))
+    Key::new(part(owner, "LOGIMPORT"), format!("OPEN#{id}")).guards(Guard::LogImport)
 }
 
 /// The mark of an import that may have left segments which no log names.
 #[must_use]
 pub fn left_log_import(owner: &Owner, id: ImportId) -> Key {
-    key(part(owner, "LOGIMPORT"), format!("LEFT#{id}"))
+    Key::new(part(owner, "LOGIMPORT"), format!("LEFT#{id}"))
 }
 
 #[must_use]
@@ -410,7 +509,7 @@ pub fn open_log_imports(owner: &Owner) -> Range {
 
 #[must_use]
 pub fn refused_hook(owner: &Owner, id: Uuid) -> Key {
-    key(part(owner, "LOGREFUSED"), format!("HOOK#{}", id.simple()))
+    Key::new(part(owner, "LOGREFUSED"), format!("HOOK#{}", id.simple()))
 }
 
 #[must_use]
@@ -421,13 +520,13 @@ pub fn refused_hooks(owner: &Owner) -> Range {
 /// The count of the UTC day of an instant.
 #[must_use]
 pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
-    key(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
+    Key::new(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
 }
 
 /// Hooks that the filter of a project dropped, by the UTC day of an instant.
 #[must_use]
 pub fn dropped_hook(owner: &Owner, day: Timestamp, project: ProjectId, agent_type: &str) -> Key {
-    key(part(owner, "LOGDROPPED"), format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")))
+    Key::new(part(owner, "LOGDROPPED"), format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")))
 }
 
 #[must_use]
@@ -449,7 +548,7 @@ fn hash(text: &str) -> String {
 
 #[must_use]
 pub fn document(owner: &Owner, project: ProjectId, workflow: &Workflow) -> Key {
-    project_child(owner, project, format!("CONTEXT#{workflow}"))
+    project_child(owner, project, format!("CONTEXT#{workflow}")).guards(Guard::Document)
 }
 
 #[must_use]
@@ -463,12 +562,12 @@ fn document_part(owner: &Owner, project: ProjectId, workflow: &Workflow) -> Stri
 
 #[must_use]
 pub fn document_version(owner: &Owner, project: ProjectId, workflow: &Workflow, version: u64) -> Key {
-    key(document_part(owner, project, workflow), format!("V#{version:010}"))
+    Key::new(document_part(owner, project, workflow), format!("V#{version:010}"))
 }
 
 #[must_use]
 pub fn document_text(owner: &Owner, project: ProjectId, workflow: &Workflow, version: u64) -> Key {
-    key(document_part(owner, project, workflow), format!("TEXT#{version:010}"))
+    Key::new(document_part(owner, project, workflow), format!("TEXT#{version:010}"))
 }
 
 /// The versions of a document; `prefix` is `V#`, or empty for their texts, too.
@@ -484,12 +583,12 @@ pub fn document_versions(
 
 #[must_use]
 pub fn theme(owner: &Owner, project: ProjectId) -> Key {
-    project_child(owner, project, "THEME")
+    project_child(owner, project, "THEME").guards(Guard::Theme)
 }
 
 #[must_use]
 pub fn enrichment(owner: &Owner, project: ProjectId) -> Key {
-    project_child(owner, project, "ENRICHMENT")
+    project_child(owner, project, "ENRICHMENT").guards(Guard::Enrichment)
 }
 
 #[must_use]
@@ -504,7 +603,7 @@ pub fn theme_imports(owner: &Owner, project: ProjectId) -> Range {
 
 #[must_use]
 pub fn theme_file(owner: &Owner, project: ProjectId, generation: ImportId, path: &str) -> Key {
-    key(format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), format!("FILE#{path}"))
+    Key::new(format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), format!("FILE#{path}"))
 }
 
 #[must_use]
@@ -515,12 +614,12 @@ pub fn theme_files(owner: &Owner, project: ProjectId, generation: ImportId) -> R
 /// A client's key may hold anything; its hash is what is stored.
 #[must_use]
 pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
-    key(part(owner, "IDEMPOTENCY"), hash(client_key))
+    Key::new(part(owner, "IDEMPOTENCY"), hash(client_key)).guards(Guard::Idempotency)
 }
 
 #[must_use]
 pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
-    key(part(owner, "SPEND"), day)
+    Key::new(part(owner, "SPEND"), day).guards(Guard::Spend)
 }
 
 /// The partition of the `due` index that the item with this id is in.
@@ -558,7 +657,7 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
 /// How far the clock of this installation has come.
 #[must_use]
 pub fn clock() -> Key {
-    Key { pk: "CLOCK".to_owned(), sk: "SEEN".to_owned() }
+    Key::new("CLOCK".to_owned(), "SEEN")
 }
 
 /// An instant as text of fixed width: it sorts as time.
@@ -582,6 +681,16 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_one_item_are_equal_whatever_they_guard() {
+        let owner = Owner::new("auth0|me").unwrap();
+        let known = agent(&owner, AgentId::from_uuid(Uuid::from_u128(7)));
+        let read = Key::new(known.pk.clone(), &known.sk);
+        assert_eq!((known.guard(), read.guard()), (Guard::Agent, Guard::Other));
+        assert_eq!(known, read);
+        assert!(std::collections::HashSet::from([known]).contains(&read));
+    }
+
+    #[test]
     fn a_due_entry_names_its_item() {
         let owner = Owner::new("auth0|me").unwrap();
         let id = ActionId::from_uuid(Uuid::from_u128(7));
@@ -589,6 +698,6 @@ mod tests {
         let of_run = RunId::from_uuid(Uuid::from_u128(8));
         assert_eq!(parse_due(&run(&owner, of_run)), Some(DueItem::run(&owner, of_run)));
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
-        assert_eq!(parse_due(&Key { pk: "U#x#AGENT".into(), sk: id.to_string() }), None);
+        assert_eq!(parse_due(&Key::new("U#x#AGENT".into(), id)), None);
     }
 }

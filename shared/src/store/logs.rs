@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::keys;
+use super::keys::{self, Guard};
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long a hook is remembered, so that a repeated delivery is recognised.
@@ -353,8 +353,8 @@ impl Store {
         }
         Ok(match self.commit(writes).await? {
             Written::Yes => Appended::Yes,
-            Written::Refused { first: 0 } if once.is_some() => Appended::Before,
-            Written::Refused { .. } => Appended::Raced,
+            Written::Refused(Guard::LoggedOnce) => Appended::Before,
+            Written::Refused(_) => Appended::Raced,
         })
     }
 
@@ -373,9 +373,7 @@ impl Store {
             Self::head_write(owner, head, None)?,
             Write::Exists { key: keys::open_log_import(owner, import) },
         ];
-        let project = Self::project_exists(owner, head.project_id);
-        let has_project = project.is_some();
-        writes.extend(project);
+        writes.extend(Self::project_exists(owner, head.project_id));
         for segment in segments {
             writes.push(Self::segment_write(owner, head, segment)?);
         }
@@ -388,10 +386,10 @@ impl Store {
         }
         Ok(match self.transact(writes).await? {
             Written::Yes => Created::Yes,
-            Written::Refused { first: 0 } => Created::Taken,
-            Written::Refused { first: 1 } => Created::NoImport,
-            Written::Refused { first: 2 } if has_project => Created::NoProject,
-            Written::Refused { .. } => Created::Raced,
+            Written::Refused(Guard::LogHead) => Created::Taken,
+            Written::Refused(Guard::LogImport) => Created::NoImport,
+            Written::Refused(Guard::Project) => Created::NoProject,
+            Written::Refused(_) => Created::Raced,
         })
     }
 

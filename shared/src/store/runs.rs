@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::keys::{self, Key};
+use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long a run can be followed and read back.
@@ -18,10 +18,6 @@ pub struct RunOutput {
     pub asset_id: AssetId,
     pub title: String,
     pub bytes: u64,
-}
-
-fn cancel_key(owner: &Owner, run: RunId) -> Key {
-    Key { sk: "CANCEL".to_owned(), ..keys::run(owner, run) }
 }
 
 fn kept(run: RunId) -> Extras {
@@ -61,11 +57,11 @@ impl Store {
         struct Cancel {
             requested_at: Timestamp,
         }
-        self.put(&cancel_key(owner, run), item(&Cancel { requested_at: at }, &kept(run))?).await
+        self.put(&keys::run_cancel(owner, run), item(&Cancel { requested_at: at }, &kept(run))?).await
     }
 
     pub async fn cancel_requested(&self, owner: &Owner, run: RunId) -> Result<bool, StoreError> {
-        Ok(self.get::<serde::de::IgnoredAny>(&cancel_key(owner, run)).await?.is_some())
+        Ok(self.get::<serde::de::IgnoredAny>(&keys::run_cancel(owner, run)).await?.is_some())
     }
 
     /// The write of one event: refused where the id is taken, so that two writers never mix.

@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::idempotency::Claimed;
-use super::keys::{self, Key, Range};
+use super::keys::{self, Guard, Key, Range};
 use crate::aws;
 use crate::problem::StorageFailure;
 
@@ -100,10 +100,8 @@ impl Extras {
 #[must_use]
 pub enum Written {
     Yes,
-    /// A condition failed. `first` is the index of the first failed write in a transaction (0 for a single write).
-    Refused {
-        first: usize,
-    },
+    /// A condition failed: the first of the transaction, by the item that it is about.
+    Refused(Guard),
 }
 
 impl Written {
@@ -182,6 +180,22 @@ pub enum Write {
 }
 
 impl Write {
+    fn guard(&self) -> Guard {
+        match self {
+            Self::Create { key, .. }
+            | Self::Replace { key, .. }
+            | Self::Put { key, .. }
+            | Self::Exists { key }
+            | Self::Absent { key }
+            | Self::Delete { key, .. }
+            | Self::Add { key, .. }
+            | Self::Remove { key, .. }
+            | Self::AddWhile { key, .. }
+            | Self::Done { key, .. }
+            | Self::Reserve { key, .. } => key.guard(),
+        }
+    }
+
     /// Writes an item over the one that was read at `version`. 0 means that the item did not exist.
     #[must_use]
     pub fn over(key: Key, version: u64, item: Attributes) -> Self {
@@ -311,7 +325,7 @@ impl Store {
 
     /// Reads an item that never exists, once. This opens a connection and completes its TLS handshake.
     pub async fn warm(&self) {
-        let nothing = Key { pk: "U##KEY".to_owned(), sk: "-".to_owned() };
+        let nothing = Key::new("U##KEY".to_owned(), "-");
         let once = aws_sdk_dynamodb::Config::builder()
             .retry_config(aws_sdk_dynamodb::config::retry::RetryConfig::disabled());
         let request = self.client.get_item().table_name(&*self.table).set_key(Some(key_of(&nothing)));
@@ -364,7 +378,7 @@ impl Store {
                 for item in output.responses.unwrap_or_default().remove(&*self.table).unwrap_or_default() {
                     let pk = item.get("pk").and_then(|v| v.as_s().ok()).cloned().unwrap_or_default();
                     let (sk, record) = read(item)?;
-                    found.insert(Key { pk, sk }, record);
+                    found.insert(Key::new(pk, sk), record);
                 }
                 let rest = output.unprocessed_keys.unwrap_or_default().remove(&*self.table);
                 match rest.map(|rest| rest.keys).filter(|keys| !keys.is_empty()) {
@@ -424,7 +438,7 @@ impl Store {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
                     let stored = failed.item().and_then(|item| item.get(WRITE)).and_then(|w| w.as_s().ok());
                     let ours = stored == Some(&write);
-                    return Ok(if ours { Written::Yes } else { Written::Refused { first: 0 } });
+                    return Ok(if ours { Written::Yes } else { Written::Refused(key.guard()) });
                 }
                 Some(PutItemError::TransactionConflictException(_)) => back_off(attempt).await,
                 _ => return Err(unavailable(&error)),
@@ -478,14 +492,13 @@ impl Store {
         run: Option<(RunId, Timestamp)>,
     ) -> Result<Written, StoreError> {
         let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
-        let own = writes.len();
         writes.push(claimed.mark(run));
         match self.transact(writes).await? {
             Written::Yes => {
                 claimed.marked();
                 Ok(Written::Yes)
             }
-            Written::Refused { first } if first == own => Err(StoreError::TakenOver),
+            Written::Refused(Guard::Idempotency) => Err(StoreError::TakenOver),
             refused => Ok(refused),
         }
     }
@@ -503,6 +516,7 @@ impl Store {
             Err(writes) => writes,
         };
         let write = new_write_id();
+        let guards: Vec<Guard> = writes.iter().map(Write::guard).collect();
         let items: Vec<TransactWriteItem> =
             writes.into_iter().map(|w| self.transact_item(w, &write)).collect::<Result<_, _>>()?;
         for attempt in 0..CONFLICT_TRIES {
@@ -522,7 +536,7 @@ impl Store {
                     let codes =
                         || cancelled.cancellation_reasons().iter().map(|r| r.code().unwrap_or("None"));
                     if let Some(first) = codes().position(|code| code == "ConditionalCheckFailed") {
-                        return Ok(Written::Refused { first });
+                        return Ok(Written::Refused(guards[first]));
                     }
                     if codes().any(|code| code == "ValidationError") {
                         return Err(StoreError::TooLarge);
@@ -703,7 +717,7 @@ impl Store {
                 .expression_attribute_values(":prefix", text(range.prefix))
         };
         if let Some(after) = after {
-            let start = Key { pk: range.pk.clone(), sk: after.to_owned() };
+            let start = Key::new(range.pk.clone(), after);
             request = request.set_exclusive_start_key(Some(key_of(&start)));
         }
         let output = request.send().await.map_err(|error| unavailable(&error))?;
@@ -756,8 +770,7 @@ impl Store {
             }
             let mut requests = Vec::with_capacity(found.items.len());
             for (sk, _) in found.items {
-                let delete =
-                    DeleteRequest::builder().set_key(Some(key_of(&Key { pk: range.pk.clone(), sk })));
+                let delete = DeleteRequest::builder().set_key(Some(key_of(&Key::new(range.pk.clone(), sk))));
                 let delete = delete.build().map_err(|e| StoreError::Unavailable { cause: e.to_string() })?;
                 requests.push(WriteRequest::builder().delete_request(delete).build());
             }

@@ -21,6 +21,7 @@ use super::{
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{Store, Versioned};
 
@@ -163,7 +164,6 @@ async fn perform(
             return Ok(read);
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
-        let own = writes.len();
         let live_after = match (command, &live) {
             (Command::Run { run }, _) => {
                 // Its id is ahead of the clock where that was set back.
@@ -196,8 +196,8 @@ async fn perform(
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
         match cx.store.commit(writes).await? {
             Written::Yes => {}
-            Written::Refused { first } if first < own => return Err(Error::NotFound("proposal")),
-            Written::Refused { .. } => continue,
+            Written::Refused(Guard::Proposal) => return Err(Error::NotFound("proposal")),
+            Written::Refused(_) => continue,
         }
         end_runs(cx, owner, with_it).await?;
         dispatch_at(cx, owner, id, wake_at(&next, live_after.as_ref(), now)).await;

@@ -10,6 +10,7 @@ use super::ActionView;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Store;
+use crate::store::keys::Guard;
 use crate::store::table::Written;
 
 /// Defines an action of an agent. Where it was proposed, the proposal is taken with it, or nothing happens.
@@ -36,7 +37,6 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
     let action = input.complete(draft, &agent)?.validate()?.define(id, agent.agent_id, cx.clock.now());
 
     let mut writes = Store::action_writes(owner, &action)?;
-    let own = writes.len();
     if let Some(proposal) = &proposal {
         writes.extend(Store::take_proposal(owner, proposal));
         if let Some(chat) = proposal.chat_id {
@@ -45,8 +45,8 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
     }
     match cx.store.commit(writes).await? {
         Written::Yes => Ok(ActionView::new(action, &agent)),
-        Written::Refused { first } if first >= own => Err(Error::NotFound("proposal")),
-        Written::Refused { .. } => Err(Error::NotFound("agent")),
+        Written::Refused(Guard::Proposal) => Err(Error::NotFound("proposal")),
+        Written::Refused(_) => Err(Error::NotFound("agent")),
     }
 }
 

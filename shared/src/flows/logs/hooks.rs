@@ -20,6 +20,7 @@ use crate::flows::{edit, projects};
 use crate::page::{self, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Store;
+use crate::store::keys::Guard;
 use crate::store::logs::{EarlyStop, GivenNames, Launch, LogHead, RefusedHook};
 use crate::store::table::Written;
 
@@ -235,8 +236,8 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Resul
         match cx.store.give_name(owner, &task.session, given, of_hash).await? {
             Written::Yes => return Ok(name),
             // An agent has chosen this very name: the next number.
-            Written::Refused { first: 2 } => taken += 1,
-            Written::Refused { .. } => {}
+            Written::Refused(Guard::LogHead) => taken += 1,
+            Written::Refused(_) => {}
         }
     }
 }

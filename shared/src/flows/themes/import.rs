@@ -33,6 +33,7 @@ use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::flows::{edit, projects};
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
+use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
 
@@ -116,7 +117,7 @@ async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -
     };
     match cx.store.write_import(owner, project, &import, 0, now).await? {
         Written::Yes => Ok(import),
-        Written::Refused { .. } => Err(Error::NotFound("project")),
+        Written::Refused(_) => Err(Error::NotFound("project")),
     }
 }
 
@@ -281,8 +282,8 @@ async fn take_over(
                 return Ok(Ended::Done(Some(counts)));
             }
             // A file was written meanwhile: versions are to be given anew.
-            Written::Refused { first: 0 } => {}
-            Written::Refused { .. } => return Err(Error::NotFound("project")),
+            Written::Refused(Guard::Theme) => {}
+            Written::Refused(_) => return Err(Error::NotFound("project")),
         }
     }
 }

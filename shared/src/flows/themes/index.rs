@@ -28,6 +28,7 @@ use crate::bus::{Event, IndexCompleted};
 use crate::context::Cx;
 use crate::flows::{edit, projects, uploads};
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
 use domain::projects::theme::{Import, ImportState, MapPhase};
@@ -172,8 +173,8 @@ pub(super) async fn lease(
         let (state, fence) = found.value.leased(None, now);
         match cx.store.replace_theme(owner, project, &state, found.version).await? {
             Written::Yes => return Ok(Some(fence)),
-            Written::Refused { first: 0 } => tries.next().await?,
-            Written::Refused { .. } => return Ok(None),
+            Written::Refused(Guard::Theme) => tries.next().await?,
+            Written::Refused(_) => return Ok(None),
         }
     }
 }

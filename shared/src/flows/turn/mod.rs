@@ -31,6 +31,7 @@ use crate::function::Invocation;
 use crate::http::path_for_client;
 use crate::idempotency::BeganRun;
 use crate::problem::{Error, Result};
+use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
 use crate::store::{Store, Versioned};
@@ -157,7 +158,6 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
         let words = vec![Block::text(said.message.as_str())];
         let words = messages::new(cx, Role::User, words, Some(run.run_id));
         let thread = place.thread();
-        let held_at = writes.len();
         writes.push(Store::hold_thread(owner, thread, run_id, left)?);
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
@@ -171,7 +171,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                 let (journal, transcript) = (Journal::new(run_id, 0), Transcript::default());
                 return Ok(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline });
             }
-            Written::Refused { first } if first == held_at => {
+            Written::Refused(Guard::Conversation) => {
                 left = match free(cx, owner, thread, said.if_busy, give_up).await? {
                     Some(version) => {
                         tries.next().await?;
@@ -181,7 +181,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                 };
             }
             // It went away between the look and the write.
-            Written::Refused { .. } => {
+            Written::Refused(_) => {
                 let is_new = said.topic.is_new();
                 return Err(Error::NotFound(match place {
                     Place::Action(_) => "action",
@@ -320,8 +320,8 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
                 return Ok(Some(Recorder::new(cx.clone(), owner.clone(), run, last + 1)));
             }
             // The former process still wrote an event.
-            Written::Refused { first: 1 } => {}
-            Written::Refused { .. } => return Ok(None),
+            Written::Refused(Guard::RunEvent) => {}
+            Written::Refused(_) => return Ok(None),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::context::Cx;
 use crate::flows::{edit, projects};
 use crate::models::Models;
 use crate::problem::{Error, Result};
-use crate::store::keys;
+use crate::store::keys::{self, Guard};
 use crate::store::table::{Write, Written};
 use pass::Ended;
 
@@ -108,8 +108,8 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
         };
         match cx.store.replace_enrichment(owner, project, &next, found.version).await? {
             Written::Yes => return Ok(held.map(|held| (held, models))),
-            Written::Refused { first: 0 } => {}
-            Written::Refused { .. } => return Ok(None),
+            Written::Refused(Guard::Enrichment) => {}
+            Written::Refused(_) => return Ok(None),
         }
     }
 }
@@ -128,8 +128,8 @@ impl Held<'_> {
             let write = self.cx.store.replace_enrichment(self.owner, self.project, &next, found.version);
             match write.await? {
                 Written::Yes => return Ok(next),
-                Written::Refused { first: 0 } => {}
-                Written::Refused { .. } => return Err(Error::NotFound("project")),
+                Written::Refused(Guard::Enrichment) => {}
+                Written::Refused(_) => return Err(Error::NotFound("project")),
             }
         }
     }
