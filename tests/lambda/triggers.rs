@@ -28,7 +28,7 @@ async fn due_action(bed: &Bed, due: Timestamp) -> Value {
 async fn a_due_action_goes_from_the_sweep_to_its_output() {
     let now = Timestamp::now();
     let due = now - SignedDuration::from_secs(60);
-    let clock = ManualClock::at(now - SignedDuration::from_secs(120));
+    let clock = ManualClock::at(now - SignedDuration::from_secs(240));
     let bed = Bed::with_clock(Clock::Manual(clock.clone())).await;
     let action = due_action(&bed, due).await;
     clock.set(now);
