@@ -17,7 +17,8 @@ def adapted(text: str, functions: Path) -> str:
 
     - code: debug binaries of this machine's processor, from a folder of their own;
     - MaximumConcurrency: the emulator takes a number and no reference;
-    - the bucket's policy: it refuses plain HTTP, which is all that the emulator speaks.
+    - the bucket's policy: it refuses plain HTTP, which is all that the emulator speaks;
+    - sqs:SendMessage: in AWS it also allows SendMessageBatch, and the emulator wants an action of that name.
     """
 
     def replaced(pattern: str, by: str, text: str) -> str:
@@ -27,6 +28,8 @@ def adapted(text: str, functions: Path) -> str:
 
     text = replaced(r"CodeUri: \.\./target/lambda/", f"CodeUri: {functions}/", text)
     text = replaced(r"MaximumConcurrency: !Ref Maximum\w+", "MaximumConcurrency: 2", text)
+    send = "Action: sqs:SendMessage, Resource: !GetAtt Queue.Arn"
+    text = replaced(send, "Action: [sqs:SendMessage, sqs:SendMessageBatch], Resource: !GetAtt Queue.Arn", text)
     return replaced(r"(?ms)^  BucketPolicy:\n.*?(?=^  \S)", "", text)
 
 
