@@ -5,7 +5,7 @@ use domain::agents::{Agent, AgentMetrics};
 use domain::ids::{AgentId, Owner};
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Condition, Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
     pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
@@ -50,7 +50,12 @@ impl Store {
     /// not exist any more.
     #[must_use]
     pub fn count(owner: &Owner, agent: AgentId, numbers: Vec<(&'static str, i64)>) -> Write {
-        Write::Add { key: keys::agent_metrics(owner, agent), numbers, upsert: false, expires: None }
+        Write::Add {
+            key: keys::agent_metrics(owner, agent),
+            numbers,
+            only_if: Condition::Exists,
+            expires: None,
+        }
     }
 
     /// The sort keys (ids, and `METRICS`) of the items that belong to an agent.

@@ -11,7 +11,7 @@ use domain::ids::{Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::keys::{self, Key};
+use super::keys::{self, Guard, Key};
 use super::table::{Extras, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long an answer can be replayed.
@@ -91,18 +91,25 @@ impl Claimed {
     }
 
     /// The current request, if it has a claim and has not committed yet.
-    pub(super) fn current() -> Option<Arc<Self>> {
+    fn current() -> Option<Arc<Self>> {
         CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
     }
 
-    /// The write that says that it is done; if it began a run, which one, and until when that can be replayed. Refused if
+    /// The write that records that it is done; if it began a run, which one, and until when that can be replayed. Refused if
     /// another request has taken the key over.
-    pub(super) fn mark(&self, run: Option<(RunId, Timestamp)>) -> Write {
-        let run = run.map(|(run, now)| (run.to_string(), now + LIFETIME));
-        Write::Done { key: self.key.clone(), version: self.version, run }
+    fn mark(&self, run: Option<(RunId, Timestamp)>) -> Write {
+        let texts = match run {
+            None => vec![("outcome.state", "done".to_owned())],
+            Some((run, now)) => vec![
+                ("outcome.state", "run".to_owned()),
+                ("outcome.run_id", run.to_string()),
+                ("expires_at", (now + LIFETIME).to_string()),
+            ],
+        };
+        Write::Set { key: self.key.clone(), version: self.version, texts }
     }
 
-    pub(super) fn marked(&self) {
+    fn marked(&self) {
         self.done.store(true, Ordering::Relaxed);
     }
 
@@ -120,6 +127,46 @@ pub enum Claim {
 }
 
 impl Store {
+    /// Commits the work of a request: all of the writes or none. If the request has an `Idempotency-Key`, the same
+    /// transaction marks the key as done, so the work is never done again under that key. Writes before this call must
+    /// be safe to repeat.
+    ///
+    /// # Errors
+    /// As [`Store::transact`]; and where another request has taken the key over.
+    pub async fn commit(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
+        self.commit_marked(writes, None).await
+    }
+
+    /// Like [`Store::commit`], for a request that begins a run: from then on the key answers with the run.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub async fn commit_run(
+        &self,
+        writes: Vec<Write>,
+        run: RunId,
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        self.commit_marked(writes, Some((run, now))).await
+    }
+
+    async fn commit_marked(
+        &self,
+        mut writes: Vec<Write>,
+        run: Option<(RunId, Timestamp)>,
+    ) -> Result<Written, StoreError> {
+        let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
+        writes.push(claimed.mark(run));
+        match self.transact(writes).await? {
+            Written::Yes => {
+                claimed.marked();
+                Ok(Written::Yes)
+            }
+            Written::Refused(Guard::Idempotency) => Err(StoreError::TakenOver),
+            refused => Ok(refused),
+        }
+    }
+
     /// Claims a key for a request.
     pub async fn claim_idempotency(
         &self,

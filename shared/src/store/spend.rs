@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
-use super::table::{Store, StoreError, Write, Written};
+use super::table::{Condition, Store, StoreError, Write, Written};
 
 /// How long a day's figures are stored.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
@@ -32,11 +32,10 @@ impl Store {
     /// The write that takes `amount` from the day's ceiling: refused if the ceiling does not pay for it.
     #[must_use]
     pub fn reserve_write(owner: &Owner, now: Timestamp, amount: i64, ceiling: i64) -> Write {
-        Write::Reserve {
+        Write::Add {
             key: keys::spend(owner, day_of(now)),
-            number: "committed_micros",
-            amount,
-            ceiling,
+            numbers: vec![("committed_micros", amount)],
+            only_if: Condition::Within { number: "committed_micros", ceiling },
             expires: Some(now + LIFETIME),
         }
     }
@@ -47,7 +46,7 @@ impl Store {
         Write::Add {
             key: keys::spend(owner, day_of(reserved_at)),
             numbers: vec![("committed_micros", spent - reserved), ("spent_micros", spent)],
-            upsert: true,
+            only_if: Condition::Always,
             expires: Some(reserved_at + LIFETIME),
         }
     }

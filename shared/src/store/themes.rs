@@ -5,7 +5,7 @@ use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use jiff::{SignedDuration, Timestamp};
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Condition, Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long the result of an import can be read.
 const IMPORT_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -57,12 +57,15 @@ impl Store {
         files: i64,
         bytes: i64,
     ) -> Write {
-        Write::AddWhile {
+        Write::Add {
             key: keys::theme(owner, project),
             numbers: vec![("revision", 1), ("files", files), ("bytes", bytes)],
-            attribute: "generation",
-            value: generation.to_string(),
-            or_missing: generation == ImportId::NONE,
+            only_if: Condition::Text {
+                attribute: "generation",
+                value: generation.to_string(),
+                or_missing: generation == ImportId::NONE,
+            },
+            expires: None,
         }
     }
 
