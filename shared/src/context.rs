@@ -13,10 +13,10 @@ use crate::compute::Compute;
 use crate::config::Config;
 use crate::due_queue::DueQueue;
 use crate::keyed_locks::KeyedLocks;
+use crate::live_runs::LiveRuns;
 use crate::models::{InvalidEndpoint, Models};
 use crate::queues::Queues;
 use crate::store::Store;
-use crate::stream::LiveRuns;
 use crate::themes::{NotesCache, ThemeCache};
 
 /// Whether the process is about to end. Then it puts its runs down, and other processes continue them.

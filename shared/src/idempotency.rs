@@ -14,7 +14,6 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::ids::RunId;
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
@@ -23,11 +22,12 @@ use sha2::{Digest, Sha256};
 use crate::accept::Accept;
 use crate::context::Cx;
 use crate::extract::Caller;
+use crate::flows::runs;
 use crate::function::Invocation;
 use crate::http::{MAX_BODY_BYTES, path_for_client};
 use crate::problem::{Error, Result};
 use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
-use crate::stream;
+use crate::stream::{self, BeganRun};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -40,10 +40,6 @@ pub const MAX_KEY: usize = 255;
 
 /// Largest answer that is kept, in bytes.
 const MAX_KEPT: usize = 256 * 1024;
-
-/// A response with this extension began a run.
-#[derive(Clone, Copy, Debug)]
-pub struct BeganRun(pub RunId);
 
 /// A response with this extension has a secret in its body: a replay shows this body instead. What was done is still done
 /// once; the secret is in no record, and in no second answer.
@@ -161,7 +157,7 @@ async fn replay(
             ));
         }
         Outcome::Run { run_id } => {
-            let run = stream::load(cx, &caller.owner, run_id).await?;
+            let run = runs::load(cx, &caller.owner, run_id).await?;
             if !run.value.state.is_final() {
                 return Err(Error::conflict_with(
                     "idempotency_in_flight",

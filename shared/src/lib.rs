@@ -27,6 +27,7 @@ pub mod https;
 pub mod idempotency;
 pub mod keyed_locks;
 pub mod lambda;
+pub mod live_runs;
 pub mod logging;
 pub mod metrics;
 pub mod models;

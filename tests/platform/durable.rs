@@ -16,7 +16,6 @@ use shared::flows::turn::{self, IfBusy, Said, Topic};
 use shared::function::Invocation;
 use shared::store::table::Written;
 use shared::store::{DueItem, Store};
-use shared::stream::Accept;
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
 use tokio::runtime::Runtime;
@@ -69,13 +68,10 @@ impl Process {
     /// Begins a turn; gives its run once that is stored.
     async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
         let (cx, owner) = (self.cx.clone(), stage.owner.clone());
-        let said =
-            Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject, accept: Accept::Events };
+        let said = Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject };
         let invocation = Invocation { deadline: jiff::Timestamp::MAX };
-        let began = self.runtime.spawn(async move { turn::serve(&cx, &owner, said, invocation).await });
-        let response = began.await.unwrap().unwrap();
-        let location = response.headers()["location"].to_str().unwrap().to_owned();
-        location.rsplit('/').next().unwrap().parse().unwrap()
+        let began = self.runtime.spawn(async move { turn::start(&cx, &owner, said, invocation).await });
+        began.await.unwrap().unwrap().run()
     }
 
     fn kill(self) {

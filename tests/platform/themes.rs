@@ -107,7 +107,7 @@ async fn an_imported_theme_answers_questions() {
         brief["relationships"].as_array().unwrap().iter().any(|r| r["to"] == "assets/base.css"),
         "{brief:#}"
     );
-    assert!(brief["summary"].as_str().unwrap().contains("files have to do with it"));
+    assert!(brief["summary"].as_str().unwrap().contains("files are about the request"));
 
     let gate = ask(&h, "gate", json!({"request": "cart drawer", "active_file": "layout/theme.liquid"})).await;
     assert!(paths(&gate["files"]).contains(&"layout/theme.liquid"));

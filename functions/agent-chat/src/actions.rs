@@ -14,7 +14,7 @@ use shared::flows::turn::IfBusy;
 use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
-use shared::{Cx, Result};
+use shared::{Cx, Result, stream};
 use utoipa::ToSchema;
 
 shared::routes!(messages, talk);
@@ -78,5 +78,7 @@ async fn talk(
     invocation: Invocation,
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
-    actions::say(&cx, &caller.owner, id, input.content, (input.if_busy, accept), invocation).await
+    let NewActionMessage { content, if_busy } = input;
+    let begun = actions::say(&cx, &caller.owner, id, content, if_busy, invocation).await?;
+    stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -28,7 +28,7 @@ shared::routes!(read_run, follow_run, cancel_run);
     responses((status = 200, body = RunView, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
 )]
 async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Result<Tagged<RunView>> {
-    let run = stream::load(&cx, &caller.owner, id).await?;
+    let run = runs::load(&cx, &caller.owner, id).await?;
     Ok(Tagged { version: run.version, body: run_view::view(&cx, &caller.owner, run.value).await? })
 }
 

@@ -10,7 +10,7 @@ use shared::flows::run_view::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::function::Invocation;
 use shared::respond::Problems;
-use shared::{Cx, Result};
+use shared::{Cx, Result, stream};
 
 shared::routes!(talk_to_agent);
 
@@ -41,6 +41,7 @@ async fn talk_to_agent(
     invocation: Invocation,
     Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let said = Said { topic: Topic::Agent(id, chat_id), message, if_busy, accept };
-    turn::serve(&cx, &caller.owner, said, invocation).await
+    let said = Said { topic: Topic::Agent(id, chat_id), message, if_busy };
+    let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
+    stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

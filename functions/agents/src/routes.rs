@@ -15,7 +15,7 @@ use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::function::Invocation;
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
-use shared::{Cx, Result};
+use shared::{Cx, Result, stream};
 use utoipa::IntoParams;
 
 shared::routes!(create, list, read, change, delete, set_up);
@@ -135,6 +135,7 @@ async fn set_up(
     invocation: Invocation,
     Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let said = Said { topic: Topic::Setup(chat_id), message, if_busy, accept };
-    turn::serve(&cx, &caller.owner, said, invocation).await
+    let said = Said { topic: Topic::Setup(chat_id), message, if_busy };
+    let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
+    stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod due;
 pub mod edit;
 pub mod execute;
+pub mod follow;
 pub mod logs;
 pub mod messages;
 pub mod projects;

@@ -1,4 +1,4 @@
-//! Any run, of a conversation or of an action: how it is cancelled.
+//! Any run, of a conversation or of an action: read and cancelled.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use domain::runs::{Run, RunKind, RunState};
 use super::{actions, edit};
 use crate::agent_loop::recorder::end_without_executor;
 use crate::context::Cx;
-use crate::problem::Result;
-use crate::stream;
+use crate::problem::{Error, Result};
+use crate::store::Versioned;
 
 /// How long a live executor has to end its run by itself: it looks for the request twice a second.
 const PATIENCE: Duration = Duration::from_millis(1_200);
@@ -17,27 +17,53 @@ const PATIENCE: Duration = Duration::from_millis(1_200);
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A run that a request began, or made continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// This process drives it.
+    Here(RunId),
+    /// Another process drives it. What it does now comes after the event `after`.
+    Elsewhere { run: RunId, after: u64 },
+}
+
+impl Begun {
+    #[must_use]
+    pub fn run(self) -> RunId {
+        match self {
+            Self::Here(run) | Self::Elsewhere { run, .. } => run,
+        }
+    }
+}
+
+/// Reads a run.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
+    cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))
+}
+
 /// Cancels a run. It has come to its end when this returns, within two seconds, whether or not its executor still lives. A
 /// run that has ended stays as it is.
 ///
 /// # Errors
 /// 404 if it does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
-    let found = stream::load(cx, owner, id).await?;
+    let found = load(cx, owner, id).await?;
     let at_rest = found.value.state.is_final() && found.value.state != RunState::Waiting;
     match (found.value.kind, found.value.action_id) {
         _ if at_rest => return Ok(found.value),
         (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id).await?,
         _ => cancel_turn(cx, owner, id).await?,
     }
-    Ok(stream::load(cx, owner, id).await?.value)
+    Ok(load(cx, owner, id).await?.value)
 }
 
 async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     cx.store.request_cancel(owner, id, cx.clock.now()).await?;
     let began = tokio::time::Instant::now();
     loop {
-        let found = stream::load(cx, owner, id).await?;
+        let found = load(cx, owner, id).await?;
         if found.value.state.is_final() {
             return Ok(());
         }
@@ -51,7 +77,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        let found = stream::load(cx, owner, id).await?;
+        let found = load(cx, owner, id).await?;
         if found.value.state.is_final()
             || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
         {

@@ -1,16 +1,14 @@
 //! The conversation about one action: what people say of it, what its runs ask, and what a model answers.
 
-use axum::Json;
-use axum::response::{IntoResponse, Response};
 use domain::actions::{ActionState, OccurrenceState, ReasonCode};
-use domain::ids::{ActionId, Owner, RunId};
+use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
 use futures::FutureExt;
-use http::{StatusCode, header};
 
+use super::super::edit;
 use super::super::messages::{self as thread, MessageView};
+use super::super::runs::Begun;
 use super::super::turn::{self, IfBusy, Said, Topic};
-use super::super::{edit, run_view};
 use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
 use crate::function::Invocation;
@@ -18,7 +16,6 @@ use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
-use crate::stream::{self, Accept};
 
 /// Oldest first.
 ///
@@ -39,20 +36,19 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
     Ok(Page { data, next_cursor, has_more })
 }
 
-/// Says something about an action. Where a run of it waits for an answer, this is the answer, and the run goes on: what it
-/// says next is its reply. Everything else a model answers, in a turn of its own.
+/// Says something about an action. If a run of it waits for an answer, this is the answer, and the run goes on: what it
+/// says next is its reply. Otherwise a model answers in a turn of its own.
 ///
 /// # Errors
-/// As [`turn::serve`].
+/// As [`turn::start`].
 pub async fn say(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,
     content: String,
-    how: (IfBusy, Accept),
+    if_busy: IfBusy,
     invocation: Invocation,
-) -> Result<Response> {
-    let (if_busy, accept) = how;
+) -> Result<Begun> {
     turn::check("content", &content)?;
     let mut tries = edit::Tries::default();
     loop {
@@ -64,8 +60,8 @@ pub async fn say(
                 && live.value.reason_code == Some(ReasonCode::Asked)
         });
         let Some(asks) = asks else {
-            let said = Said { topic: Topic::Action(id), message: content, if_busy, accept };
-            return turn::serve(cx, owner, said, invocation).await;
+            let said = Said { topic: Topic::Action(id), message: content, if_busy };
+            return turn::start(cx, owner, said, invocation).await;
         };
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
@@ -75,30 +71,8 @@ pub async fn say(
             // It was answered, cancelled or edited meanwhile: look again what this is.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
-            Ok(()) => return answered(cx, owner, run, heard, accept, invocation).await,
-        }
-    }
-}
-
-/// The run that goes on: another process executes it, so that its result is not waited for here.
-async fn answered(
-    cx: &Cx,
-    owner: &Owner,
-    run: RunId,
-    heard: u64,
-    accept: Accept,
-    invocation: Invocation,
-) -> Result<Response> {
-    match accept {
-        Accept::Events => {
-            let events = stream::follow(cx.clone(), owner.clone(), run, heard, invocation.answers_until());
-            Ok(turn::of_run(stream::event_stream(events), run))
-        }
-        Accept::Json => {
-            let location = [(header::LOCATION, format!("/runs/{run}"))];
-            let run = stream::load(cx, owner, run).await?.value;
-            let view = run_view::view(cx, owner, run).await?;
-            Ok((StatusCode::ACCEPTED, location, Json(view)).into_response())
+            // Another process executes it.
+            Ok(()) => return Ok(Begun::Elsewhere { run, after: heard }),
         }
     }
 }

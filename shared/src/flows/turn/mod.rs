@@ -9,7 +9,6 @@ mod place;
 
 use std::time::Duration;
 
-use axum::response::{IntoResponse, Response};
 use domain::agent_loop::{Outcome, Transcript};
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::ids::{ChatId, Owner, RunId};
@@ -22,6 +21,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use super::runs::Begun;
 use super::{edit, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -29,13 +29,11 @@ use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
 use crate::function::Invocation;
 use crate::http::path_for_client;
-use crate::idempotency::BeganRun;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
 use crate::store::{Store, Versioned};
-use crate::stream::{self, Accept};
 
 use kind::Turn;
 pub(crate) use kind::{room, too_many};
@@ -85,40 +83,20 @@ pub struct Said {
     pub topic: Topic,
     pub message: String,
     pub if_busy: IfBusy,
-    pub accept: Accept,
 }
 
-/// Begins a turn with an agent, or of the conversation that sets one up, and answers with its run. The turn is driven here
-/// until the invocation is nearly over.
+/// Begins a turn with an agent, or of the conversation that sets one up. The turn is driven here until the invocation is
+/// nearly over.
 ///
 /// # Errors
-/// 404 if there is no such agent, chat or action; 400 for a message that is empty or too long; 409 for an archived agent,
-/// or a conversation with a turn under way. With JSON asked for also what the run failed with.
-pub async fn serve(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Response> {
-    let accept = said.accept;
+/// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the agent is archived, or
+/// if a turn of the conversation is under way.
+pub async fn start(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Begun> {
     let agent = begin(cx, owner, said, invocation).await?;
     let run_id = agent.recorder.run().run_id;
     // A task of its own: it goes on whether or not anybody is still there to follow it.
     tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
-    let until = invocation.answers_until();
-    let response = match accept {
-        // It has just begun: there is nothing to look up before its first event.
-        Accept::Events => stream::event_stream(stream::follow(cx.clone(), owner.clone(), run_id, 0, until)),
-        Accept::Json => match stream::respond(cx, owner, run_id, 0, accept, until).await {
-            Ok(response) => response,
-            Err(error) => error.into_response(),
-        },
-    };
-    Ok(of_run(response, run_id))
-}
-
-/// A response that is a run's: a repeated request is answered from the run.
-pub(super) fn of_run(mut response: Response, run: RunId) -> Response {
-    if let Ok(location) = format!("/runs/{run}").try_into() {
-        response.headers_mut().insert(axum::http::header::LOCATION, location);
-    }
-    response.extensions_mut().insert(BeganRun(run));
-    response
+    Ok(Begun::Here(run_id))
 }
 
 /// # Errors

@@ -1,0 +1,204 @@
+//! Following a run: its events as they happen, from any instance, after any id; and its end.
+//!
+//! A follower only reads. The writer is the [`Recorder`](crate::agent_loop::recorder::Recorder).
+
+use std::time::Duration;
+
+use domain::ids::{Owner, RunId};
+use domain::runs::{Run, RunEvent};
+use futures::Stream;
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::runs::load;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+
+/// After this time without an event, a follower reports silence.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// How often a follower looks for events of a run that another process executes.
+const POLL: Duration = Duration::from_millis(150);
+
+/// How often a follower looks for events of a run of its own process. That process announces new events.
+const POLL_LIVE: Duration = Duration::from_secs(2);
+
+/// How long a follower retries if it can't read the table: in the process that executes the run, and in another process.
+const TRY_HERE: Duration = Duration::from_secs(120);
+const TRY_ELSEWHERE: Duration = Duration::from_secs(5);
+
+/// The pause after a failed read; it doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How many events are read at once.
+const EVENTS: usize = 100;
+
+/// What a follower hears.
+pub enum Heard {
+    /// New events, oldest first.
+    Events(Vec<RunEvent>),
+    /// Nothing has happened for a while.
+    Silence,
+}
+
+/// The run once it has ended; or as it is at `until`, or when this process must end.
+///
+/// # Errors
+/// 404 if it does not exist. If the table does not answer for a while.
+pub async fn to_its_end(cx: &Cx, owner: &Owner, id: RunId, until: Timestamp) -> Result<Run> {
+    let mut run = load(cx, owner, id).await?.value;
+    let mut live = cx.live.listen(id);
+    let mut patience = Patience::default();
+    while !run.state.is_final() && !is_over(cx, until, live.is_some()) {
+        wait_for_events(&mut live).await;
+        run = match load(cx, owner, id).await {
+            Ok(found) => {
+                patience = Patience::default();
+                found.value
+            }
+            Err(error @ Error::NotFound(_)) => return Err(error),
+            Err(error) if patience.is_used_up(live.is_some()) => return Err(error),
+            Err(_) => {
+                patience.pause().await;
+                run
+            }
+        };
+    }
+    Ok(run)
+}
+
+/// The events of a run from `after` to its last event, or until `until`, or until this process must end.
+pub fn follow(
+    cx: Cx,
+    owner: Owner,
+    id: RunId,
+    after: u64,
+    until: Timestamp,
+) -> impl Stream<Item = Heard> + Send + 'static {
+    let live = cx.live.listen(id);
+    let follower = Follower { cx, owner, id, after, until, ended: false, spoke: Instant::now(), live };
+    futures::stream::unfold(follower, |mut follower| async move {
+        let heard = follower.next().await?;
+        Some((heard, follower))
+    })
+}
+
+/// Waits until there may be new events: until this process announces one, or for a limited time.
+async fn wait_for_events(live: &mut Option<watch::Receiver<u64>>) {
+    let is_closed = match live {
+        None => return tokio::time::sleep(POLL).await,
+        Some(live) => {
+            tokio::time::timeout(POLL_LIVE, live.changed()).await.is_ok_and(|changed| changed.is_err())
+        }
+    };
+    if is_closed {
+        *live = None;
+    }
+}
+
+/// Whether a follower must stop before its run has ended: the time is over, or the process is about to end and does not execute the run.
+fn is_over(cx: &Cx, until: Timestamp, executed_here: bool) -> bool {
+    cx.clock.now() >= until || cx.stopping.is_set() && !executed_here
+}
+
+/// How long a reader of the table retries.
+#[derive(Debug)]
+struct Patience {
+    since: Option<Instant>,
+    pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { since: None, pause: FIRST_PAUSE }
+    }
+}
+
+impl Patience {
+    /// Whether reads have failed for too long. When a follower ends, its invocation ends too. So it retries longer while the
+    /// run is executed here.
+    fn is_used_up(&mut self, executed_here: bool) -> bool {
+        let bound = if executed_here { TRY_HERE } else { TRY_ELSEWHERE };
+        self.since.get_or_insert_with(Instant::now).elapsed() >= bound
+    }
+
+    async fn pause(&mut self) {
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+struct Follower {
+    cx: Cx,
+    owner: Owner,
+    id: RunId,
+    after: u64,
+    until: Timestamp,
+    ended: bool,
+    spoke: Instant,
+    live: Option<watch::Receiver<u64>>,
+}
+
+/// The result of a read.
+enum Look {
+    Events(Vec<RunEvent>),
+    Nothing,
+    /// The run has ended, and all events were sent.
+    End,
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Heard> {
+        if self.ended {
+            return None;
+        }
+        let mut patience = Patience::default();
+        loop {
+            match self.look().await {
+                Ok(Look::Events(events)) => {
+                    self.spoke = Instant::now();
+                    return Some(Heard::Events(events));
+                }
+                Ok(Look::End) => return None,
+                Ok(Look::Nothing) if is_over(&self.cx, self.until, self.live.is_some()) => return None,
+                Ok(Look::Nothing) => {
+                    patience = Patience::default();
+                    wait_for_events(&mut self.live).await;
+                }
+                Err(error) if patience.is_used_up(self.live.is_some()) => {
+                    // The client reconnects with the last id that it has; nothing is lost.
+                    tracing::warn!(cause = %error.causes(), "a follower could not read the table");
+                    return None;
+                }
+                Err(_) => patience.pause().await,
+            }
+            if self.spoke.elapsed() >= SILENCE {
+                self.spoke = Instant::now();
+                return Some(Heard::Silence);
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<Look> {
+        // Before the read, so that an announcement after the read is not missed.
+        if let Some(live) = &mut self.live {
+            live.mark_unchanged();
+        }
+        let events = self.cx.store.run_events(&self.owner, self.id, self.after, EVENTS).await?;
+        if let Some(last) = events.last() {
+            self.after = last.id;
+            self.ended = last.event.ends_the_run();
+            return Ok(Look::Events(events));
+        }
+        match load(&self.cx, &self.owner, self.id).await {
+            Ok(run) if !run.value.state.is_final() => Ok(Look::Nothing),
+            Ok(_) if self.cx.store.last_event_id(&self.owner, self.id).await? > self.after => {
+                Ok(Look::Nothing)
+            }
+            Ok(_) | Err(Error::NotFound(_)) => Ok(Look::End),
+            Err(error) => Err(error),
+        }
+    }
+}
