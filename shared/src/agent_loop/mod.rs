@@ -17,7 +17,7 @@ use domain::ids::ProposalId;
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice};
 use domain::prompts;
 use domain::runs::{EventKind, Run, RunError};
-use domain::tools::{Decision, Setting, Tool, ToolCall, decide};
+use domain::tools::{self, Decision, Setting, ToolCall, ToolDef, decide};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub trait Kind: Send {
     /// The most that the run may cost, in micro-dollars.
     fn ceiling_micros(&self) -> i64;
     fn system(&self) -> Vec<SystemBlock>;
-    fn tools(&self) -> Vec<Tool>;
+    /// Which tools are offered, and which calls are allowed.
     fn setting(&self) -> Setting<'_>;
 
     /// What was said before the run's first step, oldest first; its last message is a person's or the task.
@@ -214,7 +214,7 @@ impl<K: Kind> Agent<K> {
         ModelRequest {
             model: route.model.clone(),
             system: self.kind.system(),
-            tools: self.kind.tools().into_iter().map(Tool::spec).collect(),
+            tools: tools::offered(tools::LOOP, self.kind.setting()).map(ToolDef::spec).collect(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: MAX_OUTPUT_TOKENS,
@@ -335,7 +335,7 @@ impl<K: Kind> Agent<K> {
         if self.transcript.is_full() {
             return Ok(CallResult::refused("not called: the run holds as much as it may").into());
         }
-        let tool = match decide(&call.name, self.kind.setting()) {
+        let tool = match decide(tools::LOOP, &call.name, self.kind.setting()) {
             Decision::Allowed(tool) => tool,
             Decision::Refused(why) => return Ok(CallResult::refused(why).into()),
             Decision::NeedsPerson(why) => {
@@ -347,9 +347,7 @@ impl<K: Kind> Agent<K> {
         };
         match tool.parse(&call.input) {
             Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
-            Err(sentence)
-                if matches!(tool, Tool::GenerateAsset | Tool::GenerateActions | Tool::ReadyToCreate) =>
-            {
+            Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));
                 let data = json!({"kind": call.name, "reason": sentence});
                 performed.events.push((EventKind::DeliverableInvalid, data));

@@ -13,7 +13,8 @@ use domain::ids::{AssetId, Owner, ProposalId, RunId};
 use domain::models::{Block, Message, ModelTier, Role, StopReason, SystemBlock, Usage};
 use domain::prompts;
 use domain::runs::{EventKind, Run, RunError, RunEvent, RunState};
-use domain::tools::{Setting, Tool, ToolCall};
+use domain::tools::questions::AskPerson;
+use domain::tools::{Setting, ToolCall};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -116,10 +117,6 @@ impl Kind for ActionRun {
         prompts::run(&self.agent)
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        Tool::offered_in_run(&self.action.grants).collect()
-    }
-
     fn setting(&self) -> Setting<'_> {
         Setting::Run { grants: &self.action.grants }
     }
@@ -177,7 +174,7 @@ impl Kind for ActionRun {
             ToolCall::SaveOutput(asset) | ToolCall::Deliver(Deliverable::Asset(asset)) => {
                 self.save(asset).await
             }
-            ToolCall::AskPerson { question } => {
+            ToolCall::AskPerson(AskPerson { question }) => {
                 let told = "the person is asked; the run goes on with the answer";
                 Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
             }

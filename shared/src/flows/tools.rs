@@ -3,10 +3,12 @@
 //! An agent's tools reach what belongs to this agent and nothing else, also of the same owner: a person who talks to one
 //! agent, or approves its action, decides about that agent alone. What belongs to another agent is not there for it.
 
-use domain::actions::{Action, ActionState};
-use domain::assets::{Asset, AssetType};
-use domain::ids::{AgentId, AssetId, Owner};
-use domain::tools::ToolCall;
+use domain::actions::Action;
+use domain::assets::Asset;
+use domain::ids::{AgentId, Owner};
+use domain::tools::actions::QueryActions;
+use domain::tools::assets::{QueryAssets, ReadAsset};
+use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use serde_json::json;
 
 use super::assets;
@@ -27,9 +29,9 @@ pub async fn query_actions(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
-    state: Option<ActionState>,
-    limit: usize,
+    QueryActions { state, limit }: QueryActions,
 ) -> Result<String> {
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
     let (mut rows, mut after, mut scanned) = (Vec::new(), None::<String>, 0);
     while rows.len() < limit && scanned < MAX_SCANNED {
         let found = cx.store.agent_actions(owner, agent, after.as_deref(), 100).await?;
@@ -65,11 +67,10 @@ pub async fn query_assets(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
-    asset_type: Option<AssetType>,
-    query: Option<&str>,
-    limit: usize,
+    QueryAssets { asset_type, query, limit }: QueryAssets,
 ) -> Result<String> {
-    let query = query.map(str::to_lowercase);
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    let query = query.map(|query| query.to_lowercase());
     let matches = |asset: &Asset| {
         asset_type.is_none_or(|wanted| asset.asset_type == wanted)
             && query.as_deref().is_none_or(|query| {
@@ -106,8 +107,7 @@ pub async fn read_asset(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
-    id: AssetId,
-    from_byte: usize,
+    ReadAsset { asset_id: id, from_byte }: ReadAsset,
 ) -> Result<Option<String>> {
     let found = cx.store.asset(owner, id).await?;
     let Some(asset) = found.filter(|asset| asset.value.agent_id == agent) else { return Ok(None) };
@@ -135,16 +135,15 @@ pub async fn look_up(
     call: ToolCall,
 ) -> Result<Result<String, String>> {
     Ok(match call {
-        ToolCall::QueryActions { state, limit } => Ok(query_actions(cx, owner, agent, state, limit).await?),
-        ToolCall::QueryAssets { asset_type, query, limit } => {
-            Ok(query_assets(cx, owner, agent, asset_type, query.as_deref(), limit).await?)
+        ToolCall::QueryActions(query) => Ok(query_actions(cx, owner, agent, query).await?),
+        ToolCall::QueryAssets(query) => Ok(query_assets(cx, owner, agent, query).await?),
+        ToolCall::ReadAsset(asset) => {
+            let missing = format!("there is no asset {}", asset.asset_id);
+            read_asset(cx, owner, agent, asset).await?.ok_or(missing)
         }
-        ToolCall::ReadAsset { asset_id, from_byte } => read_asset(cx, owner, agent, asset_id, from_byte)
-            .await?
-            .ok_or_else(|| format!("there is no asset {asset_id}")),
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
-        | ToolCall::AskPerson { .. }
+        | ToolCall::AskPerson(_)
         | ToolCall::ChangeAction(_) => Err("this tool is not for looking things up".to_owned()),
     })
 }

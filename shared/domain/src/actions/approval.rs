@@ -10,7 +10,7 @@ use super::action::{Action, Budget, TaskConfig};
 use crate::agents::Agent;
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
-use crate::tools::Tool;
+use crate::tools;
 
 /// A tool that an action may call, as far as an approval binds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -54,7 +54,7 @@ pub struct Briefing {
 impl Briefing {
     #[must_use]
     pub fn of(action: &Action, agent: &Agent) -> Self {
-        Self { agent: agent.into(), tools: Tool::granted(&action.grants) }
+        Self { agent: agent.into(), tools: tools::granted(&action.grants) }
     }
 }
 

@@ -7,7 +7,7 @@ use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
-use crate::tools::Tool;
+use crate::tools;
 use crate::validate::FieldErrors;
 
 /// A new action, not yet checked.
@@ -234,9 +234,10 @@ fn check_expected_output(errors: &mut FieldErrors, text: &str) {
 fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
     grants.sort();
     grants.dedup();
-    if let Some(unknown) = grants.iter().find(|name| !Tool::from_name(name).is_some_and(Tool::is_grantable)) {
+    if let Some(unknown) = grants.iter().find(|name| !tools::grantable().any(|known| known == name.as_str()))
+    {
         let name: String = unknown.chars().take(80).collect();
-        let known = Tool::grantable().collect::<Vec<_>>().join(", ");
+        let known = tools::grantable().collect::<Vec<_>>().join(", ");
         errors.add("grants", format!("must be names of {known}, has {name:?}"));
     }
 }

@@ -270,7 +270,11 @@ fn a_long_result_is_cut_and_says_so() {
 #[test]
 fn a_signal_is_the_call_that_it_stands_for() {
     use crate::chats::signals::{Deliverable, Reply as Signals};
-    use crate::tools::{Tool, ToolCall};
+    use crate::tools::{
+        LOOP, ToolCall,
+        assets::{QUERY_ASSETS, QueryAssets},
+        find,
+    };
     let text = "Here it is.\nGENERATE_ASSET\n---\n{\"title\": \"Brief\", \"description\": \"d\", \"asset_type\": \"code\", \
                 \"content\": \"let x = {\"}\nGENERATE_ACTIONS\n---\n{\"title\": \"Watch\", \"description\": \"d\", \"priority\": \
                 \"high\", \"task_config\": {\"instructions\": \"i\", \"expected_output\": \"o\"}, \"schedule\": {\"every\": \"1h\"}}\n\
@@ -282,15 +286,15 @@ fn a_signal_is_the_call_that_it_stands_for() {
         match deliverable {
             Deliverable::UseTool { .. } => {
                 assert!(matches!(
-                    Tool::QueryAssets.parse(&call.input),
-                    Ok(ToolCall::QueryAssets { limit: 3, .. })
+                    QUERY_ASSETS.parse(&call.input),
+                    Ok(ToolCall::QueryAssets(QueryAssets { limit: Some(3), .. }))
                 ));
             }
             Deliverable::Invalid { reason, .. } => {
                 assert_eq!((call.name.as_str(), call.invalid), ("generate_asset", Some(reason)));
             }
             whole => {
-                let tool = Tool::from_name(&call.name).unwrap();
+                let tool = find(LOOP, &call.name).unwrap();
                 assert_eq!(tool.parse(&call.input), Ok(ToolCall::Deliver(whole)));
             }
         }

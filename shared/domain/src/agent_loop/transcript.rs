@@ -10,7 +10,11 @@ use crate::chats::signals::Deliverable;
 use crate::models::estimate::{block_bytes, json_bytes};
 use crate::models::{Block, Message, Role, StopReason};
 use crate::prompts;
-use crate::tools::Tool;
+use crate::tools::{
+    actions::GENERATE_ACTIONS,
+    agents::READY_TO_CREATE,
+    assets::{GENERATE_ASSET, SAVE_OUTPUT},
+};
 
 /// The steps of a run, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,11 +106,11 @@ impl Call {
     pub fn of_signal(deliverable: Deliverable) -> Self {
         let (name, input, invalid) = match deliverable {
             Deliverable::UseTool { name, input } => (name, input, None),
-            Deliverable::Asset(asset) => (Tool::GenerateAsset.name().to_owned(), json!(asset), None),
+            Deliverable::Asset(asset) => (GENERATE_ASSET.name.to_owned(), json!(asset), None),
             Deliverable::Actions { actions } => {
-                (Tool::GenerateActions.name().to_owned(), json!({ "actions": actions }), None)
+                (GENERATE_ACTIONS.name.to_owned(), json!({ "actions": actions }), None)
             }
-            Deliverable::ReadyToCreate(draft) => (Tool::ReadyToCreate.name().to_owned(), json!(draft), None),
+            Deliverable::ReadyToCreate(draft) => (READY_TO_CREATE.name.to_owned(), json!(draft), None),
             Deliverable::Invalid { signal, reason, .. } => {
                 (signal.keyword().to_lowercase(), Value::Null, Some(reason))
             }
@@ -118,7 +122,7 @@ impl Call {
     #[must_use]
     pub fn implied_output(title: &str, content: &str) -> Self {
         let input = json!({ "title": title, "content": content });
-        Self { id: None, name: Tool::SaveOutput.name().to_owned(), input, invalid: None, implied: true }
+        Self { id: None, name: SAVE_OUTPUT.name.to_owned(), input, invalid: None, implied: true }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Whether a call is allowed: one pure function for all kinds of runs.
+//! Whether a call is allowed: one pure function for all kinds of runs and for MCP.
 
-use super::Tool;
+use super::{Effect, Surface, Table, ToolDef, find};
 
 /// The situation in which a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,96 +13,170 @@ pub enum Setting<'a> {
     AboutAction,
     /// An unattended run of an action with these grants.
     Run { grants: &'a [String] },
+    /// A call of an MCP client.
+    Mcp,
+}
+
+impl Setting<'_> {
+    #[must_use]
+    pub const fn surface(self) -> Surface {
+        match self {
+            Self::Setup => Surface::Setup,
+            Self::Chat => Surface::Chat,
+            Self::AboutAction => Surface::AboutAction,
+            Self::Run { .. } => Surface::Run,
+            Self::Mcp => Surface::Mcp,
+        }
+    }
 }
 
 /// The result of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    Allowed(Tool),
+    Allowed(&'static ToolDef),
     /// A person must approve it. The text is for the person.
     NeedsPerson(String),
     /// It is not made. The text is for the model.
     Refused(String),
 }
 
-/// Decides about a call of the tool with this name.
+/// Decides about a call of the tool with this name in `table`.
 #[must_use]
-pub fn decide(name: &str, setting: Setting<'_>) -> Decision {
-    let unknown = || Decision::Refused(format!("there is no tool {name}"));
-    let Some(tool) = Tool::from_name(name) else { return unknown() };
-    let offered = match setting {
-        Setting::Setup => Tool::offered_in_setup().any(|offered| offered == tool),
-        Setting::Chat => Tool::offered_in_chat().any(|offered| offered == tool),
-        Setting::AboutAction => Tool::offered_about_action().any(|offered| offered == tool),
-        Setting::Run { grants } => tool.is_allowed_in_run(grants),
-    };
-    match (setting, tool) {
-        _ if offered => Decision::Allowed(tool),
-        (Setting::Setup, Tool::GenerateAsset | Tool::GenerateActions) => {
-            Decision::Refused("there is no agent yet; first set one up with ready_to_create".to_owned())
-        }
-        (Setting::Chat | Setting::AboutAction, Tool::ReadyToCreate) => {
-            Decision::Refused("this agent exists already".to_owned())
-        }
-        // The other tools cannot be granted, so a person cannot allow them.
-        (Setting::Run { .. }, _) if tool.is_grantable() => {
-            Decision::NeedsPerson(format!("it wants to use {name}, which this action was not granted"))
-        }
-        _ => unknown(),
+pub fn decide(table: Table, name: &str, setting: Setting<'_>) -> Decision {
+    match find(table, name) {
+        Some(tool) => decide_about(tool, setting),
+        None => Decision::Refused(format!("there is no tool {name}")),
     }
+}
+
+fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
+    let name = tool.name;
+    if !tool.is_accepted_on(setting.surface()) {
+        return Decision::Refused(match (setting, name) {
+            (Setting::Setup, "generate_asset" | "generate_actions") => {
+                "there is no agent yet; first set one up with ready_to_create".to_owned()
+            }
+            (Setting::Chat | Setting::AboutAction, "ready_to_create") => {
+                "this agent exists already".to_owned()
+            }
+            _ => format!("there is no tool {name}"),
+        });
+    }
+    match setting {
+        Setting::Run { grants } if tool.needs_grant() => {
+            if grants.iter().any(|grant| grant == name) {
+                Decision::Allowed(tool)
+            } else {
+                Decision::NeedsPerson(format!("it wants to use {name}, which this action was not granted"))
+            }
+        }
+        Setting::Setup | Setting::Chat | Setting::AboutAction | Setting::Mcp
+            if tool.effect == Effect::Outside =>
+        {
+            Decision::NeedsPerson(format!("it wants to use {name}, which acts outside this platform"))
+        }
+        _ => Decision::Allowed(tool),
+    }
+}
+
+/// The tools that a model is offered in this setting, in the order of the table: those that it may call, and those that a
+/// person who is present may approve.
+pub fn offered(table: Table, setting: Setting<'_>) -> impl Iterator<Item = &'static ToolDef> {
+    let is_person_present = matches!(setting, Setting::Setup | Setting::Chat | Setting::AboutAction);
+    table.iter().copied().filter(move |tool| {
+        tool.is_offered_on(setting.surface())
+            && match decide_about(tool, setting) {
+                Decision::Allowed(_) => true,
+                Decision::NeedsPerson(_) => is_person_present,
+                Decision::Refused(_) => false,
+            }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::{ALL, LOOP};
     use super::*;
 
-    #[test]
-    fn every_tool_is_decided_about_in_every_setting() {
-        let granted = ["generate_actions".to_owned()];
-        let settings = [
+    const EVERYWHERE: &[Surface] =
+        &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Run, Surface::Mcp];
+    static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
+    static ACTS_OUTSIDE: ToolDef =
+        ToolDef::new("acts_outside", "", Effect::Outside, EVERYWHERE, || json!({}));
+
+    fn mark(decision: &Decision) -> char {
+        match decision {
+            Decision::Allowed(_) => 'a',
+            Decision::NeedsPerson(_) => 'p',
+            Decision::Refused(_) => 'r',
+        }
+    }
+
+    /// The name of a tool, and a letter for each of [`settings`]: allowed, needs a person, refused.
+    type Row = (&'static str, &'static str);
+
+    /// Setup, chat, about an action, run without grants, run with grants, MCP.
+    fn settings(granted: &[String]) -> [Setting<'_>; 6] {
+        [
             Setting::Setup,
             Setting::Chat,
             Setting::AboutAction,
             Setting::Run { grants: &[] },
-            Setting::Run { grants: &granted },
-        ];
-        let mark = |decision: Decision| match decision {
-            Decision::Allowed(_) => 'a',
-            Decision::NeedsPerson(_) => 'p',
-            Decision::Refused(_) => 'r',
-        };
-        for (tool, expected) in [
-            ("query_actions", "raaaa"),
-            ("query_assets", "raaaa"),
-            ("read_asset", "raaaa"),
-            ("generate_asset", "raaaa"),
-            ("generate_actions", "raapa"),
-            ("ready_to_create", "arrrr"),
-            ("save_output", "rrraa"),
-            ("ask_person", "rrraa"),
-            ("change_action", "rrarr"),
-            ("approve", "rrrrr"),
-            ("", "rrrrr"),
-        ] {
-            let decisions: String = settings.iter().map(|setting| mark(decide(tool, *setting))).collect();
-            assert_eq!(decisions, expected, "{tool}");
-        }
-        assert_eq!(Tool::ALL.len(), 9, "a new tool needs a row above");
+            Setting::Run { grants: granted },
+            Setting::Mcp,
+        ]
     }
 
     #[test]
-    fn what_is_offered_is_what_is_allowed() {
-        let grants = ["generate_actions".to_owned()];
-        let offered: [(Setting<'_>, Vec<Tool>); 4] = [
-            (Setting::Setup, Tool::offered_in_setup().collect()),
-            (Setting::Chat, Tool::offered_in_chat().collect()),
-            (Setting::AboutAction, Tool::offered_about_action().collect()),
-            (Setting::Run { grants: &grants }, Tool::offered_in_run(&grants).collect()),
+    fn every_tool_is_decided_about_in_every_setting() {
+        let granted = ["generate_actions", "acts_outside"].map(str::to_owned);
+        let of_loop: &[Row] = &[
+            ("query_actions", "raaaar"),
+            ("query_assets", "raaaar"),
+            ("read_asset", "raaaar"),
+            ("generate_asset", "raaaar"),
+            ("generate_actions", "raapar"),
+            ("ready_to_create", "arrrrr"),
+            ("save_output", "rrraar"),
+            ("ask_person", "rrraar"),
+            ("change_action", "rrarrr"),
         ];
-        for (setting, tools) in offered {
-            for tool in tools {
-                assert_eq!(decide(tool.name(), setting), Decision::Allowed(tool), "{setting:?}");
+        let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
+        static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
+        let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
+        let tables: [(Table, &[&[Row]]); 2] =
+            [(LOOP, &[of_loop, unknown]), (&INVENTED, &[invented, unknown])];
+        for (table, rows) in tables {
+            let rows: Vec<_> = rows.iter().copied().flatten().collect();
+            for (tool, expected) in &rows {
+                let decisions: String =
+                    settings(&granted).iter().map(|setting| mark(&decide(table, tool, *setting))).collect();
+                assert_eq!(decisions, *expected, "{tool}");
+            }
+            for tool in table {
+                assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
+        assert_eq!(ALL, [LOOP], "a new table needs rows above");
+    }
+
+    #[test]
+    fn what_is_offered_is_not_refused() {
+        static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
+        let granted = ["generate_actions".to_owned()];
+        for table in ALL.into_iter().chain([&INVENTED[..]]) {
+            for setting in settings(&granted) {
+                for tool in offered(table, setting) {
+                    let is_allowed = decide(table, tool.name, setting) == Decision::Allowed(tool);
+                    assert!(is_allowed || *tool == ACTS_OUTSIDE, "{tool:?} {setting:?}");
+                }
+            }
+        }
+        let names = |setting| offered(&INVENTED, setting).map(|tool| tool.name).collect::<Vec<_>>();
+        assert_eq!(names(Setting::Chat), ["writes", "acts_outside"]);
+        assert_eq!(names(Setting::Run { grants: &granted }), ["writes"]);
+        assert_eq!(names(Setting::Run { grants: &["acts_outside".to_owned()] }), ["writes", "acts_outside"]);
     }
 }

@@ -1,159 +1,73 @@
-//! The tools that models may call: what each does, and where it is offered.
+//! The tools that models and MCP clients may call.
 //!
-//! - [`Tool`]: the registry, an enum of all tools
-//! - [`ToolCall`]: a call with parsed arguments
-//! - [`decide`]: whether a call is allowed
-//! - `spec`: the descriptions and schemas that models see (a schema is part of an approval)
+//! - [`ToolDef`]: what a tool is. There is one file for the tools of each area
+//! - [`LOOP`]: the tools of the agent loop
+//! - [`ToolCall`]: a call of the agent loop, with parsed arguments
+//! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
 //! In a chat, a person is present and accepts or rejects every proposal. In an unattended run, nobody is present. There, a
-//! tool that proposes further work is offered only if the action's grants name it, and grants are part of the approval.
+//! tool that proposes further work or acts outside the platform is offered only if the action's grants name it, and grants
+//! are part of the approval.
 
+pub mod actions;
+pub mod agents;
+mod arguments;
+pub mod assets;
 mod call;
 mod decide;
-mod spec;
+mod def;
+pub mod questions;
+mod schema;
 #[cfg(test)]
 mod tests;
 
 use crate::actions::ToolSpecForHash;
-use crate::models::ToolSpec;
 
-pub use call::{DEFAULT_LIMIT, MAX_LIMIT, ToolCall};
-pub use decide::{Decision, Setting, decide};
+pub use arguments::{Arguments, read};
+pub use call::ToolCall;
+pub use decide::{Decision, Setting, decide, offered};
+pub use def::{Effect, Surface, ToolDef};
 
-/// A built-in tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tool {
-    QueryActions,
-    QueryAssets,
-    ReadAsset,
-    GenerateAsset,
-    GenerateActions,
-    ReadyToCreate,
-    SaveOutput,
-    AskPerson,
-    ChangeAction,
+/// The default length of a list in the agent loop.
+pub const DEFAULT_LIMIT: usize = 20;
+/// The maximum length of a list in the agent loop.
+pub const MAX_LIMIT: usize = 100;
+
+/// An ordered set of tools with unique names.
+pub type Table = &'static [&'static ToolDef];
+
+/// The tools of the agent loop, in the order in which models see them. The order never changes, because it is part of every
+/// cached prefix: a new tool goes to the end.
+pub const LOOP: Table = &[
+    &actions::QUERY_ACTIONS,
+    &assets::QUERY_ASSETS,
+    &assets::READ_ASSET,
+    &assets::GENERATE_ASSET,
+    &actions::GENERATE_ACTIONS,
+    &agents::READY_TO_CREATE,
+    &assets::SAVE_OUTPUT,
+    &questions::ASK_PERSON,
+    &actions::CHANGE_ACTION,
+];
+
+/// All tables. For tests: a function that names one table does not link the tools of the others.
+pub const ALL: [Table; 1] = [LOOP];
+
+/// The tool with this name.
+#[must_use]
+pub fn find(table: Table, name: &str) -> Option<&'static ToolDef> {
+    table.iter().copied().find(|tool| tool.name == name)
 }
 
-/// What a call changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Effect {
-    /// It only reads.
-    Read,
-    /// It delivers finished content.
-    Deliver,
-    /// It proposes an agent, work for later, or a change of such work.
-    Propose,
-    /// It asks a person, and the run waits for the answer.
-    Ask,
+/// The names that an action's grants may contain.
+pub fn grantable() -> impl Iterator<Item = &'static str> {
+    LOOP.iter().filter(|tool| tool.is_grantable()).map(|tool| tool.name)
 }
 
-impl Tool {
-    /// In the order in which models see them. The order never changes, because it is part of every cached prefix.
-    pub const ALL: [Self; 9] = [
-        Self::QueryActions,
-        Self::QueryAssets,
-        Self::ReadAsset,
-        Self::GenerateAsset,
-        Self::GenerateActions,
-        Self::ReadyToCreate,
-        Self::SaveOutput,
-        Self::AskPerson,
-        Self::ChangeAction,
-    ];
-
-    /// The name that models and grants use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QueryActions => "query_actions",
-            Self::QueryAssets => "query_assets",
-            Self::ReadAsset => "read_asset",
-            Self::GenerateAsset => "generate_asset",
-            Self::GenerateActions => "generate_actions",
-            Self::ReadyToCreate => "ready_to_create",
-            Self::SaveOutput => "save_output",
-            Self::AskPerson => "ask_person",
-            Self::ChangeAction => "change_action",
-        }
-    }
-
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
-    #[must_use]
-    pub const fn effect(self) -> Effect {
-        match self {
-            Self::QueryActions | Self::QueryAssets | Self::ReadAsset => Effect::Read,
-            Self::GenerateAsset | Self::SaveOutput => Effect::Deliver,
-            Self::GenerateActions | Self::ReadyToCreate | Self::ChangeAction => Effect::Propose,
-            Self::AskPerson => Effect::Ask,
-        }
-    }
-
-    /// Whether an unattended run may call it only if the action's grants name it.
-    #[must_use]
-    pub const fn needs_grant(self) -> bool {
-        matches!(self.effect(), Effect::Propose)
-    }
-
-    /// Whether an action's grants may name it: all tools that make sense in a run.
-    #[must_use]
-    pub const fn is_grantable(self) -> bool {
-        !matches!(self, Self::ReadyToCreate | Self::ChangeAction)
-    }
-
-    /// The names that an action's grants may contain.
-    pub fn grantable() -> impl Iterator<Item = &'static str> {
-        Self::ALL.into_iter().filter(|tool| tool.is_grantable()).map(Self::name)
-    }
-
-    /// Whether an unattended run with these grants may call it. A call that is not allowed ends the run as waiting.
-    #[must_use]
-    pub fn is_allowed_in_run(self, grants: &[String]) -> bool {
-        self.is_grantable() && (!self.needs_grant() || grants.iter().any(|grant| grant == self.name()))
-    }
-
-    /// The tools of a conversation with an agent.
-    pub fn offered_in_chat() -> impl Iterator<Item = Self> {
-        [Self::QueryActions, Self::QueryAssets, Self::ReadAsset, Self::GenerateAsset, Self::GenerateActions]
-            .into_iter()
-    }
-
-    /// The tools of the conversation about one action.
-    pub fn offered_about_action() -> impl Iterator<Item = Self> {
-        Self::offered_in_chat().chain([Self::ChangeAction])
-    }
-
-    /// The tools of the conversation that sets an agent up.
-    pub fn offered_in_setup() -> impl Iterator<Item = Self> {
-        std::iter::once(Self::ReadyToCreate)
-    }
-
-    /// The tools of an unattended run with these grants: all that need no grant, and the granted ones. Without
-    /// `generate_asset`, so that `save_output` is the only way to deliver content.
-    pub fn offered_in_run(grants: &[String]) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|tool| *tool != Self::GenerateAsset && tool.is_allowed_in_run(grants))
-    }
-
-    /// Its specification for models.
-    #[must_use]
-    pub fn spec(self) -> ToolSpec {
-        ToolSpec {
-            name: self.name().to_owned(),
-            description: spec::description(self).to_owned(),
-            input_schema: spec::schema(self),
-        }
-    }
-
-    /// The specifications of the granted tools, which are part of an approval. A tool that no longer exists is left out; this
-    /// ends the approval like any other change.
-    #[must_use]
-    pub fn granted(grants: &[String]) -> Vec<ToolSpecForHash> {
-        let tools = grants.iter().filter_map(|name| Self::from_name(name));
-        tools
-            .map(|tool| ToolSpecForHash { name: tool.name().to_owned(), schema: spec::schema(tool) })
-            .collect()
-    }
+/// The specifications of the granted tools, which are part of an approval. A tool that no longer exists is left out; this
+/// ends the approval like any other change.
+#[must_use]
+pub fn granted(grants: &[String]) -> Vec<ToolSpecForHash> {
+    let tools = grants.iter().filter_map(|name| find(LOOP, name));
+    tools.map(|tool| ToolSpecForHash { name: tool.name.to_owned(), schema: (tool.input)() }).collect()
 }

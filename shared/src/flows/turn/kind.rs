@@ -9,7 +9,7 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, Owner, ProposalId};
 use domain::models::{Block, Message, ModelTier, SystemBlock};
 use domain::runs::{EventKind, Run};
-use domain::tools::{Setting, Tool, ToolCall};
+use domain::tools::{Setting, ToolCall};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -67,10 +67,6 @@ impl Kind for Turn {
 
     fn system(&self) -> Vec<SystemBlock> {
         self.place.system(self.agent.as_ref())
-    }
-
-    fn tools(&self) -> Vec<Tool> {
-        self.place.tools(self.agent.as_ref())
     }
 
     fn setting(&self) -> Setting<'_> {

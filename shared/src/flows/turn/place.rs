@@ -7,7 +7,7 @@ use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
 use domain::runs::Run;
-use domain::tools::{Setting, Tool};
+use domain::tools::Setting;
 use futures::future::try_join_all;
 
 use super::super::{actions, agents, assets, chats, messages};
@@ -151,14 +151,6 @@ impl Place {
             (None, _) => prompts::setup(),
             (Some(agent), Self::Chat(_)) => prompts::chat(agent),
             (Some(agent), Self::Action(_)) => prompts::about_action(agent),
-        }
-    }
-
-    pub fn tools(&self, agent: Option<&Agent>) -> Vec<Tool> {
-        match (agent, self) {
-            (None, _) => Tool::offered_in_setup().collect(),
-            (Some(_), Self::Chat(_)) => Tool::offered_in_chat().collect(),
-            (Some(_), Self::Action(_)) => Tool::offered_about_action().collect(),
         }
     }
 

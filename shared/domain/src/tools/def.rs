@@ -1,0 +1,158 @@
+//! What a tool is: one definition for the models, for approvals, for MCP clients and for the rules.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::ToolCall;
+use crate::models::ToolSpec;
+
+/// What a call changes. It decides who has to agree to a call, and what happens to a call whose process died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It only reads.
+    Read,
+    /// It delivers finished content.
+    Deliver,
+    /// It proposes an agent, work for later, or a change of such work. A person accepts or discards the proposal.
+    Propose,
+    /// It asks a person, and the run waits for the answer.
+    Ask,
+    /// It changes data of the platform. The change and the call's result are stored in one transaction.
+    Write,
+    /// It acts outside the platform, where nothing can be undone or be part of a transaction.
+    Outside,
+}
+
+/// Where tools are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Surface {
+    /// The conversation that sets an agent up.
+    Setup,
+    /// A conversation with an agent.
+    Chat,
+    /// The conversation about one action.
+    AboutAction,
+    /// An unattended run of an action.
+    Run,
+    /// The MCP server.
+    Mcp,
+}
+
+/// Parses arguments. The error is a sentence's part for the model, without a full stop.
+pub type ToCall = fn(&Value) -> Result<ToolCall, String>;
+
+/// The definition of a tool. Definitions are statics; two are equal if they are the same static.
+pub struct ToolDef {
+    /// The name that models, MCP clients and grants use. Unique on each surface.
+    pub name: &'static str,
+    /// The name that an MCP client shows to people.
+    pub title: Option<&'static str>,
+    /// What the model is told about the tool.
+    pub description: &'static str,
+    /// The JSON Schema of the arguments. It is part of the approval of an action that was granted the tool: a changed schema
+    /// withdraws these approvals.
+    pub input: fn() -> Value,
+    /// The JSON Schema of the result, if the result is JSON with a promised shape.
+    pub output: Option<fn() -> Value>,
+    pub effect: Effect,
+    /// Whether a second call with the same arguments changes nothing more.
+    pub idempotent: bool,
+    /// Whether it replaces something that exists.
+    pub replaces: bool,
+    pub surfaces: &'static [Surface],
+    /// Surfaces that do not offer the tool, but accept a call of it.
+    pub accepted_on: &'static [Surface],
+    /// Parses the arguments for the agent loop. `None` for tools that only other surfaces have.
+    pub to_call: Option<ToCall>,
+}
+
+impl ToolDef {
+    /// A tool without a title, a result schema and a parser, which neither is idempotent nor replaces anything.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        description: &'static str,
+        effect: Effect,
+        surfaces: &'static [Surface],
+        input: fn() -> Value,
+    ) -> Self {
+        Self {
+            name,
+            title: None,
+            description,
+            input,
+            output: None,
+            effect,
+            idempotent: false,
+            replaces: false,
+            surfaces,
+            accepted_on: &[],
+            to_call: None,
+        }
+    }
+
+    #[must_use]
+    pub fn is_offered_on(&self, surface: Surface) -> bool {
+        self.surfaces.contains(&surface)
+    }
+
+    #[must_use]
+    pub fn is_accepted_on(&self, surface: Surface) -> bool {
+        self.is_offered_on(surface) || self.accepted_on.contains(&surface)
+    }
+
+    /// Whether an unattended run may call it only if the action's grants name it.
+    #[must_use]
+    pub const fn needs_grant(&self) -> bool {
+        matches!(self.effect, Effect::Propose | Effect::Outside)
+    }
+
+    /// Whether an action's grants may name it.
+    #[must_use]
+    pub fn is_grantable(&self) -> bool {
+        self.is_accepted_on(Surface::Run)
+    }
+
+    /// Whether models without tool calling ask for it with a signal in their text. See [`crate::chats::signals`].
+    #[must_use]
+    pub fn is_signal(&self) -> bool {
+        matches!(self.name, "generate_asset" | "generate_actions" | "ready_to_create")
+    }
+
+    /// Its specification for models.
+    #[must_use]
+    pub fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            input_schema: (self.input)(),
+        }
+    }
+
+    /// Parses the arguments of a call in the agent loop. Unknown fields are ignored.
+    ///
+    /// # Errors
+    /// A sentence for the model: which argument is wrong and what it should be.
+    pub fn parse(&self, input: &Value) -> Result<ToolCall, String> {
+        // If no argument is needed, some models send null.
+        let input = if input.is_null() { &json!({}) } else { input };
+        let call = self.to_call.ok_or_else(|| "it is not available here".to_owned());
+        call.and_then(|parse| parse(input))
+            .map_err(|reason| format!("The call of {} was not made: {reason}.", self.name))
+    }
+}
+
+impl PartialEq for ToolDef {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for ToolDef {}
+
+impl fmt::Debug for ToolDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ToolDef({})", self.name)
+    }
+}
