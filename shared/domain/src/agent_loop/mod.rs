@@ -5,7 +5,7 @@
 //! continued by any process, at any point, from what is stored.
 //!
 //! - [`transcript`]: steps, replies, calls and results, and the messages that a model is shown of them
-//! - [`repeats`]: the same calls with the same results, again and again
+//! - [`repeats`]: loops, which are warned about and then stopped
 //! - [`check`]: the verdict on a run's output
 
 pub mod check;
@@ -138,8 +138,8 @@ fn after_work(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
     if let Some(reason) = last.results.iter().find_map(CallResult::asks) {
         return Next::Finish(Outcome::Waiting { reason: reason.clone() });
     }
-    if let Some(detail) = repeats::find(transcript).and_then(repeats::Repeats::stops) {
-        return Next::Finish(Outcome::failed("tool_loop", detail));
+    if let Some((code, detail)) = repeats::find(transcript).and_then(repeats::Repeats::stops) {
+        return Next::Finish(Outcome::failed(code, detail));
     }
     if goes_on(transcript, policy, last) {
         return call_model(transcript, policy);

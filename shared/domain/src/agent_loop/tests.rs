@@ -239,6 +239,80 @@ fn what_repeats_is_warned_of_and_then_ended() {
 }
 
 #[test]
+fn steps_that_bring_nothing_new_are_warned_of_and_then_ended() {
+    use repeats::Repeats;
+    let page = |n: usize, result: &str| {
+        work(vec![native("read_asset", json!({"from_byte": n}))], vec![CallResult::told(result)])
+    };
+    let three = || [page(1, "one"), page(2, "two"), page(3, "three")];
+    // The pages that were read, again and again in this order.
+    let again = |n: usize| three().into_iter().cycle().take(3 + n).collect::<Vec<_>>();
+    let said = |text: &str, mut step: Step| {
+        step.reply.text = text.into();
+        step
+    };
+    let saves = |content: &str, result: CallResult| {
+        work(vec![native("save_output", json!({"title": "Report", "content": content}))], vec![result])
+    };
+    let saved = |content: &str| saves(content, CallResult::told("saved \"Report\""));
+    let refused = |content: &str| saves(content, CallResult::refused("the title is too long"));
+    let heard = Step { purpose: Purpose::Heard, ..Step::default() };
+    let with = |more: Vec<Step>| [again(0), more].concat();
+    for (what, steps, expected) in [
+        ("every page is new", again(0), None),
+        ("two were read before", again(2), None),
+        ("three were read before", again(3), Some(Repeats::NoProgress(3))),
+        ("four", again(4), Some(Repeats::NoProgress(4))),
+        ("five", again(5), Some(Repeats::NoProgress(5))),
+        ("then something new", [again(4), vec![page(4, "four")]].concat(), None),
+        ("the same page has changed", [again(4), vec![page(2, "new")]].concat(), None),
+        ("then the person said something", [again(4), vec![heard]].concat(), None),
+        ("other pages with known texts", with(vec![page(7, "one"), page(8, "two"), page(9, "three")]), None),
+        (
+            "with new words each time",
+            with(
+                (0..4)
+                    .map(|n| said(&format!("Page {n}."), page(n % 3 + 1, ["one", "two", "three"][n % 3])))
+                    .collect(),
+            ),
+            None,
+        ),
+        (
+            "with the same words each time",
+            with((0..4).map(|n| said("Again.", page(n % 3 + 1, ["one", "two", "three"][n % 3]))).collect()),
+            Some(Repeats::NoProgress(3)),
+        ),
+        ("new content is saved each time", with((0..6).map(|n| saved(&n.to_string())).collect()), None),
+        (
+            "the same contents are saved in turn",
+            with(["a", "b", "c", "a", "b", "c"].map(saved).to_vec()),
+            Some(Repeats::NoProgress(3)),
+        ),
+        (
+            "something else is refused each time",
+            with(["a", "b", "c", "d"].map(refused).to_vec()),
+            Some(Repeats::NoProgress(3)),
+        ),
+        (
+            "a call has no result yet",
+            [again(4), vec![work(vec![native("read_asset", json!({}))], vec![])]].concat(),
+            None,
+        ),
+    ] {
+        assert_eq!(repeats::find(&of(steps, 0)), expected, "{what}");
+    }
+    let messages = of(again(3), 0).messages(false);
+    let Some(Block::ToolResult { content, .. }) = messages.last().and_then(|m| m.content.last()) else {
+        panic!("{messages:?}");
+    };
+    assert!(content.contains("Your last 3 steps brought nothing"), "{content}");
+    for policy in [Policy { max_steps: 24, ..CHAT }, RUN] {
+        assert_eq!(then(again(4), 0, &policy), TALK);
+        assert_eq!(failed(&then(again(5), 0, &policy)), "no_progress");
+    }
+}
+
+#[test]
 fn the_same_steps_are_the_same_messages_and_more_steps_only_add_to_them() {
     let broken = Call { invalid: Some("cut off".into()), ..native("generate_asset", Value::Null) };
     let signal = Call { id: None, ..native("query_actions", json!({})) };
