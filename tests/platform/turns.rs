@@ -91,6 +91,17 @@ async fn a_turn_streams_proposes_and_can_be_read_again() {
             && names.contains(&"usage.updated")
     );
 
+    // Each event says when it was stored, and which step and call it belongs to.
+    let times: Vec<jiff::Timestamp> =
+        seen.iter().map(|event| event.data["at"].as_str().unwrap().parse().unwrap()).collect();
+    assert!(times.is_sorted(), "{seen:#?}");
+    for event in &seen {
+        let of_step = !event.name.starts_with("run.");
+        let of_call = event.name.starts_with("tool.") || event.name.ends_with(".proposed");
+        assert_eq!(event.data["step"].is_u64(), of_step, "{event:?}");
+        assert_eq!(event.data["call_id"].is_string(), of_call, "{event:?}");
+    }
+
     let run_id = seen[0].data["run_id"].as_str().unwrap();
     let run = h.get(&format!("/runs/{run_id}")).await.expect(200);
     assert_eq!(run["state"], "completed");

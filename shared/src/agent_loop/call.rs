@@ -122,9 +122,10 @@ pub async fn call(
     );
     let cost = prices::cost_micros(&request.model, &used).unwrap_or(0);
     let settle = recorder.settle(used, cost);
-    let run = recorder.run();
-    let usage = (used != Usage::default())
-        .then(|| (EventKind::UsageUpdated, json!({"usage": run.usage, "cost_micros": run.cost_micros})));
+    let (run, step) = (recorder.run(), recorder.step());
+    let usage = (used != Usage::default()).then(|| {
+        (EventKind::UsageUpdated, json!({"usage": run.usage, "cost_micros": run.cost_micros, "step": step}))
+    });
     match ended {
         Ok(reply) => Ok(Replied { reply, settle, usage }),
         Err(error) => {

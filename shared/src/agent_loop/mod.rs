@@ -125,6 +125,7 @@ pub struct Agent<K> {
 impl<K: Kind> Agent<K> {
     /// Works until the run ends or must be put down.
     pub async fn drive(&mut self) -> Rest {
+        self.recorder.begin_step(self.journal.last().max(1));
         let ended = self.steps().await;
         if self.recorder.is_lost() {
             return Rest::Lost;
@@ -205,6 +206,7 @@ impl<K: Kind> Agent<K> {
         shown: bool,
     ) -> Result<Replied, CallError> {
         let limits = self.limits();
+        self.recorder.begin_step(self.journal.last() + 1);
         call(&self.cx, &mut self.recorder, route, request, limits, shown).await
     }
 
@@ -295,9 +297,12 @@ impl<K: Kind> Agent<K> {
                 let shown: String = result.content.chars().take(MAX_SHOWN).collect();
                 events.push((
                     EventKind::ToolResult,
-                    json!({"tool": call.name, "is_error": result.is_error,
-                    "result": shown, "step": step, "call_id": call_id}),
+                    json!({"tool": call.name, "is_error": result.is_error, "result": shown}),
                 ));
+            }
+            for (_, data) in &mut events {
+                data["step"] = json!(step);
+                data["call_id"] = json!(call_id);
             }
             let before = (self.recorder.run().proposals.len(), self.recorder.run().agent_draft.clone());
             let run = self.recorder.run_mut();

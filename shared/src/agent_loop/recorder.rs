@@ -69,6 +69,8 @@ pub struct Recorder {
     next_event: u64,
     pending: String,
     pending_since: Option<Instant>,
+    /// The step that is worked on, from 1.
+    step: u32,
     cancel_checked: Instant,
     cancelled: bool,
     lost: bool,
@@ -88,6 +90,7 @@ impl Recorder {
             next_event: last_event + 1,
             pending: String::new(),
             pending_since: None,
+            step: 1,
             cancel_checked: Instant::now(),
             cancelled: false,
             lost: false,
@@ -121,6 +124,17 @@ impl Recorder {
         self.lost
     }
 
+    /// From now on, text and usage belong to this step.
+    pub fn begin_step(&mut self, step: u32) {
+        self.step = step;
+    }
+
+    /// The step that is worked on, from 1.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
     /// Adds text of the reply. It is stored once enough has come together.
     ///
     /// # Errors
@@ -144,7 +158,7 @@ impl Recorder {
             return Ok(());
         }
         let renew = self.must_renew();
-        let events = vec![(EventKind::MessageDelta, json!({ "text": self.pending }))];
+        let events = vec![(EventKind::MessageDelta, json!({"text": self.pending, "step": self.step}))];
         let _ = self.store(events, Vec::new(), renew).await?;
         self.pending.clear();
         Ok(())
@@ -244,8 +258,9 @@ impl Recorder {
             writes.push(Store::replace_run_write(&self.owner, &self.run, self.version)?);
         }
         let mut id = self.next_event;
+        let now = self.cx.clock.now();
         for (event, data) in events {
-            let event = RunEvent { id, event, data };
+            let event = RunEvent::new(id, event, now, data);
             writes.push(Store::event_write(&self.owner, self.run.run_id, &event)?);
             id += 1;
         }
@@ -390,7 +405,7 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
         "cost_micros": run.cost_micros,
         "error": run.error,
     });
-    let event = RunEvent { id: event_id, event: kind, data };
+    let event = RunEvent::new(event_id, kind, run.finished_at.unwrap_or(run.created_at), data);
     Ok(vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?])
 }
 

@@ -302,10 +302,10 @@ async fn begin(
         }
         let event = if last == 0 {
             let data = json!({"run_id": run_id, "kind": "action", "action_id": action.id, "agent_id": action.agent_id});
-            RunEvent { id: 1, event: EventKind::RunStarted, data }
+            RunEvent::new(1, EventKind::RunStarted, now, data)
         } else {
             let data = json!({"step": journal.last() + 1, "void_from": stored.max(1) + 1});
-            RunEvent { id: last + 1, event: EventKind::StepRestarted, data }
+            RunEvent::new(last + 1, EventKind::StepRestarted, now, data)
         };
         let mut writes = vec![
             Store::replace_occurrence(owner, &next, occurrence.version)?,

@@ -232,9 +232,23 @@ pub struct RunEvent {
     #[schema(value_type = String, required = false, pattern = "^[0-9]+$", example = "7")]
     pub id: u64,
     pub event: EventKind,
-    /// A JSON object in one line. Its fields depend on the kind of event.
-    #[schema(value_type = String, example = "{\"text\":\"Hello\"}")]
+    /// A JSON object in one line. `at` is the time at which the event was stored; events of earlier versions have none. `step`
+    /// and `call_id` name the step and the call that an event belongs to. The other fields depend on the kind of event.
+    #[schema(value_type = String, example = "{\"at\":\"2026-11-21T09:00:00.123Z\",\"step\":1,\"text\":\"Hello\"}")]
     pub data: Value,
+}
+
+impl RunEvent {
+    /// An event that is stored at `at`, with `data` as a JSON object.
+    #[must_use]
+    pub fn new(id: u64, event: EventKind, at: Timestamp, mut data: Value) -> Self {
+        if let Some(fields) = data.as_object_mut() {
+            // Milliseconds are enough, and every event is stored.
+            let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
+            fields.insert("at".to_owned(), Value::from(at.to_string()));
+        }
+        Self { id, event, data }
+    }
 }
 
 #[cfg(test)]
@@ -248,6 +262,16 @@ mod tests {
             assert_eq!(json, kind.name());
             assert_eq!(serde_json::from_value::<EventKind>(json).unwrap(), kind);
         }
+    }
+
+    #[test]
+    fn an_event_says_when_it_was_stored_and_one_without_a_time_is_still_read() {
+        let at: Timestamp = "2026-11-21T09:00:00.123456789Z".parse().unwrap();
+        let event = RunEvent::new(7, EventKind::MessageDelta, at, serde_json::json!({"text": "Hello"}));
+        assert_eq!(event.data, serde_json::json!({"text": "Hello", "at": "2026-11-21T09:00:00.123Z"}));
+        let old = r#"{"id":7,"event":"message.delta","data":{"text":"Hello"}}"#;
+        let old: RunEvent = serde_json::from_str(old).unwrap();
+        assert_eq!((old.id, old.data), (7, serde_json::json!({"text": "Hello"})));
     }
 
     #[test]

@@ -132,7 +132,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
             Place::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
             Place::Action(action) => data["action_id"] = json!(action.id),
         }
-        let started = RunEvent { id: 1, event: EventKind::RunStarted, data };
+        let started = RunEvent::new(1, EventKind::RunStarted, now, data);
         let words = vec![Block::text(said.message.as_str())];
         let words = messages::new(cx, Role::User, words, Some(run.run_id));
         let thread = place.thread();
@@ -285,9 +285,10 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
         let settle = recorder::settle_left(cx, owner, &mut run, stored).await?;
         run.fence += 1;
         run.attempts += 1;
-        run.lease_until = lease_from(cx.clock.now());
+        let now = cx.clock.now();
+        run.lease_until = lease_from(now);
         let data = json!({"step": step, "void_from": stored + 1});
-        let event = RunEvent { id: last + 1, event: EventKind::StepRestarted, data };
+        let event = RunEvent::new(last + 1, EventKind::StepRestarted, now, data);
         let mut writes =
             vec![Store::replace_run_write(owner, &run, version)?, Store::event_write(owner, id, &event)?];
         writes.extend(settle);
