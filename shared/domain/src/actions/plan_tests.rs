@@ -200,6 +200,81 @@ fn catch_up_decides_about_what_was_overtaken_within_five_minutes_too() {
     }
 }
 
+/// Executors may come to a due time long after a sweep found it, because the queue is full. What becomes of it is decided as
+/// of when it was found.
+#[test]
+fn a_due_time_that_was_found_is_decided_as_of_when_it_was_found() {
+    let once = |more: Value| {
+        let mut json = json!({"at": "2026-11-21T13:00:00Z", "catch_up": "none"});
+        json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json
+    };
+    let hourly = |overlap: &str| json!({"cron": "@hourly", "overlap": overlap, "catch_up": "none"});
+    // The schedule; when a sweep first found it and up to when sweeps have looked ahead since; when an executor looks.
+    let cases = [
+        // Nobody has found it.
+        (once(json!({})), None, "13:04", "13:00 run scheduled"),
+        (once(json!({})), None, "13:05", "13:00 missed catch_up_off"),
+        // Found ahead: it runs, however late the executor comes.
+        (once(json!({})), Some(("12:59", "13:00")), "13:05", "13:00 run scheduled"),
+        (once(json!({})), Some(("12:59", "13:00")), "23:00", "13:00 run scheduled"),
+        (once(json!({"max_age": "1m"})), Some(("12:59", "13:00")), "23:00", "13:00 run scheduled"),
+        // Found after its time: decided as of then.
+        (once(json!({})), Some(("13:04", "13:05")), "23:00", "13:00 run scheduled"),
+        (once(json!({})), Some(("13:05", "13:06")), "23:00", "13:00 missed catch_up_off"),
+        (once(json!({"max_age": "1m"})), Some(("13:02", "13:03")), "23:00", "13:00 missed too_old"),
+        // Sweeps have not looked as far as its time: nobody has seen it come.
+        (once(json!({})), Some(("12:30", "12:59")), "13:05", "13:00 missed catch_up_off"),
+        // A sweep whose clock is ahead of the executor's. Nothing is decided as of the future.
+        (once(json!({})), Some(("14:00", "14:01")), "13:04", "13:00 run scheduled"),
+        // Several due times, each as of its own time: the same as if an executor had come to each of them.
+        (
+            hourly("skip"),
+            Some(("12:59", "15:01")),
+            "15:30",
+            "13:00 run scheduled, 14:00 skipped overlap, 15:00 skipped overlap",
+        ),
+        (
+            hourly("queue"),
+            Some(("12:59", "15:01")),
+            "15:30",
+            "13:00 run scheduled, 14:00 run scheduled, 15:00 run scheduled",
+        ),
+        (
+            hourly("replace"),
+            Some(("12:59", "15:01")),
+            "15:30",
+            "13:00 run scheduled, 14:00 run scheduled cancelling, 15:00 run scheduled cancelling",
+        ),
+        // Sweeps stopped after 13:00. The due times after that were found by nobody.
+        (
+            hourly("queue"),
+            Some(("12:59", "13:01")),
+            "15:30",
+            "13:00 run scheduled, 14:00 missed catch_up_off, 15:00 missed catch_up_off",
+        ),
+    ];
+    for (schedule, found, now, expected) in cases {
+        let time = |at: &str| ts(&format!("2026-11-21T{at}:00Z"));
+        let mut action = approved(&schedule);
+        (action.found_at, action.found_until) = found.map(|(at, until)| (time(at), time(until))).unzip();
+        let (mut decided, mut live) = (Vec::new(), None);
+        loop {
+            let plan = plan_due(&action, time(now), live.as_ref(), 100);
+            assert!(plan.decided.len() <= 100 && decided.len() < 10, "it ends: {decided:?}");
+            action = transition(&action, Command::Planned { plan: &plan }, time(now)).unwrap();
+            let began = plan.decided.iter().find(|d| action.live_run == Some(d.run_id(action.id)));
+            live = began.map(|began| Occurrence::decided(&action, began, time(now))).or(live);
+            decided.extend(words(&plan).split(" | ").next().filter(|w| !w.is_empty()).map(str::to_owned));
+            if !plan.more {
+                break;
+            }
+        }
+        assert_eq!(decided.join(", "), expected, "{schedule}, found {found:?}, looked at {now}");
+        assert_eq!((action.found_at, action.found_until), (None, None), "the next due time is found anew");
+    }
+}
+
 #[test]
 fn a_reason_says_what_was_so() {
     let cases = [
