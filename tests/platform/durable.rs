@@ -505,6 +505,40 @@ async fn a_deleted_chat_keeps_no_late_reply() {
     }
 }
 
+/// A run that ends leaves the mark of its conversation alone if a newer run holds it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ends_late_keeps_the_mark_of_a_newer_run() {
+    let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let (h, cx, owner) = (&stage.h, &stage.h.platform.cx, &stage.owner);
+    for how in ["it completes", "its executor is dead"] {
+        let process = Process::start(&stage);
+        let asked = model.asked();
+        let run = process.begins(&stage, Topic::Agent(stage.agent.parse().unwrap(), None), "Hello").await;
+        model.asked_times(asked + 1).await;
+        let view = h.get(&format!("/runs/{run}")).await.expect(200);
+        let chat: domain::ids::ChatId = view["chat_id"].as_str().unwrap().parse().unwrap();
+        let mark = cx.store.live_turn(owner, chat.into()).await.unwrap().unwrap();
+        let newer = RunId::from_uuid(cx.clock.uuid());
+        let held = Store::hold_thread(owner, chat.into(), newer, mark.version).unwrap();
+        assert!(cx.store.transact(vec![held]).await.unwrap().done());
+        let mut process = Some(process);
+        if how == "it completes" {
+            model.allow(1);
+        } else {
+            process.take().into_iter().for_each(Process::kill);
+            h.post(&format!("/runs/{run}/cancel"), json!({})).await;
+        }
+        let ended = followed(h, run).await.last().unwrap().name.clone();
+        assert_eq!(ended, if how == "it completes" { "run.completed" } else { "run.cancelled" });
+        let mark = cx.store.live_turn(owner, chat.into()).await.unwrap();
+        assert_eq!(mark.map(|mark| mark.value.run_id), Some(newer), "{how}");
+        let said = cx.store.messages(owner, chat, None, 10, shared::store::table::Order::Oldest).await;
+        assert_eq!(said.unwrap().items.len(), if how == "it completes" { 2 } else { 1 }, "{how}");
+        process.into_iter().for_each(Process::kill);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_are_cancelled_cannot_pass_the_ceiling_of_a_day() {
     const DAY: i64 = 400_000;

@@ -358,8 +358,8 @@ impl Recorder {
         end_writes(&self.owner, &self.run, self.version, self.next_event)
     }
 
-    /// Ends the run: its record, its last event and `more` together, or nothing of it. `false`: what goes with the end is
-    /// gone itself, for example a deleted chat; the run has ended without `more`, but with `always`.
+    /// Ends the run and frees its conversation: its record, its last event and `more` are written together, or nothing is.
+    /// `false` if a condition of `more` failed, for example because the chat was deleted: the run has ended without `more`.
     ///
     /// # Errors
     /// When it can't be stored; then the run is taken over once its lease is over.
@@ -368,19 +368,24 @@ impl Recorder {
         state: RunState,
         error: Option<RunError>,
         more: Vec<Write>,
-        always: impl Fn() -> Vec<Write>,
     ) -> Result<bool> {
         self.flush().await?;
-        let mut writes = self.end_writes(state, error.clone())?;
-        writes.extend(always());
-        writes.extend(more);
-        match self.cx.store.transact(writes).await? {
-            Written::Yes => Ok(true),
-            Written::Refused(Guard::Run | Guard::RunEvent) => Err(self.lose()),
-            Written::Refused(_) => {
-                let mut writes = self.end_writes(state, error)?;
-                writes.extend(always());
-                if self.cx.store.transact(writes).await?.done() { Ok(false) } else { Err(self.lose()) }
+        let (mut whole, mut frees) = (true, true);
+        loop {
+            let mut writes = self.end_writes(state, error.clone())?;
+            if let Some(thread) = thread_of(&self.run).filter(|_| frees) {
+                writes.push(Store::free_thread(&self.owner, thread, self.run.run_id));
+            }
+            if whole {
+                writes.extend(more.iter().cloned());
+            }
+            match self.cx.store.transact(writes).await? {
+                Written::Yes => return Ok(whole),
+                // A newer run holds the conversation, and keeps its mark.
+                Written::Refused(Guard::Conversation) if frees => frees = false,
+                Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
+                Written::Refused(_) if whole => whole = false,
+                Written::Refused(_) => return Err(self.lose()),
             }
         }
     }
@@ -459,8 +464,14 @@ pub async fn end_without_executor(
     let (run, settle) = settled;
     let mut writes = end_writes(owner, &run, version, last + 1)?;
     writes.extend(settle);
-    writes.extend(thread_of(&run).map(|thread| Store::free_thread(owner, thread)));
-    if !cx.store.transact(writes).await?.done() {
+    let free = thread_of(&run).map(|thread| Store::free_thread(owner, thread, run.run_id));
+    let freeing = writes.iter().cloned().chain(free).collect();
+    let written = match cx.store.transact(freeing).await? {
+        // A newer run holds the conversation, and keeps its mark.
+        Written::Refused(Guard::Conversation) => cx.store.transact(writes).await?,
+        written => written,
+    };
+    if !written.done() {
         return Ok(false);
     }
     if let Some(agent) = run.agent_id.filter(|_| run.cost_micros > 0 && run.kind != RunKind::Action) {

@@ -44,9 +44,13 @@ impl Store {
         self.get(&keys::live_turn(owner, thread)).await
     }
 
-    /// The write that takes the mark away, for a transaction that ends its run.
+    /// The write that deletes the mark, for a transaction that ends its run. It is refused if the mark is another run's.
     #[must_use]
-    pub fn free_thread(owner: &Owner, thread: Thread) -> Write {
-        Write::Delete { key: keys::live_turn(owner, thread), must_exist: false }
+    pub fn free_thread(owner: &Owner, thread: Thread, run: RunId) -> Write {
+        Write::DeleteWhile {
+            key: keys::live_turn(owner, thread),
+            attribute: "run_id",
+            value: run.to_string(),
+        }
     }
 }

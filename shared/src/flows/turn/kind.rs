@@ -20,7 +20,6 @@ use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, tools};
 use crate::problem::{Error, Result};
 use crate::store::Store;
-use crate::store::table::Write;
 
 /// How often a turn calls the model.
 const MAX_STEPS: usize = 8;
@@ -189,11 +188,6 @@ impl Turn {
         let mut performed = self.propose(vec![(EventKind::ActionProposed, proposal)])?;
         performed.result = CallResult::told(performed.result.content);
         Ok(performed)
-    }
-
-    /// What is written with the end of the turn in any case: the conversation is free for the next one.
-    pub(super) fn always(&self) -> Vec<Write> {
-        vec![Store::free_thread(&self.owner, self.place.thread())]
     }
 }
 

@@ -348,7 +348,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
     if let Some(agent) = kind.agent.as_ref().filter(|_| cost > 0) {
         more.push(Store::count(&owner, agent.agent_id, vec![("cost_micros", cost)]));
     }
-    if !recorder.finish(state, error, more, || kind.always()).await? {
+    if !recorder.finish(state, error, more).await? {
         // The conversation was deleted meanwhile: it keeps no late reply.
         kind.place.sweep(&cx, &owner).await?;
     }

@@ -24,6 +24,7 @@ impl Written {
 }
 
 /// One write of a transaction.
+#[derive(Clone)]
 pub enum Write {
     /// The item must not exist.
     Create {
@@ -52,6 +53,12 @@ pub enum Write {
     Delete {
         key: Key,
         must_exist: bool,
+    },
+    /// Deletes the item. If it exists, its text `attribute` must be `value`.
+    DeleteWhile {
+        key: Key,
+        attribute: &'static str,
+        value: String,
     },
     /// Adds to numbers of an item. It is created if it does not exist and the condition allows it.
     Add {
@@ -82,6 +89,7 @@ impl Write {
             | Self::Exists { key }
             | Self::Absent { key }
             | Self::Delete { key, .. }
+            | Self::DeleteWhile { key, .. }
             | Self::Add { key, .. }
             | Self::Remove { key, .. }
             | Self::Set { key, .. } => key.guard(),
@@ -146,6 +154,13 @@ impl Write {
             Self::Delete { key, must_exist } => {
                 let condition = must_exist.then(|| "attribute_exists(pk)".to_owned());
                 builder.delete(delete(&key).set_condition_expression(condition).build()?)
+            }
+            Self::DeleteWhile { key, attribute, value } => {
+                let delete = delete(&key)
+                    .condition_expression("attribute_not_exists(pk) OR #a = :a")
+                    .expression_attribute_names("#a", attribute)
+                    .expression_attribute_values(":a", text(&value));
+                builder.delete(delete.build()?)
             }
             Self::Remove { key, version } => {
                 let delete = delete(&key)
