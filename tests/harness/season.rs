@@ -291,7 +291,9 @@ impl Stage<'_> {
             (OccurrenceState::Missed, code, Some(_)) => code == missed,
             (_, _, Some(_)) => false,
             (OccurrenceState::Succeeded, None, None) => true,
-            (OccurrenceState::Failed, Some(ReasonCode::Killed), None) => occurrence.attempts == ATTEMPTS,
+            (OccurrenceState::Failed, Some(ReasonCode::Killed), None) => {
+                occurrence.attempts - occurrence.attempts_before_step == ATTEMPTS
+            }
             (OccurrenceState::Skipped, Some(ReasonCode::Overlap), None) => {
                 !waits && !replaces && earlier_run_is_live()
             }

@@ -99,8 +99,7 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
         }
         _ => (OccurrenceCommand::Succeed { fence, score: Some(90), note: None }, Outcome::Succeeded),
     };
-    let commands =
-        [OccurrenceCommand::Claim { lease_until, max_attempts: 3 }, OccurrenceCommand::Start { fence }, end];
+    let commands = [OccurrenceCommand::Claim { lease_until }, OccurrenceCommand::Start { fence }, end];
     let occurrence =
         commands.into_iter().fold(live.value, |occurrence, c| occurrence.transition(c, now).unwrap());
     let ended = Command::OccurrenceEnded { run: occurrence.run_id, outcome };

@@ -24,6 +24,7 @@ pub mod actions;
 pub mod agent_loop;
 pub mod agents;
 pub mod assets;
+pub mod attempts;
 pub mod chats;
 pub mod context;
 pub mod dispatch;

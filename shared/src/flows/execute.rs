@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::actions::{self, runs};
 use super::proposals::{self, Origin};
-use super::wake::{Claimed, MAX_ATTEMPTS, ended};
+use super::wake::{Claimed, ended};
 use super::{assets, due, edit, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -393,7 +393,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
     let (fence, owner) = (kind.fence, kind.owner.clone());
     let failed = |error: RunError| {
         let (text, retryable) = (error.detail.clone(), error.retryable);
-        let command = OccurrenceCommand::Fail { fence, error: text, retryable, max_attempts: MAX_ATTEMPTS };
+        let command = OccurrenceCommand::Fail { fence, error: text, retryable };
         (command, RunState::Failed, Some(error))
     };
     let (command, state, error) = match rest {

@@ -25,9 +25,6 @@ use crate::store::{Store, Versioned};
 /// How many due times one transaction decides about: each may be an occurrence and a run.
 const AT_ONCE: usize = 40;
 
-/// How often an occurrence is tried.
-pub const MAX_ATTEMPTS: u32 = 3;
-
 /// How much longer than its executor a lease lasts.
 const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
 
@@ -95,7 +92,10 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         let mut live_after = live.clone();
         let mut cancelled = None;
         for decided in &plan.decided {
-            let occurrence = Occurrence::decided(&action.value, decided, now);
+            let mut occurrence = Occurrence::decided(&action.value, decided, now);
+            if next.live_run != Some(occurrence.run_id) {
+                occurrence = occurrence.queued();
+            }
             writes.push(match premature.get(&decided.due_at) {
                 Some(version) => Store::replace_occurrence(owner, &occurrence, *version)?,
                 None => Store::create_occurrence(owner, &occurrence)?,
@@ -137,7 +137,6 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
             continue;
         }
         tries = edit::Tries::default();
-        tell_lag(&next, &plan, now);
         if let Some(run) = cancelled {
             runs::end_run(cx, owner, run).await?;
         }
@@ -148,15 +147,10 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
     }
 }
 
-/// Tells how late the run begins that the plan made live: from its due time (with its jitter) to now. Runs that wait for others
-/// are not late by it.
-fn tell_lag(action: &Action, plan: &DuePlan, now: Timestamp) {
-    let begins = plan.decided.iter().find(|decided| {
-        matches!(decided.decision, Decision::Run { .. }) && action.live_run == Some(decided.run_id(action.id))
-    });
-    if let (Some(decided), Some(schedule)) = (begins, &action.schedule) {
-        let lag = now.duration_since(schedule.wake_at(action.id, decided.due_at)).as_millis();
-        let lag = i64::try_from(lag).unwrap_or(i64::MAX);
+/// Tells how long after its time a run begins. Runs that were put off, which wait for other runs or for a person, do not count.
+fn tell_lag(claimed: &Occurrence, now: Timestamp) {
+    if claimed.fence == 1 && claimed.kind != OccurrenceKind::Manual && claimed.put_off.is_none() {
+        let lag = i64::try_from(claimed.lag_at(now).as_millis()).unwrap_or(i64::MAX);
         metrics::emit(EXECUTOR, now, &[("FireLagMs", "Milliseconds", lag)]);
     }
 }
@@ -260,6 +254,7 @@ async fn claim(
         let run = changed.run_id;
         let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
         if claimed {
+            tell_lag(&occurrence.value, now);
             let action = actions::stored(Versioned { value: next, version: action.version + 1 });
             return Ok(Some(Claimed { agent, action, occurrence }));
         }
@@ -309,31 +304,29 @@ fn start(
     lease_until: Timestamp,
 ) -> Option<(Action, Occurrence)> {
     let run = occurrence.run_id;
-    let defer = || {
-        let put_off = occurrence.transition(OccurrenceCommand::Defer { until: now + DEFER }, now).ok()?;
+    let defer = |because| {
+        let until = now + DEFER;
+        let put_off = occurrence.transition(OccurrenceCommand::Defer { until, because }, now).ok()?;
         Some((action.clone(), put_off))
     };
     if status != AgentStatus::Active && !manual && occurrence.state == OccurrenceState::Due {
-        return defer();
+        return defer(ReasonCode::Paused);
     }
     let hash = occurrence.approval_hash.as_deref().unwrap_or_default();
     match transition(action, Command::OccurrenceStarted { run, approval_hash: hash }, now) {
-        Ok(next) => match occurrence
-            .transition(OccurrenceCommand::Claim { lease_until, max_attempts: MAX_ATTEMPTS }, now)
-        {
+        Ok(next) => match occurrence.transition(OccurrenceCommand::Claim { lease_until }, now) {
             Ok(claimed) => Some((next, claimed)),
             Err(OccurrenceRefused::AttemptsUsed { .. }) => {
-                let expired = occurrence
-                    .transition(OccurrenceCommand::Expire { max_attempts: MAX_ATTEMPTS }, now)
-                    .ok()?;
+                let expired = occurrence.transition(OccurrenceCommand::Expire, now).ok()?;
                 Some((ended(action, &expired, now), expired))
             }
             Err(_) => None,
         },
-        Err(
-            Refused::RunLive { .. }
-            | Refused::WrongState { state: ActionState::Paused | ActionState::NeedsApproval, .. },
-        ) => defer(),
+        Err(Refused::RunLive { .. }) => defer(ReasonCode::Overlap),
+        Err(Refused::WrongState { state: ActionState::Paused, .. }) => defer(ReasonCode::Paused),
+        Err(Refused::WrongState { state: ActionState::NeedsApproval, .. }) => {
+            defer(ReasonCode::NeedsApproval)
+        }
         Err(refused) => {
             let reason = Reason::new(ReasonCode::Cancelled, refused.to_string());
             let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now).ok()?;

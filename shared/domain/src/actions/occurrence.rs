@@ -35,11 +35,28 @@ pub struct Occurrence {
     pub reason_code: Option<ReasonCode>,
     /// How often it was claimed, not counting hand-overs.
     pub attempts: u32,
+    /// How many of its attempts were over when its last step was stored. The bound of attempts counts those after them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schema(ignore)]
+    pub attempts_before_step: u32,
     /// The number of claims. A write with another fence is refused.
     pub fence: u64,
     pub lease_until: Option<Timestamp>,
     /// It cannot be claimed before this time.
     pub not_before: Timestamp,
+    /// When it could start, if that is later than `due_at`: after its jitter, or when its schedule was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub starts_at: Option<Timestamp>,
+    /// Why it was put off last, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub put_off: Option<ReasonCode>,
+    /// While it waits for a place among its owner's runs: when to look again if nothing wakes it before. Unlike `not_before`,
+    /// it is no bound of a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub look_again_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub usage: Usage,
@@ -133,6 +150,8 @@ impl Occurrence {
         let (state, reason) = match &decided.decision {
             Decision::Run { kind, .. } => {
                 occurrence.kind = *kind;
+                let wake_at = action.schedule.as_ref().map(|s| s.wake_at(action.id, decided.due_at));
+                occurrence.starts_at = wake_at.max(action.anchor).filter(|at| *at > decided.due_at);
                 return occurrence;
             }
             Decision::Missed(reason) => (OccurrenceState::Missed, reason),
@@ -142,6 +161,31 @@ impl Occurrence {
         occurrence.finish(state, now);
         occurrence.because(reason.code, &reason.text);
         occurrence
+    }
+
+    /// A due time whose run waits for earlier runs of its action.
+    #[must_use]
+    pub fn queued(self) -> Self {
+        let put_off = (self.state == OccurrenceState::Due).then_some(ReasonCode::Overlap);
+        Self { put_off, ..self }
+    }
+
+    /// How long after the time at which it could start it began.
+    #[must_use]
+    pub fn start_lag(&self) -> Option<SignedDuration> {
+        self.started_at.map(|at| self.lag_at(at))
+    }
+
+    /// The same in milliseconds, for views.
+    #[must_use]
+    pub fn start_lag_ms(&self) -> Option<i64> {
+        self.start_lag().map(|lag| i64::try_from(lag.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// How long after the time at which it could start this is.
+    #[must_use]
+    pub fn lag_at(&self, at: Timestamp) -> SignedDuration {
+        at.duration_since(self.starts_at.unwrap_or(self.due_at))
     }
 
     /// A manual run, requested at `now`.
@@ -160,9 +204,13 @@ impl Occurrence {
             reason: None,
             reason_code: None,
             attempts: 0,
+            attempts_before_step: 0,
             fence: 0,
             lease_until: None,
             not_before: due_at,
+            starts_at: None,
+            put_off: None,
+            look_again_at: None,
             started_at: None,
             finished_at: None,
             usage: Usage::default(),
@@ -178,7 +226,7 @@ impl Occurrence {
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {
         match self.state {
-            OccurrenceState::Due => Some(self.not_before),
+            OccurrenceState::Due => Some(self.not_before).max(self.look_again_at),
             // The lease holds up to and with its last millisecond.
             OccurrenceState::Claimed | OccurrenceState::Running => self
                 .lease_until
@@ -207,4 +255,9 @@ impl Occurrence {
         self.reason_code = Some(code);
         self.reason = Some(text.to_owned());
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

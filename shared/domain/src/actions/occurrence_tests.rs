@@ -7,9 +7,10 @@ use serde_json::json;
 use super::progress::backoff;
 use super::samples::{approved, noon, run, ts};
 use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
+use crate::attempts;
 use crate::models::Usage;
 
-const MAX: u32 = 3;
+const MAX: u32 = attempts::PER_STEP;
 
 fn after(minutes: i64) -> Timestamp {
     noon() + SignedDuration::from_mins(minutes)
@@ -20,11 +21,11 @@ fn due() -> Occurrence {
 }
 
 fn claim(minutes: i64) -> OccurrenceCommand {
-    OccurrenceCommand::Claim { lease_until: after(minutes), max_attempts: MAX }
+    OccurrenceCommand::Claim { lease_until: after(minutes) }
 }
 
 fn fail(fence: u64, retryable: bool) -> OccurrenceCommand {
-    OccurrenceCommand::Fail { fence, error: "the model is overloaded".into(), retryable, max_attempts: MAX }
+    OccurrenceCommand::Fail { fence, error: "the model is overloaded".into(), retryable }
 }
 
 /// In `state` with fence 1, at noon; a lease runs for fifteen minutes.
@@ -58,6 +59,10 @@ fn in_state(state: OccurrenceState) -> Occurrence {
     }
 }
 
+fn too_many() -> Reason {
+    Reason::new(ReasonCode::TooManyRuns, "8 executors already work on runs of yours, which is the limit")
+}
+
 fn words(occurrence: &Occurrence) -> String {
     let mut words = occurrence.state.as_str().to_owned();
     if occurrence.state.is_final() {
@@ -73,8 +78,8 @@ fn words(occurrence: &Occurrence) -> String {
 #[test]
 fn every_state_answers_every_command() {
     use OccurrenceCommand::{
-        Answer, Cancel, Defer, Drift, EffectBegun, Expire, HandOver, LoseTrack, Start, StepDone, Succeed,
-        Wait,
+        Answer, AwaitPlace, Cancel, Defer, Drift, EffectBegun, Expire, HandOver, LoseTrack, Start, StepDone,
+        Succeed, Wait,
     };
     let mut report = String::new();
     for state in OccurrenceState::ALL {
@@ -93,9 +98,10 @@ fn every_state_answers_every_command() {
             ("drift", Drift { fence: 1 }),
             ("lose track", LoseTrack { fence: 1, effect: "send_email".into() }),
             ("answer", Answer),
-            ("defer", Defer { until: after(1) }),
+            ("defer", Defer { until: after(1), because: ReasonCode::Overlap }),
+            ("await a place", AwaitPlace { look_again_at: after(1), reason: too_many() }),
             ("cancel", Cancel { reason: Reason::new(ReasonCode::Cancelled, "a person cancelled it") }),
-            ("expire", Expire { max_attempts: MAX }),
+            ("expire", Expire),
         ];
         report.push_str(&format!("{}\n", words(&occurrence)));
         for (name, command) in commands {
@@ -124,7 +130,7 @@ fn a_claim_is_granted_when_it_is_due_or_its_lease_ran_out() {
         (Occurrence { attempts: MAX, ..running }, 16, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),
     ];
     for (occurrence, minutes, expected) in cases {
-        assert_eq!(occurrence.may_claim(after(minutes), MAX), expected.is_ok());
+        assert_eq!(occurrence.may_claim(after(minutes)), expected.is_ok());
         let answer = occurrence.transition(claim(60), after(minutes));
         assert_eq!(answer.as_ref().map(|_| ()).map_err(Clone::clone), expected);
         if let Ok(next) = answer {
@@ -154,7 +160,7 @@ fn an_executor_that_is_killed_again_and_again_fails_it_or_leaves_it_unknown() {
                 occurrence = occurrence.transition(begun, begin).unwrap();
             }
         }
-        let expire = OccurrenceCommand::Expire { max_attempts: MAX };
+        let expire = OccurrenceCommand::Expire;
         let early = occurrence.transition(expire.clone(), after(50)).unwrap_err();
         assert_eq!(early, OccurrenceRefused::Leased { lease_until: after(55) });
         let ended = occurrence.transition(expire, after(60)).unwrap();
@@ -172,6 +178,72 @@ fn an_executor_that_is_killed_again_and_again_fails_it_or_leaves_it_unknown() {
             "send_email was begun, and whether it happened cannot be known".into()
         )
     );
+}
+
+/// Attempts count since the last stored step. `s` is a stored step, `k` a kill, `f` a failure that a retry may help, `h` a
+/// hand-over, `a` the answer to a question; each attempt begins by itself.
+#[test]
+fn attempts_count_since_the_last_stored_step() {
+    let progress = "sk".repeat(19);
+    let poison = format!("{progress}sk");
+    let cases = [
+        ("kkk", 3, "failed, killed"),
+        ("fff", 3, "failed, error"),
+        ("kkf", 3, "failed, error"),
+        // Two tries are lost, then a step is stored: the next step has three tries of its own.
+        ("kksk", 3, "running"),
+        ("kkskk", 4, "running"),
+        ("kkskkk", 5, "failed, killed"),
+        ("kksffs", 5, "running"),
+        ("fsfsfsfs", 5, "running"),
+        // Hand-overs are no attempts, whenever they come.
+        ("hhhhhhkk", 2, "running"),
+        ("shshshkkk", 3, "failed, killed"),
+        ("khkhk", 3, "failed, killed"),
+        // A run that kills its executor after each step ends, too.
+        (&progress, 19, "running"),
+        (&poison, 20, "failed, killed"),
+        // A person's answer begins a new count.
+        ("kkak", 1, "running"),
+    ];
+    for (story, attempts, expected) in cases {
+        let (mut occurrence, mut executes) = (due(), false);
+        for event in story.chars() {
+            let now = occurrence.wake_at().expect("the story goes on");
+            let fence = occurrence.fence + u64::from(!executes);
+            if !executes {
+                let claim = OccurrenceCommand::Claim { lease_until: now + SignedDuration::from_mins(15) };
+                occurrence = occurrence.transition(claim, now).unwrap();
+                occurrence = occurrence.transition(OccurrenceCommand::Start { fence }, now).unwrap();
+            }
+            executes = event == 's';
+            let question = Reason::new(ReasonCode::Asked, "which one?");
+            occurrence = match event {
+                's' => {
+                    let command =
+                        OccurrenceCommand::StepDone { fence, usage: Usage::default(), cost_micros: 0 };
+                    occurrence.transition(command, now).unwrap()
+                }
+                'k' => {
+                    let ended = occurrence.wake_at().unwrap();
+                    let expired = occurrence.transition(OccurrenceCommand::Expire, ended);
+                    expired.unwrap_or(occurrence)
+                }
+                'f' => occurrence.transition(fail(fence, true), now).unwrap(),
+                'h' => occurrence.transition(OccurrenceCommand::HandOver { fence }, now).unwrap(),
+                'a' => {
+                    let waits = OccurrenceCommand::Wait { fence, reason: question };
+                    let waits = occurrence.transition(waits, now).unwrap();
+                    waits.transition(OccurrenceCommand::Answer, now).unwrap()
+                }
+                other => panic!("{other}"),
+            };
+        }
+        let code = |code: ReasonCode| format!(", {}", json!(code).as_str().unwrap());
+        let became =
+            format!("{}{}", occurrence.state.as_str(), occurrence.reason_code.map(code).unwrap_or_default());
+        assert_eq!((occurrence.attempts, became.as_str()), (attempts, expected), "{story}");
+    }
 }
 
 #[test]
@@ -200,6 +272,25 @@ fn a_hand_over_keeps_the_steps_and_is_no_attempt() {
     let late =
         claimed.transition(OccurrenceCommand::Succeed { fence: 1, score: None, note: None }, after(15));
     assert_eq!(late, Err(OccurrenceRefused::StaleFence { given: 1, current: 2 }));
+}
+
+#[test]
+fn what_waits_for_a_place_may_be_claimed_at_any_time_and_is_looked_at_again() {
+    let waits = due()
+        .transition(OccurrenceCommand::AwaitPlace { look_again_at: after(15), reason: too_many() }, after(1));
+    let waits = waits.unwrap();
+    assert_eq!((waits.wake_at(), waits.not_before), (Some(after(15)), noon()));
+    assert!(waits.may_claim(after(2)));
+    let claimed = waits.transition(claim(20), after(2)).unwrap();
+    let started = claimed.transition(OccurrenceCommand::Start { fence: 1 }, after(2)).unwrap();
+    assert_eq!((started.look_again_at, started.reason_code), (None, None));
+    assert_eq!(started.put_off, Some(ReasonCode::TooManyRuns), "it says later why it began late");
+    assert_eq!(started.start_lag(), Some(SignedDuration::from_mins(2)));
+    // A retry whose time has not come does not begin earlier because a place is free.
+    let retried = started.transition(fail(1, true), after(3)).unwrap();
+    let put_off = OccurrenceCommand::AwaitPlace { look_again_at: after(3), reason: too_many() };
+    let retried = retried.transition(put_off, after(3)).unwrap();
+    assert!(!retried.may_claim(after(3)) && retried.wake_at() > Some(after(3)));
 }
 
 #[test]
@@ -254,14 +345,14 @@ fn states_and_reasons_round_trip() {
 proptest! {
     /// Whatever two executors do in whatever order, only the one that claimed last can write.
     #[test]
-    fn only_the_last_claim_can_write(minutes in prop::collection::vec(0i64..40, 1..20), max in 1u32..10) {
+    fn only_the_last_claim_can_write(minutes in prop::collection::vec(0i64..40, 1..20)) {
         let mut occurrence = due();
         let mut now = noon();
         let mut fences: Vec<u64> = Vec::new();
         for wait in minutes {
             now += SignedDuration::from_mins(wait);
-            let claim = OccurrenceCommand::Claim { lease_until: now + SignedDuration::from_mins(15), max_attempts: max };
-            let may = occurrence.may_claim(now, max);
+            let claim = OccurrenceCommand::Claim { lease_until: now + SignedDuration::from_mins(15) };
+            let may = occurrence.may_claim(now);
             let claimed = occurrence.transition(claim, now);
             prop_assert_eq!(claimed.is_ok(), may);
             if let Ok(claimed) = claimed {
@@ -273,7 +364,7 @@ proptest! {
                 fences.push(started.fence);
                 occurrence = started;
             }
-            prop_assert!(occurrence.attempts <= max);
+            prop_assert!(occurrence.attempts <= MAX);
             prop_assert_eq!(u64::from(occurrence.attempts), occurrence.fence);
         }
     }

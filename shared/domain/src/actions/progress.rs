@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use super::action::Action;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
+use crate::attempts;
 use crate::ids::RunId;
 use crate::models::Usage;
 
@@ -15,7 +16,6 @@ pub enum OccurrenceCommand {
     /// An executor takes it until `lease_until`.
     Claim {
         lease_until: Timestamp,
-        max_attempts: u32,
     },
     Start {
         fence: u64,
@@ -46,7 +46,6 @@ pub enum OccurrenceCommand {
         fence: u64,
         error: String,
         retryable: bool,
-        max_attempts: u32,
     },
     /// It needs something outside its grants, or has a question.
     Wait {
@@ -64,9 +63,15 @@ pub enum OccurrenceCommand {
     },
     /// A person answered, and it continues.
     Answer,
-    /// It cannot begin yet, because another run is live.
+    /// It cannot begin yet, for example because another run is live.
     Defer {
         until: Timestamp,
+        because: ReasonCode,
+    },
+    /// Too many runs of its owner are under way. It may be claimed at any time, when a place is free.
+    AwaitPlace {
+        look_again_at: Timestamp,
+        reason: Reason,
     },
     /// A person cancelled it, or a later due time replaces it.
     Cancel {
@@ -77,9 +82,7 @@ pub enum OccurrenceCommand {
         longest_lease: SignedDuration,
     },
     /// The lease ended and no attempt is left.
-    Expire {
-        max_attempts: u32,
-    },
+    Expire,
 }
 
 impl OccurrenceCommand {
@@ -97,9 +100,10 @@ impl OccurrenceCommand {
             Self::LoseTrack { .. } => "lose track of",
             Self::Answer => "resume",
             Self::Defer { .. } => "defer",
+            Self::AwaitPlace { .. } => "defer",
             Self::Cancel { .. } => "cancel",
             Self::ClockSetBack { .. } => "correct the clock of",
-            Self::Expire { .. } => "expire",
+            Self::Expire => "expire",
         }
     }
 
@@ -133,9 +137,10 @@ impl OccurrenceCommand {
             Self::Claim { .. }
             | Self::Answer
             | Self::Defer { .. }
+            | Self::AwaitPlace { .. }
             | Self::Cancel { .. }
             | Self::ClockSetBack { .. }
-            | Self::Expire { .. } => None,
+            | Self::Expire => None,
         }
     }
 }
@@ -160,11 +165,23 @@ pub enum OccurrenceRefused {
 impl Occurrence {
     /// Whether a claim at `now` would succeed.
     #[must_use]
-    pub fn may_claim(&self, now: Timestamp, max_attempts: u32) -> bool {
-        self.check_claim(now, max_attempts).is_ok()
+    pub fn may_claim(&self, now: Timestamp) -> bool {
+        self.check_claim(now).is_ok()
     }
 
-    fn check_claim(&self, now: Timestamp, max: u32) -> Result<(), OccurrenceRefused> {
+    /// How often it was tried since its last stored step.
+    const fn attempts_since_step(&self) -> u32 {
+        self.attempts.saturating_sub(self.attempts_before_step)
+    }
+
+    fn check_attempts(&self) -> Result<(), OccurrenceRefused> {
+        match attempts::used_up(self.attempts_since_step(), self.attempts) {
+            None => Ok(()),
+            Some(max) => Err(OccurrenceRefused::AttemptsUsed { max }),
+        }
+    }
+
+    fn check_claim(&self, now: Timestamp) -> Result<(), OccurrenceRefused> {
         match self.state {
             OccurrenceState::Due if self.not_before > now => {
                 Err(OccurrenceRefused::NotYet { not_before: self.not_before })
@@ -176,7 +193,7 @@ impl Occurrence {
             OccurrenceState::Due => Ok(()),
             state => Err(OccurrenceRefused::WrongState { command: "claim", state }),
         }?;
-        if self.attempts < max { Ok(()) } else { Err(OccurrenceRefused::AttemptsUsed { max }) }
+        self.check_attempts()
     }
 
     /// The occurrence after `command`. Cancelling a cancelled occurrence changes nothing.
@@ -204,12 +221,13 @@ impl Occurrence {
         }
         let mut next = self.clone();
         match command {
-            OccurrenceCommand::Claim { lease_until, max_attempts } => {
-                self.check_claim(now, max_attempts)?;
+            OccurrenceCommand::Claim { lease_until } => {
+                self.check_claim(now)?;
                 next.state = Claimed;
                 next.fence += 1;
                 next.attempts += 1;
                 next.lease_until = Some(lease_until);
+                next.look_again_at = None;
             }
             OccurrenceCommand::Start { .. } => {
                 next.state = Running;
@@ -220,6 +238,8 @@ impl Occurrence {
             OccurrenceCommand::EffectBegun { effect, .. } => next.open_effect = Some(effect),
             OccurrenceCommand::StepDone { usage, cost_micros, .. } => {
                 next.steps_done += 1;
+                // The attempt that is under way is the first one of the next step.
+                next.attempts_before_step = self.attempts.saturating_sub(1);
                 next.usage += usage;
                 next.cost_micros = next.cost_micros.saturating_add(cost_micros);
                 next.open_effect = None;
@@ -235,9 +255,10 @@ impl Occurrence {
                     next.because(note.code, &note.text);
                 }
             }
-            OccurrenceCommand::Fail { error, retryable, max_attempts, .. } => {
-                if retryable && self.attempts < max_attempts {
-                    let not_before = now.checked_add(backoff(self.run_id, self.attempts)).unwrap_or(now);
+            OccurrenceCommand::Fail { error, retryable, .. } => {
+                if retryable && self.check_attempts().is_ok() {
+                    let pause = backoff(self.run_id, self.attempts_since_step());
+                    let not_before = now.checked_add(pause).unwrap_or(now);
                     next.due_again(not_before);
                     next.because(ReasonCode::Retrying, &error);
                 } else {
@@ -257,13 +278,28 @@ impl Occurrence {
             OccurrenceCommand::LoseTrack { effect, .. } => next.lose_track(&effect, now),
             OccurrenceCommand::Answer => match state {
                 Waiting => {
-                    next.attempts = 0;
+                    (next.attempts, next.attempts_before_step) = (0, 0);
                     next.due_again(now);
                 }
                 _ => return Err(wrong_state),
             },
-            OccurrenceCommand::Defer { until } => match state {
-                Due => next.not_before = self.not_before.max(until),
+            OccurrenceCommand::Defer { until, because } => match state {
+                Due => {
+                    next.not_before = self.not_before.max(until);
+                    next.put_off_for(because);
+                }
+                _ => return Err(wrong_state),
+            },
+            OccurrenceCommand::AwaitPlace { look_again_at, reason } => match state {
+                Due => {
+                    next.look_again_at = Some(look_again_at);
+                    next.put_off_for(reason.code);
+                    // The reason why a run waited is kept: it says what the run is told of the answer.
+                    if matches!(self.reason_code, None | Some(ReasonCode::Retrying | ReasonCode::TooManyRuns))
+                    {
+                        next.because(reason.code, &reason.text);
+                    }
+                }
                 _ => return Err(wrong_state),
             },
             OccurrenceCommand::Cancel { reason } => match state {
@@ -277,22 +313,25 @@ impl Occurrence {
                 }
             },
             OccurrenceCommand::ClockSetBack { longest_lease } => match state {
-                Due => next.not_before = self.not_before.min(now),
+                Due => {
+                    next.not_before = self.not_before.min(now);
+                    next.look_again_at = self.look_again_at.map(|at| at.min(now));
+                }
                 Claimed | Running => {
                     let latest = now.checked_add(longest_lease).unwrap_or(now);
                     next.lease_until = self.lease_until.map(|until| until.min(latest));
                 }
                 _ => {}
             },
-            OccurrenceCommand::Expire { max_attempts } => match self.check_claim(now, max_attempts) {
+            OccurrenceCommand::Expire => match self.check_claim(now) {
                 Ok(()) => return Err(OccurrenceRefused::AttemptsLeft),
-                Err(OccurrenceRefused::AttemptsUsed { .. }) => {
+                Err(OccurrenceRefused::AttemptsUsed { max }) => {
                     next.fence += 1;
                     match &self.open_effect {
                         Some(effect) => next.lose_track(effect, now),
                         None => {
                             next.finish(Failed, now);
-                            let text = format!("the executor was killed {} times", self.attempts);
+                            let text = format!("the executor was killed {max} times");
                             next.because(ReasonCode::Killed, &text);
                         }
                     }
@@ -302,6 +341,13 @@ impl Occurrence {
             },
         }
         Ok(next)
+    }
+
+    /// Notes why it begins late, for as long as it has not begun.
+    fn put_off_for(&mut self, because: ReasonCode) {
+        if self.started_at.is_none() {
+            self.put_off = Some(because);
+        }
     }
 
     fn due_again(&mut self, not_before: Timestamp) {

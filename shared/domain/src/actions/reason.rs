@@ -53,10 +53,12 @@ pub enum ReasonCode {
     Cancelled,
     /// It succeeded, and its output was not checked.
     NotChecked,
+    /// As many runs of its owner were under way as one owner may have.
+    TooManyRuns,
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -74,5 +76,6 @@ impl ReasonCode {
         Self::EffectUnknown,
         Self::Cancelled,
         Self::NotChecked,
+        Self::TooManyRuns,
     ];
 }

@@ -12,9 +12,9 @@ use super::{
     Action, ActionState, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceRefused,
     OccurrenceState, Outcome, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
 };
+use crate::attempts;
 use crate::ids::RunId;
 
-const MAX_ATTEMPTS: u32 = 3;
 const DAYS: i64 = 90;
 
 /// What is stored, and the luck of those who work on it.
@@ -107,8 +107,8 @@ impl World {
         let oldest = || self.occurrences.values().filter(due).min_by_key(|occurrence| occurrence.due_at);
         let Some(occurrence) = self.live().or_else(oldest) else { return };
         let (run, hash) = (occurrence.run_id, occurrence.approval_hash.clone().unwrap());
-        if !occurrence.may_claim(self.now, MAX_ATTEMPTS) {
-            if self.apply(run, OccurrenceCommand::Expire { max_attempts: MAX_ATTEMPTS }).is_ok() {
+        if !occurrence.may_claim(self.now) {
+            if self.apply(run, OccurrenceCommand::Expire).is_ok() {
                 let outcome = match self.occurrences[&run].state {
                     OccurrenceState::Unknown => Outcome::Unknown,
                     _ => Outcome::Failed,
@@ -123,12 +123,14 @@ impl World {
             // Paused, or a person is asked: what is queued waits.
             Err(Refused::WrongState { state: ActionState::NeedsApproval | ActionState::Paused, .. }) => {
                 let until = self.now + SignedDuration::from_mins(1);
-                return self.apply(run, OccurrenceCommand::Defer { until }).unwrap();
+                return self
+                    .apply(run, OccurrenceCommand::Defer { until, because: ReasonCode::Paused })
+                    .unwrap();
             }
             Err(refused) => panic!("{refused}"),
         }
         let lease_until = self.now + SignedDuration::from_mins(16);
-        self.apply(run, OccurrenceCommand::Claim { lease_until, max_attempts: MAX_ATTEMPTS }).unwrap();
+        self.apply(run, OccurrenceCommand::Claim { lease_until }).unwrap();
         let fence = self.occurrences[&run].fence;
         let stale = self.apply(run, OccurrenceCommand::Succeed { fence: fence - 1, score: None, note: None });
         assert_eq!(stale, Err(OccurrenceRefused::StaleFence { given: fence - 1, current: fence }));
@@ -167,9 +169,8 @@ impl World {
                 self.end(run, Outcome::Drifted);
             }
             5..=7 => {
-                let (retryable, max_attempts) = (self.luck.roll(4) > 0, MAX_ATTEMPTS);
-                let fail =
-                    OccurrenceCommand::Fail { fence, error: "overloaded".into(), retryable, max_attempts };
+                let retryable = self.luck.roll(4) > 0;
+                let fail = OccurrenceCommand::Fail { fence, error: "overloaded".into(), retryable };
                 self.apply(run, fail).unwrap();
                 if self.occurrences[&run].state == OccurrenceState::Failed {
                     self.end(run, Outcome::Failed);
@@ -322,7 +323,7 @@ proptest! {
             prop_assert!(occurrence.state.is_final(), "{:?}", occurrence);
             let completions = world.completions.get(&occurrence.run_id).copied().unwrap_or_default();
             prop_assert_eq!(completions, u32::from(occurrence.state == OccurrenceState::Succeeded));
-            prop_assert!(occurrence.attempts <= MAX_ATTEMPTS);
+            prop_assert!(occurrence.attempts <= attempts::IN_TOTAL);
         }
     }
 }

@@ -11,6 +11,9 @@ use super::reason::ReasonCode;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 
+/// A run that begins later than this after its due time began late.
+const LATE: SignedDuration = SignedDuration::from_secs(5);
+
 /// The answer to "why didn't it run?".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Why {
@@ -23,6 +26,10 @@ pub struct Why {
     /// The due time that the answer is about, if `at` is one.
     pub due_at: Option<Timestamp>,
     pub run_id: Option<RunId>,
+    /// When the run began.
+    pub started_at: Option<Timestamp>,
+    /// How long after its due time (with jitter), or after the approval if that came later, the run began, in milliseconds.
+    pub lag_ms: Option<i64>,
     pub reason_code: Option<ReasonCode>,
     /// The fire times before and after `at`, if the action has an approved schedule.
     pub previous_due: Option<Timestamp>,
@@ -76,6 +83,8 @@ pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now:
         action_state: action.state,
         due_at: None,
         run_id: None,
+        started_at: None,
+        lag_ms: None,
         reason_code: None,
         previous_due: previous,
         next_due: next,
@@ -86,7 +95,10 @@ pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now:
             why.due_at = Some(occurrence.due_at);
             why.run_id = Some(occurrence.run_id);
             why.reason_code = occurrence.reason_code;
-            of_occurrence(action, occurrence, now)
+            why.started_at = occurrence.started_at;
+            why.lag_ms = occurrence.start_lag_ms();
+            let (code, sentence) = of_occurrence(action, occurrence, now);
+            (code, sentence + &began_late(occurrence))
         }
         None => {
             let fire_time = fire_time_at(action, at);
@@ -132,6 +144,13 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
                 brief(action, occurrence.not_before)
             ),
         ),
+        OccurrenceState::Due if occurrence.look_again_at.is_some() => {
+            let reason = match occurrence.reason_code {
+                Some(ReasonCode::TooManyRuns) => reason,
+                _ => "as many runs of yours as one owner may have are under way",
+            };
+            (WhyCode::AboutToRun, format!("{subject} waits for a free place: {reason}."))
+        }
         OccurrenceState::Due if occurrence.not_before > now => (
             WhyCode::AboutToRun,
             format!(
@@ -157,6 +176,21 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             format!("{subject} may have done its work or not: {reason}. A person has to look."),
         ),
     }
+}
+
+/// How late a run began that did not begin at its time, and why.
+fn began_late(occurrence: &Occurrence) -> String {
+    let lag = occurrence.start_lag().filter(|lag| *lag >= LATE && occurrence.state != OccurrenceState::Due);
+    let Some(lag) = lag else { return String::new() };
+    let because = match (occurrence.put_off, occurrence.kind) {
+        (Some(ReasonCode::TooManyRuns), _) => "too many runs of yours were under way",
+        (Some(ReasonCode::Paused), _) => "the action or its agent was paused",
+        (Some(ReasonCode::NeedsApproval), _) => "the action waited for a person's answer",
+        (Some(_), _) => "an earlier run of the action had not ended",
+        (None, OccurrenceKind::CatchUp) => "it was found late",
+        (None, _) => "no executor took it earlier",
+    };
+    format!(" It began {} late, because {because}.", approximately(lag))
 }
 
 fn of_action(

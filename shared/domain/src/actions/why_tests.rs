@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::samples::{approved, defined, in_state, noon, run, ts};
 use super::{
-    Action, ActionState, Command, Occurrence, OccurrenceKind, OccurrenceState, Outcome, Reason, ReasonCode,
-    Why, plan_due, transition, why,
+    Action, ActionState, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Outcome,
+    Reason, ReasonCode, Why, plan_due, transition, why,
 };
 
 fn words(name: &str, why: &Why) -> String {
@@ -26,7 +26,7 @@ fn every_occurrence_has_a_sentence() {
         reason: reason.map(|(_, text)| text.to_owned()),
         reason_code: reason.map(|(code, _)| code),
         attempts: 1,
-        started_at: minutes(1),
+        started_at: minutes(0),
         finished_at: minutes(3).filter(|_| state.is_final()),
         lease_until: minutes(16).filter(|_| matches!(state, Claimed | Running)),
         ..due.clone()
@@ -48,10 +48,49 @@ fn every_occurrence_has_a_sentence() {
                 ..with(OccurrenceState::Due, overloaded)
             },
         ),
+        (
+            "due, no free place",
+            due.transition(
+                OccurrenceCommand::AwaitPlace {
+                    look_again_at: due_at + SignedDuration::from_mins(20),
+                    reason: Reason::new(
+                        ReasonCode::TooManyRuns,
+                        "8 executors already work on runs of yours, which is the limit",
+                    ),
+                },
+                due_at,
+            )
+            .unwrap(),
+        ),
         ("claimed", Occurrence { started_at: None, ..with(Claimed, None) }),
         ("running", Occurrence { attempts: 2, ..with(Running, None) }),
         ("running, lease lost", Occurrence { lease_until: minutes(5), ..with(Running, None) }),
         ("succeeded", with(Succeeded, None)),
+        (
+            "succeeded, late by too many runs",
+            Occurrence {
+                started_at: minutes(1),
+                put_off: Some(ReasonCode::TooManyRuns),
+                ..with(Succeeded, None)
+            },
+        ),
+        (
+            "succeeded, late by an earlier run",
+            Occurrence {
+                started_at: minutes(1),
+                put_off: Some(ReasonCode::Overlap),
+                ..with(Succeeded, None)
+            },
+        ),
+        (
+            "succeeded, late by a pause",
+            Occurrence { started_at: minutes(1), put_off: Some(ReasonCode::Paused), ..with(Succeeded, None) },
+        ),
+        (
+            "succeeded, caught up",
+            Occurrence { started_at: minutes(1), kind: OccurrenceKind::CatchUp, ..with(Succeeded, None) },
+        ),
+        ("succeeded, late", Occurrence { started_at: minutes(1), ..with(Succeeded, None) }),
         ("by hand", Occurrence { kind: OccurrenceKind::Manual, ..with(Succeeded, None) }),
         ("succeeded later", Occurrence { attempts: 3, ..with(Succeeded, None) }),
         ("failed", with(Failed, Some((ReasonCode::Error, "the model refused")))),

@@ -42,6 +42,9 @@ pub struct OccurrenceView {
     pub started_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// How long after its due time (with jitter), or after the approval if that came later, it began, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag_ms: Option<i64>,
     /// It is not tried (again) before this.
     pub not_before: Timestamp,
     pub attempts: u32,
@@ -54,6 +57,7 @@ pub struct OccurrenceView {
 
 impl From<Occurrence> for OccurrenceView {
     fn from(occurrence: Occurrence) -> Self {
+        let lag_ms = occurrence.start_lag_ms();
         let Occurrence {
             run_id,
             action_id,
@@ -81,6 +85,7 @@ impl From<Occurrence> for OccurrenceView {
             reason_code,
             started_at,
             finished_at,
+            lag_ms,
             not_before,
             attempts,
             usage,

@@ -10,6 +10,7 @@ mod place;
 use std::time::Duration;
 
 use domain::agent_loop::{Outcome, Transcript};
+use domain::attempts;
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::ids::{ChatId, Owner, RunId};
 use domain::models::{Block, Role};
@@ -39,9 +40,6 @@ use kind::Turn;
 pub(crate) use kind::{room, too_many};
 use place::Place;
 pub use place::Topic;
-
-/// How often a turn is taken over that gets no further.
-const MAX_ATTEMPTS: u32 = 3;
 
 /// How long a turn tries to begin while others hold the conversation, with `if_busy: queue` or `interrupt`.
 const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
@@ -235,10 +233,11 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
         recorder::end_without_executor(cx, owner, found, RunState::Cancelled, None).await?;
         return Ok(());
     }
-    if found.value.attempts >= MAX_ATTEMPTS {
+    let takeovers = u32::try_from(found.value.fence).unwrap_or(u32::MAX);
+    if let Some(times) = attempts::used_up(found.value.attempts, takeovers) {
         let error = RunError {
             code: "interrupted".to_owned(),
-            detail: format!("the process that wrote this reply was killed {MAX_ATTEMPTS} times in a row"),
+            detail: format!("the process that wrote this reply was killed {times} times"),
             retryable: true,
         };
         recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
