@@ -8,7 +8,7 @@ from template import BUCKET, Stack, sub, target
 
 # Functions that hold more than one request in memory, in MB.
 MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
-SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
+SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
 
 
 def variables_of(stack: Stack, name: str) -> dict:

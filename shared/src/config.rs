@@ -149,7 +149,8 @@ pub struct CorsConfig {
     pub origins: Vec<HeaderValue>,
 }
 
-/// Where models are to be had. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `demo_url`.
+/// Where models come from. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `google_key`,
+/// `xai_key`, `demo_url`.
 ///
 /// | variable | meaning |
 /// |---|---|
@@ -157,7 +158,7 @@ pub struct CorsConfig {
 /// | `LAMPLIGHTER_MODEL_KEY` | its key, where it wants one |
 /// | `LAMPLIGHTER_MODEL_TOOLS` | `off` where its models can't call tools; `on` is the default |
 /// | `LAMPLIGHTER_MODEL` | one model for every tier, in place of the usual ones |
-/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | these providers, with their usual models |
+/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their usual models |
 #[derive(Clone, Default)]
 pub struct ModelsConfig {
     pub url: Option<String>,
@@ -166,6 +167,8 @@ pub struct ModelsConfig {
     pub model: Option<String>,
     pub anthropic_key: Option<String>,
     pub openai_key: Option<String>,
+    pub google_key: Option<String>,
+    pub xai_key: Option<String>,
     /// The demo model's base address. No variable leads here: `infra/local` sets it.
     pub demo_url: Option<String>,
     /// Whether the demo model is booked at the prices of a small model, for tests of budgets. It costs nothing else.
@@ -306,6 +309,8 @@ impl ModelsConfig {
             model: present("LAMPLIGHTER_MODEL"),
             anthropic_key: key("ANTHROPIC_API_KEY")?,
             openai_key: key("OPENAI_API_KEY")?,
+            google_key: key("GEMINI_API_KEY")?,
+            xai_key: key("XAI_API_KEY")?,
             demo_url: None,
             demo_costs: false,
             limits: Limits::default(),
@@ -320,6 +325,8 @@ impl std::fmt::Debug for ModelsConfig {
             .field("model", &self.model)
             .field("anthropic_key", &self.anthropic_key.is_some())
             .field("openai_key", &self.openai_key.is_some())
+            .field("google_key", &self.google_key.is_some())
+            .field("xai_key", &self.xai_key.is_some())
             .field("demo_url", &self.demo_url)
             .finish_non_exhaustive()
     }

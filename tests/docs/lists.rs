@@ -163,7 +163,7 @@ fn variables_are_those_that_the_code_reads() {
         let names = after(&source, &format!("\"{prefix}"), is_variable);
         expected.extend(names.into_iter().map(|name| format!("{prefix}{name}")));
     }
-    for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "RUST_LOG"] {
+    for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "RUST_LOG"] {
         assert!(source.contains(&format!("\"{name}\"")), "{name}");
         expected.insert(name.to_owned());
     }

@@ -34,7 +34,7 @@ impl Model for Anthropic {
     }
 
     fn stream(&self, request: &ModelRequest) -> EventStream {
-        let encoded = encode(request).map(|body| Call { path: "/v1/messages", body });
+        let encoded = encode(request).map(|body| Call { path: "/v1/messages".into(), body });
         call::stream(self.endpoint.clone(), Provider::Anthropic, encoded, Decoder::default())
     }
 }

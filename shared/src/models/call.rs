@@ -1,5 +1,6 @@
 //! One request over HTTP, and its answer as it streams, under time limits.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -90,6 +91,14 @@ impl Endpoint {
     pub fn bearer(base: &str, key: Option<&str>) -> Result<Self, InvalidEndpoint> {
         let key = key.map(|key| secret(&format!("Bearer {key}"))).transpose()?;
         Self::new(base, key.map(|key| (http::header::AUTHORIZATION, key)))
+    }
+
+    /// A base address that takes its key as `x-goog-api-key`.
+    ///
+    /// # Errors
+    /// [`InvalidEndpoint`]
+    pub fn google(base: &str, key: &str) -> Result<Self, InvalidEndpoint> {
+        Self::new(base, [(HeaderName::from_static("x-goog-api-key"), secret(key)?)])
     }
 
     fn new(
@@ -212,7 +221,7 @@ fn sooner(deadline: Instant, limit: Duration, phase: TimeoutPhase) -> (Instant, 
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     /// Below the endpoint's base.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     pub body: Value,
 }
 

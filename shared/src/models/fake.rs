@@ -62,6 +62,7 @@ impl Fake {
         };
         let app = Router::new()
             .route("/v1/{*path}", post(answer))
+            .route("/v1beta/{*path}", post(answer))
             .route(
                 "/v1/models",
                 get(|| async { axum::Json(json!({"data": [{"id": "first:7b"}, {"id": "second"}]})) }),
@@ -79,6 +80,10 @@ impl Fake {
 
     pub fn openai(&self) -> Endpoint {
         Endpoint::bearer(&format!("{}/v1/", self.address), Some("key")).unwrap().with_limits(limits())
+    }
+
+    pub fn google(&self) -> Endpoint {
+        Endpoint::google(&self.address, "key").unwrap().with_limits(limits())
     }
 
     pub fn requests(&self) -> Vec<(HeaderMap, Value)> {
@@ -124,6 +129,8 @@ async fn answer(
             Some((401, "invalid_request_error", "Incorrect API key provided: k**.".to_owned()))
         }
         "chat/completions" => None,
+        path if path.ends_with(":streamGenerateContent") => (header("x-goog-api-key") != "key")
+            .then(|| (400, "INVALID_ARGUMENT", "API key not valid.".to_owned())),
         _ => Some((404, "not_found_error", path)),
     };
     if let Some((status, kind, message)) = fault {

@@ -34,6 +34,9 @@ pub struct Dialect {
 impl Dialect {
     pub const OPENAI: Self =
         Self { max_completion_tokens: true, stream_usage: true, cache_key: true, native_tools: true };
+    /// xAI takes the newer name of the limit, and caches by prefix without a key.
+    pub const XAI: Self =
+        Self { max_completion_tokens: true, stream_usage: true, cache_key: false, native_tools: true };
     pub const COMPATIBLE: Self =
         Self { max_completion_tokens: false, stream_usage: true, cache_key: false, native_tools: true };
 }
@@ -53,7 +56,8 @@ impl OpenAi {
     }
 
     fn call(&self, request: &ModelRequest) -> EventStream {
-        let encoded = encode(request, self.dialect).map(|body| Call { path: "/chat/completions", body });
+        let encoded =
+            encode(request, self.dialect).map(|body| Call { path: "/chat/completions".into(), body });
         call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(request))
     }
 }

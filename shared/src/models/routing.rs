@@ -5,12 +5,15 @@ use std::sync::Arc;
 use domain::models::{ModelError, ModelId, ModelRequest, ModelTier, Provider};
 
 use super::anthropic::Anthropic;
+use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::{Endpoint, EventStream, InvalidEndpoint, Model};
 use crate::config::ModelsConfig;
 
 const ANTHROPIC: &str = "https://api.anthropic.com";
 const OPENAI: &str = "https://api.openai.com/v1";
+const GOOGLE: &str = "https://generativelanguage.googleapis.com";
+const XAI: &str = "https://api.x.ai/v1";
 
 /// A model and its endpoint.
 #[derive(Clone)]
@@ -63,6 +66,16 @@ impl Models {
             let endpoint = Endpoint::bearer(OPENAI, Some(key))?.with_limits(config.limits);
             let client = OpenAi::new(endpoint, Dialect::OPENAI);
             return Ok(Self::new(client, config, ["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"], "OpenAI"));
+        }
+        if let Some(key) = &config.google_key {
+            let client = Google::new(Endpoint::google(GOOGLE, key)?.with_limits(config.limits));
+            let models = ["gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"];
+            return Ok(Self::new(client, config, models, "Google"));
+        }
+        if let Some(key) = &config.xai_key {
+            let endpoint = Endpoint::bearer(XAI, Some(key))?.with_limits(config.limits);
+            let models = ["grok-4.20-non-reasoning", "grok-4.3", "grok-4.7"];
+            return Ok(Self::new(OpenAi::new(endpoint, Dialect::XAI), config, models, "xAI"));
         }
         if let Some(url) = &config.demo_url {
             let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(config.limits));
@@ -149,7 +162,19 @@ mod tests {
             "the demo model",
             Some(("demo", Provider::Anthropic)),
         );
-        let openai = ModelsConfig { openai_key: some("sk-1"), ..demo };
+        let xai = ModelsConfig { xai_key: some("xai-1"), ..demo };
+        check(
+            xai.clone(),
+            "xAI (fast grok-4.20-non-reasoning, standard grok-4.3, deep grok-4.7)",
+            Some(("grok-4.3", Provider::OpenAi)),
+        );
+        let google = ModelsConfig { google_key: some("AI-1"), ..xai };
+        check(
+            google.clone(),
+            "Google (fast gemini-3.5-flash-lite, standard gemini-3.8-flash, deep gemini-4-argon)",
+            Some(("gemini-3.8-flash", Provider::Google)),
+        );
+        let openai = ModelsConfig { openai_key: some("sk-1"), ..google };
         check(
             openai.clone(),
             "OpenAI (fast gpt-6-luna, standard gpt-6.1-sol, deep gpt-6-astra)",
@@ -172,15 +197,19 @@ mod tests {
             "OpenAI-compatible at http://localhost:11434/v1 (qwen3-max)",
             Some(("qwen3-max", Provider::OpenAi)),
         );
-        assert!(!format!("{url:?}").contains("sk-"));
+        let shown = format!("{url:?}");
+        assert!(!["sk-", "AI-", "xai-"].iter().any(|key| shown.contains(key)), "{shown}");
     }
 
     #[test]
     fn every_usual_model_has_a_price() {
         let (anthropic_key, openai_key, demo_url) = (some("k"), some("k"), some("http://127.0.0.1:1"));
+        let (google_key, xai_key) = (some("k"), some("k"));
         for config in [
             ModelsConfig { anthropic_key, ..ModelsConfig::default() },
             ModelsConfig { openai_key, ..ModelsConfig::default() },
+            ModelsConfig { google_key, ..ModelsConfig::default() },
+            ModelsConfig { xai_key, ..ModelsConfig::default() },
             ModelsConfig { demo_url, ..ModelsConfig::default() },
         ] {
             let models = Models::from_config(&config).unwrap();

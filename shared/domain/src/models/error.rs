@@ -197,7 +197,7 @@ fn seconds(text: &str, per_second: f64) -> Option<Duration> {
 pub fn classify(provider: Provider, failure: &HttpFailure<'_>, now: Timestamp) -> ModelError {
     let body = serde_json::from_slice::<Value>(failure.body).unwrap_or(Value::Null);
     let said = ErrorBody::from_body(&body);
-    let retry_after = failure.wait(now);
+    let retry_after = failure.wait(now).or(said.retry_after);
     let status = failure.status;
     let error = by_message(&said, status, retry_after)
         .unwrap_or_else(|| by_status(provider, &said, status, retry_after));
@@ -227,7 +227,8 @@ pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
         "request_too_large" => 413,
         _ => said.status.unwrap_or(500),
     };
-    by_message(&said, status, None).unwrap_or_else(|| by_status(provider, &said, status, None))
+    let retry_after = said.retry_after;
+    by_message(&said, status, retry_after).unwrap_or_else(|| by_status(provider, &said, status, retry_after))
 }
 
 /// The error fields of a body, wherever they are.
@@ -237,6 +238,9 @@ struct ErrorBody<'a> {
     code: &'a str,
     message: String,
     status: Option<u16>,
+    /// Google reports in the body how long to wait, and whether a quota of a whole day is used up.
+    retry_after: Option<Duration>,
+    day_is_used_up: bool,
 }
 
 impl<'a> ErrorBody<'a> {
@@ -254,6 +258,8 @@ impl<'a> ErrorBody<'a> {
                     code: text(error, "code"),
                     message: text(error, "message").to_lowercase(),
                     status,
+                    retry_after: retry_delay(error),
+                    day_is_used_up: day_is_used_up(error),
                 }
             }
             Some(Value::String(message)) => {
@@ -270,6 +276,25 @@ impl<'a> ErrorBody<'a> {
         };
         [self.code, self.kind].into_iter().find(plain).map(str::to_owned)
     }
+}
+
+/// The details of a Google error that have this type.
+fn details<'a>(error: &'a Value, kind: &'static str) -> impl Iterator<Item = &'a Value> {
+    let of_kind = move |detail: &&Value| detail["@type"].as_str().is_some_and(|name| name.ends_with(kind));
+    error["details"].as_array().into_iter().flatten().filter(of_kind)
+}
+
+/// `retryDelay` of a `RetryInfo`, for example `33s`.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let delay = details(error, "google.rpc.RetryInfo").find_map(|detail| detail["retryDelay"].as_str())?;
+    seconds(delay.strip_suffix('s')?, 1.0)
+}
+
+/// Waiting for seconds does not help then, whatever the answer says of it.
+fn day_is_used_up(error: &Value) -> bool {
+    let violations = details(error, "google.rpc.QuotaFailure")
+        .flat_map(|detail| detail["violations"].as_array().into_iter().flatten());
+    violations.filter_map(|violation| violation["quotaId"].as_str()).any(|quota| quota.contains("PerDay"))
 }
 
 /// In lower case. Each OpenAI-compatible server has its own wording for this.
@@ -295,7 +320,8 @@ fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) 
     }
     if said.code == "insufficient_quota"
         || said.kind == "insufficient_quota"
-        || says("exceeded your current quota")
+        || (says("exceeded your current quota") && said.retry_after.is_none())
+        || said.day_is_used_up
     {
         return Some(ModelError::Quota);
     }
@@ -340,7 +366,9 @@ fn by_status(
         413 => ModelError::RequestTooLarge,
         429 => ModelError::RateLimited { retry_after },
         529 => ModelError::Overloaded { retry_after },
-        503 if provider == Provider::OpenAi => ModelError::Overloaded { retry_after },
+        503 if matches!(provider, Provider::OpenAi | Provider::Google) => {
+            ModelError::Overloaded { retry_after }
+        }
         500.. => ModelError::Server { status, retry_after },
         400 | 422 => ModelError::InvalidRequest { code: said.public_code() },
         _ => ModelError::Unexpected { status },

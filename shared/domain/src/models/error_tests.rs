@@ -82,6 +82,32 @@ fn statuses_and_bodies_become_kinds() {
     check(o, 500, &openai("server_error", None, "m"), Server { status: 500, retry_after: none });
     check(o, 503, &openai("server_error", None, "m"), Overloaded { retry_after: none });
 
+    let g = Provider::Google;
+    let google = |code: u16, message: &str, details: serde_json::Value| {
+        json!({"error": {"code": code, "message": message, "status": "S", "details": details}}).to_string()
+    };
+    let rpc = |kind: &str, field: &str, value: serde_json::Value| {
+        let mut detail = json!({"@type": format!("type.googleapis.com/google.rpc.{kind}")});
+        detail[field] = value;
+        json!([detail])
+    };
+    let large = "The input token count (2551556) exceeds the maximum number of tokens allowed (1048576).";
+    check(g, 400, &google(400, large, json!([])), ContextTooLarge);
+    check(g, 400, &google(400, "API key not valid. Please pass a valid API key.", json!([])), Authentication);
+    check(g, 400, &google(400, "m", json!([])), InvalidRequest { code: None });
+    check(g, 429, &google(429, "m", json!([])), RateLimited { retry_after: none });
+    let delay = |text: &str| {
+        google(429, "You exceeded your current quota", rpc("RetryInfo", "retryDelay", json!(text)))
+    };
+    check(g, 429, &delay("33s"), RateLimited { retry_after: secs(33) });
+    check(g, 429, &format!("[{}]", delay("33s")), RateLimited { retry_after: secs(33) });
+    check(g, 429, &delay("soon"), Quota);
+    check(g, 429, &delay("-1s"), Quota);
+    let violation = json!([{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]);
+    check(g, 429, &google(429, "m", rpc("QuotaFailure", "violations", violation)), Quota);
+    check(g, 503, &google(503, "The model is overloaded.", json!([])), Overloaded { retry_after: none });
+    check(g, 500, &google(500, "m", json!([])), Server { status: 500, retry_after: none });
+
     // Servers that use the OpenAI format.
     check(
         o,

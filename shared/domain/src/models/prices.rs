@@ -68,6 +68,7 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
     match String::deserialize(deserializer)?.as_str() {
         "anthropic" => Ok(Provider::Anthropic),
         "openai" => Ok(Provider::OpenAi),
+        "google" => Ok(Provider::Google),
         other => Err(serde::de::Error::custom(format!("no such provider: {other}"))),
     }
 }

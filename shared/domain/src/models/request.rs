@@ -52,6 +52,7 @@ impl ModelTier {
 pub enum Provider {
     Anthropic,
     OpenAi,
+    Google,
 }
 
 /// One call of a model.

@@ -1,0 +1,343 @@
+use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::fake::{Answer, Fake, Piece, refuse, whole};
+use super::*;
+
+fn native(block: Value) -> Block {
+    Block::Native { provider: Provider::Google, block }
+}
+
+fn signature(text: &str) -> Block {
+    native(json!({"thoughtSignature": text}))
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: ModelId::new("gemini-3.8-flash"),
+        system: vec![
+            SystemBlock::cached("rules", CacheTtl::OneHour),
+            SystemBlock::plain(" "),
+            SystemBlock::plain("now: noon"),
+        ],
+        tools: vec![ToolSpec {
+            name: "get_weather".into(),
+            description: "Says the weather.".into(),
+            input_schema: json!({"type": "object"}),
+        }],
+        tool_choice: ToolChoice::Auto,
+        messages: vec![
+            Message::user("And in Paris?"),
+            Message {
+                role: Role::Assistant,
+                content: vec![
+                    Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
+                    Block::text("Let me look."),
+                    signature("s1"),
+                    Block::ToolUse {
+                        id: "fc_1".into(),
+                        name: "get_weather".into(),
+                        input: json!({"city": "Paris"}),
+                    },
+                    Block::ToolUse { id: "fc_2".into(), name: "get_weather".into(), input: json!({}) },
+                    native(json!({"executableCode": {"code": "1"}})),
+                    signature("s2"),
+                ],
+            },
+            Message {
+                role: Role::User,
+                content: vec![
+                    Block::text("Well?"),
+                    Block::ToolResult { tool_use_id: "fc_1".into(), content: "22C".into(), is_error: false },
+                    Block::ToolResult {
+                        tool_use_id: "fc_2".into(),
+                        content: "no city".into(),
+                        is_error: true,
+                    },
+                ],
+            },
+        ],
+        max_output_tokens: 1_000,
+        cache_last_turn: true,
+    }
+}
+
+#[test]
+fn a_request_is_encoded_in_the_apis_format() {
+    let expected = json!({
+        "systemInstruction": {"parts": [{"text": "rules"}, {"text": "now: noon"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "And in Paris?"}]},
+            {"role": "model", "parts": [
+                {"text": "Let me look."},
+                {"functionCall": {"id": "fc_1", "name": "get_weather", "args": {"city": "Paris"}}, "thoughtSignature": "s1"},
+                {"functionCall": {"id": "fc_2", "name": "get_weather", "args": {}}},
+                {"executableCode": {"code": "1"}},
+                {"text": "", "thoughtSignature": "s2"},
+            ]},
+            {"role": "user", "parts": [
+                {"functionResponse": {"id": "fc_1", "name": "get_weather", "response": {"result": "22C"}}},
+                {"functionResponse": {"id": "fc_2", "name": "get_weather", "response": {"error": "no city"}}},
+                {"text": "Well?"},
+            ]},
+        ],
+        "tools": [{"functionDeclarations": [
+            {"name": "get_weather", "description": "Says the weather.", "parametersJsonSchema": {"type": "object"}},
+        ]}],
+        "generationConfig": {"maxOutputTokens": 1_000},
+    });
+    assert_eq!(encode(&request()), Ok(expected));
+}
+
+#[test]
+fn the_choice_of_a_tool_needs_tools() {
+    for (choice, expected) in [
+        (ToolChoice::Auto, Value::Null),
+        (ToolChoice::Any, json!({"mode": "ANY"})),
+        (ToolChoice::Tool("a".into()), json!({"mode": "ANY", "allowedFunctionNames": ["a"]})),
+        (ToolChoice::None, json!({"mode": "NONE"})),
+    ] {
+        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        assert_eq!(body["toolConfig"]["functionCallingConfig"], expected);
+        let body = encode(&ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
+        assert_eq!(body["toolConfig"], Value::Null);
+    }
+}
+
+#[test]
+fn the_models_name_is_sent_unchanged_and_never_changes_the_path() {
+    let check = |id: &str, expected: Option<&str>| {
+        let expected = expected.map(str::to_owned).ok_or(ModelError::NotFound);
+        assert_eq!(path(&ModelId::new(id)), expected, "{id}");
+    };
+    check("gemini-3.8-flash", Some("/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse"));
+    check("tunedModels/a@1", Some("/v1beta/tunedModels/a@1:streamGenerateContent?alt=sse"));
+    for id in ["", "a?b", "a#b", "a b", "../v1/files", "a/../b", "/a", "a/", "é", "a%2Fb"] {
+        check(id, None);
+    }
+}
+
+fn decode(chunks: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
+    let mut decoder = Decoder::new(&request());
+    let mut events = Vec::new();
+    for chunk in chunks {
+        events.extend(decoder.data(&chunk.to_string())?);
+    }
+    events.extend(decoder.end()?);
+    Ok(events)
+}
+
+fn chunk(parts: Value, finish: Option<&str>) -> Value {
+    let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
+    if let Some(finish) = finish {
+        candidate["finishReason"] = finish.into();
+    }
+    json!({"candidates": [candidate], "modelVersion": "m", "responseId": "r1"})
+}
+
+const COUNTED: Usage = Usage {
+    input_tokens: 2_060,
+    cache_read_tokens: 5_000,
+    cache_write_5m_tokens: 0,
+    cache_write_1h_tokens: 0,
+    output_tokens: 55,
+    reasoning_tokens: 10,
+    estimated: false,
+};
+
+fn counts() -> Value {
+    json!({"promptTokenCount": 7_060, "cachedContentTokenCount": 5_000, "candidatesTokenCount": 45,
+        "thoughtsTokenCount": 10, "toolUsePromptTokenCount": 0, "totalTokenCount": 7_115})
+}
+
+/// Checks the events between the start and the usage, the stop reason, and the blocks.
+#[track_caller]
+fn check(chunks: &[Value], middle: &[ModelEvent], stop: StopReason, blocks: &[Block]) {
+    let mut chunks = chunks.to_vec();
+    chunks.push(json!({"candidates": [], "modelVersion": "m", "usageMetadata": counts()}));
+    let started = ModelEvent::Started { model: ModelId::new("m") };
+    let finished = ModelEvent::Finished { stop, assistant_blocks: blocks.to_vec(), usage: COUNTED };
+    let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
+    assert_eq!(decode(&chunks), Ok(expected));
+}
+
+fn said(text: &str) -> ModelEvent {
+    ModelEvent::TextDelta(text.into())
+}
+
+#[test]
+fn text_is_read_and_thoughts_are_not_shown() {
+    check(
+        &[
+            chunk(json!([{"text": "Hm.", "thought": true}]), None),
+            chunk(json!([{"text": "Let me"}]), None),
+            chunk(json!([{"text": " check."}]), None),
+            chunk(json!([{"text": "", "thoughtSignature": "s1"}]), Some("STOP")),
+        ],
+        &[said("Let me"), said(" check.")],
+        StopReason::EndTurn,
+        &[Block::text("Let me check."), signature("s1")],
+    );
+    for (reason, stop) in [
+        ("MAX_TOKENS", StopReason::MaxTokens),
+        ("SAFETY", StopReason::ContentFilter),
+        ("RECITATION", StopReason::ContentFilter),
+        ("REASON_OF_TOMORROW", StopReason::Other),
+    ] {
+        check(&[chunk(json!([]), Some(reason))], &[], stop, &[]);
+    }
+}
+
+#[test]
+fn calls_keep_their_signatures() {
+    let used =
+        |id: &str, input: Value| ModelEvent::ToolUse { id: id.into(), name: "get_weather".into(), input };
+    let block = |id: &str, input: Value| Block::ToolUse { id: id.into(), name: "get_weather".into(), input };
+    let paris = json!({"city": "Paris"});
+    let chunks = [
+        chunk(json!([{"text": "Two."}]), None),
+        chunk(
+            json!([{"functionCall": {"id": "fc_1", "name": "get_weather", "args": paris}, "thoughtSignature": "s1"},
+                {"functionCall": {"name": "get_weather"}}]),
+            None,
+        ),
+        chunk(
+            json!([{"executableCode": {"code": "1"}}, {"functionCall": {"name": "x", "args": [1]}}]),
+            Some("STOP"),
+        ),
+    ];
+    let invalid = ModelEvent::InvalidToolInput {
+        id: "call_2".into(),
+        name: "x".into(),
+        raw: "[1]".into(),
+        reason: "the arguments are not a JSON object".into(),
+    };
+    check(
+        &chunks,
+        &[said("Two."), used("fc_1", paris.clone()), used("call_1", json!({})), invalid],
+        StopReason::ToolUse,
+        &[
+            Block::text("Two."),
+            signature("s1"),
+            block("fc_1", paris),
+            block("call_1", json!({})),
+            native(json!({"executableCode": {"code": "1"}})),
+        ],
+    );
+}
+
+/// What the API sent goes back as it came, up to the order of keys.
+#[test]
+fn a_reply_is_sent_back_as_it_came() {
+    let parts = json!([
+        {"text": "A", "thoughtSignature": "s0"},
+        {"functionCall": {"id": "1", "name": "get_weather", "args": {}}, "thoughtSignature": "s1"},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK"}, "thoughtSignature": "s2"},
+        {"text": "B"},
+        {"text": "", "thoughtSignature": "s3"},
+    ]);
+    let events = decode(&[chunk(parts.clone(), Some("STOP"))]).unwrap();
+    let Some(ModelEvent::Finished { assistant_blocks, .. }) = events.last() else { panic!("{events:?}") };
+    let messages = vec![
+        Message::user("Go"),
+        Message { role: Role::Assistant, content: assistant_blocks.clone() },
+        Message {
+            role: Role::User,
+            content: vec![Block::ToolResult {
+                tool_use_id: "1".into(),
+                content: "x".into(),
+                is_error: false,
+            }],
+        },
+    ];
+    let body = encode(&ModelRequest { messages, ..request() }).unwrap();
+    assert_eq!(body["contents"][1]["parts"], parts);
+}
+
+#[test]
+fn what_is_no_reply_is_an_error() {
+    let error =
+        json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
+    let overloaded = ModelError::Overloaded { retry_after: None };
+    let text = chunk(json!([{"text": "a"}]), None);
+    for (chunks, expected) in [
+        (vec![error.clone()], overloaded.clone()),
+        (vec![text.clone(), json!([error])], overloaded),
+        (vec![json!({"promptFeedback": {"blockReason": "SAFETY"}})], ModelError::Refused),
+        (vec![chunk(json!([]), Some("MALFORMED_FUNCTION_CALL"))], ModelError::Malformed),
+        (vec![text], ModelError::Truncated),
+        (vec![], ModelError::Truncated),
+    ] {
+        assert_eq!(decode(&chunks), Err(expected), "{chunks:?}");
+    }
+    assert_eq!(Decoder::new(&request()).data("<html>"), Err(ModelError::Malformed));
+}
+
+#[test]
+fn usage_is_estimated_if_none_is_reported() {
+    let events = decode(&[chunk(json!([{"text": "a".repeat(300)}]), Some("STOP"))]).unwrap();
+    let Some(ModelEvent::Finished { usage, .. }) = events.last() else { panic!("{events:?}") };
+    assert!(usage.estimated && usage.input_tokens > 0 && usage.output_tokens >= 100, "{usage:?}");
+}
+
+fn sse(chunks: &[Value]) -> String {
+    chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
+}
+
+async fn called(fake: &Fake) -> Vec<Result<ModelEvent, ModelError>> {
+    use futures::StreamExt;
+    Google::new(fake.google()).stream(&request()).collect().await
+}
+
+#[tokio::test]
+async fn a_call_goes_over_http() {
+    let text = sse(&[chunk(json!([{"text": "Grüße"}]), None), {
+        let mut last = chunk(json!([]), Some("STOP"));
+        last["usageMetadata"] = counts();
+        last
+    }]);
+    // A character is cut by a packet's end.
+    let cut = text.find('ü').unwrap() + 1;
+    let pieces =
+        vec![Piece::Bytes(text.as_bytes()[..cut].to_vec()), Piece::Bytes(text.as_bytes()[cut..].to_vec())];
+    let wait = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.001s"}]}});
+    let fake = Fake::start([refuse(429, &[], &json!([wait]).to_string()), Answer::Stream(pieces)]).await;
+    let events: Vec<ModelEvent> = called(&fake).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(events[1], said("Grüße"));
+    assert!(
+        matches!(events.last(), Some(ModelEvent::Finished { usage, .. }) if *usage == COUNTED),
+        "{events:?}"
+    );
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1].1, encode(&request()).unwrap());
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_off_is_not_a_reply() {
+    let fake = Fake::start([whole(&sse(&[chunk(json!([{"text": "a"}]), None)]))]).await;
+    assert_eq!(called(&fake).await.last(), Some(&Err(ModelError::Truncated)));
+    let used_up = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+         "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "33s"}]}});
+    let fake = Fake::start([refuse(429, &[], &used_up.to_string())]).await;
+    assert_eq!(called(&fake).await, [Err(ModelError::Quota)]);
+}
+
+proptest! {
+    /// Whatever comes, nothing panics, and a stream that is read to its end has one `Finished` at most.
+    #[test]
+    fn no_answer_panics(text in "\\PC{0,20}", number: i64, pick in 0usize..6) {
+        let values = [json!(text), json!(number), json!(null), json!([text]), json!({"text": number}), json!({text: {}})];
+        let value = &values[pick];
+        for chunk in [value.clone(), chunk(value.clone(), None), chunk(json!([value, {"functionCall": value}]), Some("STOP"))] {
+            let mut decoder = Decoder::new(&request());
+            if decoder.data(&chunk.to_string()).is_ok() {
+                let _ = decoder.end();
+            }
+        }
+    }
+}
