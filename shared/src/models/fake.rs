@@ -125,10 +125,10 @@ async fn answer(
             Some((400, "invalid_request_error", "anthropic-version: header is required".to_owned()))
         }
         "messages" => strict::check(&body).err().map(|message| (400, "invalid_request_error", message)),
-        "chat/completions" if header("authorization") != "Bearer key" => {
+        "chat/completions" | "responses" if header("authorization") != "Bearer key" => {
             Some((401, "invalid_request_error", "Incorrect API key provided: k**.".to_owned()))
         }
-        "chat/completions" => None,
+        "chat/completions" | "responses" => None,
         path if path.ends_with(":streamGenerateContent") => (header("x-goog-api-key") != "key")
             .then(|| (400, "INVALID_ARGUMENT", "API key not valid.".to_owned())),
         _ => Some((404, "not_found_error", path)),

@@ -1,7 +1,7 @@
 //! Calls of models over HTTP.
 //!
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
-//! [`openai`], [`google`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
+//! [`openai`], [`responses`], [`google`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
 //! `retry` decides when to retry. [`routing`] maps tiers to models.
 //!
 //! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
@@ -10,6 +10,7 @@ pub mod anthropic;
 mod call;
 pub mod google;
 pub mod openai;
+pub mod responses;
 mod retry;
 pub mod routing;
 pub mod strict;

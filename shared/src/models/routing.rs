@@ -7,6 +7,7 @@ use domain::models::{ModelError, ModelId, ModelRequest, ModelTier, Provider};
 use super::anthropic::Anthropic;
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
+use super::responses::Responses;
 use super::{Endpoint, EventStream, InvalidEndpoint, Model};
 use crate::config::ModelsConfig;
 
@@ -64,7 +65,7 @@ impl Models {
         }
         if let Some(key) = &config.openai_key {
             let endpoint = Endpoint::bearer(OPENAI, Some(key))?.with_limits(config.limits);
-            let client = OpenAi::new(endpoint, Dialect::OPENAI);
+            let client = Responses::new(endpoint);
             return Ok(Self::new(client, config, ["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"], "OpenAI"));
         }
         if let Some(key) = &config.google_key {

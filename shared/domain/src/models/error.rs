@@ -225,7 +225,11 @@ pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
         "permission_error" => 403,
         "not_found_error" => 404,
         "request_too_large" => 413,
-        _ => said.status.unwrap_or(500),
+        _ => match said.code {
+            "rate_limit_exceeded" | "insufficient_quota" => 429,
+            "context_length_exceeded" | "invalid_prompt" => 400,
+            _ => said.status.unwrap_or(500),
+        },
     };
     let retry_after = said.retry_after;
     by_message(&said, status, retry_after).unwrap_or_else(|| by_status(provider, &said, status, retry_after))

@@ -1,0 +1,282 @@
+//! The OpenAI Responses format, in both directions. Everything except [`Responses`] itself is pure.
+//!
+//! Nothing is stored at the provider. A reasoning item comes back encrypted and is sent again before the item that it led
+//! to, so that the model can go on with its thoughts after a tool call.
+
+use std::collections::BTreeMap;
+
+use domain::models::error::classify_event;
+use domain::models::{
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, ToolChoice, Usage,
+};
+use serde_json::{Value, json};
+
+use super::call::{self, Call, Decode, Endpoint};
+use super::{EventStream, Model};
+
+/// A server that uses the Responses format.
+#[derive(Debug, Clone)]
+pub struct Responses {
+    endpoint: Endpoint,
+}
+
+impl Responses {
+    /// `endpoint` is the base URL including `/v1`.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+}
+
+impl Model for Responses {
+    fn provider(&self) -> Provider {
+        Provider::OpenAi
+    }
+
+    fn stream(&self, request: &ModelRequest) -> EventStream {
+        let encoded = encode(request).map(|body| Call { path: "/responses".into(), body });
+        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(request))
+    }
+}
+
+/// The body of a streaming `POST /responses`.
+///
+/// # Errors
+/// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
+pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
+    let mut input = Vec::new();
+    for (role, blocks) in call::turns(request, Provider::OpenAi)? {
+        items(role, &blocks, &mut input);
+    }
+    let mut body = json!({
+        "model": request.model,
+        "stream": true,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+        "max_output_tokens": request.max_output_tokens,
+        "input": input,
+    });
+    // Cached blocks come first, because the API caches by prefix.
+    let system: Vec<&str> = request
+        .system
+        .iter()
+        .map(|block| block.text.as_str())
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    if !system.is_empty() {
+        body["instructions"] = system.join("\n\n").into();
+    }
+    if request.system.iter().any(|block| block.cache.is_some()) {
+        body["prompt_cache_key"] = request.prefix_hash()[..32].into();
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = request
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({"type": "function", "name": tool.name, "description": tool.description,
+                    "parameters": tool.input_schema, "strict": false})
+            })
+            .collect();
+        match &request.tool_choice {
+            ToolChoice::Auto => {}
+            ToolChoice::Any => body["tool_choice"] = "required".into(),
+            ToolChoice::Tool(name) => body["tool_choice"] = json!({"type": "function", "name": name}),
+            ToolChoice::None => body["tool_choice"] = "none".into(),
+        }
+    }
+    Ok(body)
+}
+
+/// Adds the items of one message. Text is an item with a role; calls and results are items without one.
+fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
+    for (at, block) in blocks.iter().enumerate() {
+        input.push(match block {
+            Block::Text { text } => json!({"role": role, "content": text}),
+            Block::ToolUse { id, name, input } => {
+                json!({"type": "function_call", "call_id": id, "name": name, "arguments": input.to_string()})
+            }
+            Block::ToolResult { tool_use_id, content, is_error } => {
+                let output = if *is_error { format!("Error: {content}") } else { content.clone() };
+                json!({"type": "function_call_output", "call_id": tool_use_id, "output": output})
+            }
+            // The API refuses a thought that nothing follows.
+            Block::Native { block, .. } if block["type"] == "reasoning" && at + 1 == blocks.len() => continue,
+            Block::Native { block, .. } => block.clone(),
+        });
+    }
+}
+
+/// Converts the stream's data to events.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    model: ModelId,
+    begun: bool,
+    /// Calls that are under way, by their place in the output.
+    calls: BTreeMap<u64, Partial>,
+    done: Vec<(u64, Block)>,
+    called: bool,
+    refused: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Partial {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Decode for Decoder {
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError> {
+        let event: Value = serde_json::from_str(data).map_err(|_| ModelError::Malformed)?;
+        let place = || event["output_index"].as_u64().ok_or(ModelError::Malformed);
+        let mut events = Vec::new();
+        match event["type"].as_str().unwrap_or_default() {
+            "response.created" => self.begin(&event["response"], &mut events),
+            kind @ ("response.output_text.delta" | "response.refusal.delta") => {
+                self.refused |= kind == "response.refusal.delta";
+                if let Some(text) = event["delta"].as_str().filter(|text| !text.is_empty()) {
+                    events.push(ModelEvent::TextDelta(text.to_owned()));
+                }
+            }
+            "response.output_item.added" if event["item"]["type"] == "function_call" => {
+                let text = |key: &str| event["item"][key].as_str().unwrap_or_default().to_owned();
+                let partial =
+                    Partial { id: text("call_id"), name: text("name"), arguments: text("arguments") };
+                self.calls.insert(place()?, partial);
+            }
+            "response.function_call_arguments.delta" => {
+                if let (Some(call), Some(delta)) = (self.calls.get_mut(&place()?), event["delta"].as_str()) {
+                    call.arguments.push_str(delta);
+                }
+            }
+            "response.output_item.done" => self.close(place()?, &event["item"], &mut events),
+            "response.completed" | "response.incomplete" => self.finish(&event["response"], &mut events),
+            "response.failed" => return Err(classify_event(Provider::OpenAi, &event["response"])),
+            "error" => {
+                // Some servers nest the error, the API does not.
+                let nested = event["error"].is_object();
+                let error = if nested { event.clone() } else { json!({"error": event}) };
+                return Err(classify_event(Provider::OpenAi, &error));
+            }
+            // Parts of items that come whole at their end, progress, and future event types.
+            _ => {}
+        }
+        Ok(events)
+    }
+
+    fn end(&mut self) -> Result<Vec<ModelEvent>, ModelError> {
+        Err(ModelError::Truncated)
+    }
+}
+
+impl Decoder {
+    #[must_use]
+    pub fn new(request: &ModelRequest) -> Self {
+        Self {
+            model: request.model.clone(),
+            begun: false,
+            calls: BTreeMap::new(),
+            done: Vec::new(),
+            called: false,
+            refused: false,
+        }
+    }
+
+    fn begin(&mut self, response: &Value, events: &mut Vec<ModelEvent>) {
+        if !std::mem::replace(&mut self.begun, true) {
+            let model = response["model"].as_str().map_or_else(|| self.model.clone(), ModelId::new);
+            events.push(ModelEvent::Started { model });
+        }
+    }
+
+    /// An item has come whole.
+    fn close(&mut self, place: u64, item: &Value, events: &mut Vec<ModelEvent>) {
+        match item["type"].as_str().unwrap_or_default() {
+            "message" => {
+                let content = item["content"].as_array().into_iter().flatten();
+                let text: String = content
+                    .filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str()))
+                    .collect();
+                if !text.is_empty() {
+                    self.done.push((place, Block::Text { text }));
+                }
+            }
+            "function_call" => {
+                let partial = self.calls.remove(&place).unwrap_or_default();
+                let text = |key: &str, otherwise: String| item[key].as_str().map_or(otherwise, str::to_owned);
+                let call = Partial {
+                    id: text("call_id", partial.id),
+                    name: text("name", partial.name),
+                    arguments: text("arguments", partial.arguments),
+                };
+                self.call(place, call, item["status"] != "incomplete", events);
+            }
+            _ => {
+                let mut block = item.clone();
+                // The API takes items back without their status.
+                if let Some(fields) = block.as_object_mut() {
+                    fields.remove("status");
+                    self.done.push((place, Block::Native { provider: Provider::OpenAi, block }));
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, place: u64, call: Partial, whole: bool, events: &mut Vec<ModelEvent>) {
+        let Partial { id, name, arguments } = call;
+        let id = if id.is_empty() { format!("call_{place}") } else { id };
+        self.called = true;
+        match call::tool_input(&arguments, Value::Null, whole) {
+            Ok(input) => {
+                events.push(ModelEvent::ToolUse { id: id.clone(), name: name.clone(), input: input.clone() });
+                self.done.push((place, Block::ToolUse { id, name, input }));
+            }
+            Err(reason) => events.push(ModelEvent::InvalidToolInput { id, name, raw: arguments, reason }),
+        }
+    }
+
+    fn finish(&mut self, response: &Value, events: &mut Vec<ModelEvent>) {
+        self.begin(response, events);
+        // A reply that reached its limit may leave a call open.
+        for (place, call) in std::mem::take(&mut self.calls) {
+            self.call(place, call, false, events);
+        }
+        let stop = match response["incomplete_details"]["reason"].as_str() {
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some(_) => StopReason::Other,
+            None if self.called => StopReason::ToolUse,
+            None if self.refused => StopReason::Refusal,
+            None => StopReason::EndTurn,
+        };
+        let usage = usage(&response["usage"]);
+        events.push(ModelEvent::Usage(usage));
+        self.done.sort_by_key(|(place, _)| *place);
+        let assistant_blocks = std::mem::take(&mut self.done).into_iter().map(|(_, block)| block).collect();
+        events.push(ModelEvent::Finished { stop, assistant_blocks, usage });
+    }
+}
+
+/// OpenAI counts cached tokens as part of the input; [`Usage`] does not.
+fn usage(usage: &Value) -> Usage {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let input = count(&usage["input_tokens"]);
+    let details = &usage["input_tokens_details"];
+    let cache_read_tokens = count(&details["cached_tokens"]).min(input);
+    let written = count(&details["cache_write_tokens"]).min(input - cache_read_tokens);
+    let cache_write_1h_tokens = count(&details["cache_write_tokens_details"]["ttl_12h_tokens"]).min(written);
+    Usage {
+        input_tokens: input - cache_read_tokens - written,
+        cache_read_tokens,
+        cache_write_5m_tokens: written - cache_write_1h_tokens,
+        cache_write_1h_tokens,
+        output_tokens: count(&usage["output_tokens"]),
+        reasoning_tokens: count(&usage["output_tokens_details"]["reasoning_tokens"]),
+        estimated: false,
+    }
+}
+
+#[cfg(test)]
+#[path = "responses_tests.rs"]
+mod tests;

@@ -1,0 +1,358 @@
+use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::fake::{Answer, Fake, Piece, refuse, whole};
+use super::*;
+
+fn reasoning(id: &str) -> Value {
+    json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "gAAA"})
+}
+
+fn native(block: Value) -> Block {
+    Block::Native { provider: Provider::OpenAi, block }
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: ModelId::new("gpt-6.1-sol"),
+        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
+        tools: vec![ToolSpec {
+            name: "get_weather".into(),
+            description: "Says the weather.".into(),
+            input_schema: json!({"type": "object"}),
+        }],
+        tool_choice: ToolChoice::Auto,
+        messages: vec![
+            Message::user("And in Paris?"),
+            Message {
+                role: Role::Assistant,
+                content: vec![
+                    Block::Native { provider: Provider::Google, block: json!({"thoughtSignature": "s"}) },
+                    native(reasoning("rs_1")),
+                    Block::text("Let me look."),
+                    Block::ToolUse {
+                        id: "call_1".into(),
+                        name: "get_weather".into(),
+                        input: json!({"city": "Paris"}),
+                    },
+                    Block::ToolUse { id: "call_2".into(), name: "get_weather".into(), input: json!({}) },
+                ],
+            },
+            Message {
+                role: Role::User,
+                content: vec![
+                    Block::ToolResult {
+                        tool_use_id: "call_1".into(),
+                        content: "22C".into(),
+                        is_error: false,
+                    },
+                    Block::ToolResult {
+                        tool_use_id: "call_2".into(),
+                        content: "no city".into(),
+                        is_error: true,
+                    },
+                    Block::text("Well?"),
+                ],
+            },
+        ],
+        max_output_tokens: 1_000,
+        cache_last_turn: true,
+    }
+}
+
+#[test]
+fn a_request_is_encoded_in_the_apis_format() {
+    let expected = json!({
+        "model": "gpt-6.1-sol", "stream": true, "store": false, "max_output_tokens": 1_000,
+        "include": ["reasoning.encrypted_content"],
+        "instructions": "rules\n\nnow: noon",
+        "prompt_cache_key": request().prefix_hash()[..32],
+        "tools": [{"type": "function", "name": "get_weather", "description": "Says the weather.",
+            "parameters": {"type": "object"}, "strict": false}],
+        "input": [
+            {"role": "user", "content": "And in Paris?"},
+            reasoning("rs_1"),
+            {"role": "assistant", "content": "Let me look."},
+            {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\":\"Paris\"}"},
+            {"type": "function_call", "call_id": "call_2", "name": "get_weather", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": "22C"},
+            {"type": "function_call_output", "call_id": "call_2", "output": "Error: no city"},
+            {"role": "user", "content": "Well?"},
+        ],
+    });
+    assert_eq!(encode(&request()), Ok(expected));
+}
+
+#[test]
+fn a_thought_that_led_to_nothing_is_not_sent() {
+    let messages = vec![
+        Message::user("a"),
+        Message { role: Role::Assistant, content: vec![Block::text("b"), native(reasoning("rs_1"))] },
+        Message::user("c"),
+    ];
+    let body = encode(&ModelRequest { messages, ..request() }).unwrap();
+    assert_eq!(body["input"].as_array().unwrap().len(), 3, "{body}");
+}
+
+#[test]
+fn the_choice_of_a_tool_needs_tools() {
+    for (choice, expected) in [
+        (ToolChoice::Auto, Value::Null),
+        (ToolChoice::Any, json!("required")),
+        (ToolChoice::None, json!("none")),
+        (ToolChoice::Tool("a".into()), json!({"type": "function", "name": "a"})),
+    ] {
+        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        assert_eq!(body["tool_choice"], expected);
+        let body = encode(&ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
+        assert_eq!(body["tool_choice"], Value::Null);
+    }
+}
+
+fn decode(lines: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
+    let mut decoder = Decoder::new(&request());
+    let mut events = Vec::new();
+    for line in lines {
+        events.extend(decoder.data(&line.to_string())?);
+        if matches!(events.last(), Some(ModelEvent::Finished { .. })) {
+            return Ok(events);
+        }
+    }
+    events.extend(decoder.end()?);
+    Ok(events)
+}
+
+fn created() -> Value {
+    json!({"type": "response.created", "sequence_number": 0, "response": {"id": "resp_1", "model": "m", "status": "in_progress"}})
+}
+
+fn ended(kind: &str, incomplete: Value) -> Value {
+    json!({"type": format!("response.{kind}"), "response": {"model": "m", "incomplete_details": incomplete, "usage": {
+        "input_tokens": 7_060, "output_tokens": 55,
+        "input_tokens_details": {"cached_tokens": 5_000, "cache_write_tokens": 2_048,
+            "cache_write_tokens_details": {"ttl_30m_tokens": 548, "ttl_12h_tokens": 1_500}},
+        "output_tokens_details": {"reasoning_tokens": 10}, "total_tokens": 7_115}}})
+}
+
+const COUNTED: Usage = Usage {
+    input_tokens: 12,
+    cache_read_tokens: 5_000,
+    cache_write_5m_tokens: 548,
+    cache_write_1h_tokens: 1_500,
+    output_tokens: 55,
+    reasoning_tokens: 10,
+    estimated: false,
+};
+
+fn text_item(place: u64, pieces: &[&str]) -> Vec<Value> {
+    let whole = pieces.concat();
+    let mut events = vec![
+        json!({"type": "response.output_item.added", "output_index": place, "item": {"type": "message", "content": []}}),
+        json!({"type": "response.content_part.added", "output_index": place, "part": {"type": "output_text", "text": ""}}),
+    ];
+    events.extend(
+        pieces
+            .iter()
+            .map(|text| json!({"type": "response.output_text.delta", "output_index": place, "delta": text})),
+    );
+    events.extend([
+        json!({"type": "response.output_text.done", "output_index": place, "text": whole}),
+        json!({"type": "response.output_item.done", "output_index": place, "item":
+            {"type": "message", "status": "completed", "content": [{"type": "output_text", "text": whole}]}}),
+    ]);
+    events
+}
+
+fn call_added(place: u64, id: &str) -> Value {
+    json!({"type": "response.output_item.added", "output_index": place,
+        "item": {"type": "function_call", "id": "fc", "call_id": id, "name": "get_weather", "arguments": ""}})
+}
+
+fn call_grows(place: u64, delta: &str) -> Value {
+    json!({"type": "response.function_call_arguments.delta", "output_index": place, "item_id": "fc", "delta": delta})
+}
+
+fn call_done(place: u64, id: &str, arguments: &str, status: &str) -> Value {
+    json!({"type": "response.output_item.done", "output_index": place, "item": {"type": "function_call", "id": "fc",
+        "call_id": id, "name": "get_weather", "arguments": arguments, "status": status}})
+}
+
+/// Checks the events between the start and the usage, the stop reason, and the blocks.
+#[track_caller]
+fn check(lines: &[Value], end: Value, middle: &[ModelEvent], stop: StopReason, blocks: &[Block]) {
+    let lines = [&[created()], lines, &[end]].concat();
+    let started = ModelEvent::Started { model: ModelId::new("m") };
+    let finished = ModelEvent::Finished { stop, assistant_blocks: blocks.to_vec(), usage: COUNTED };
+    let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
+    assert_eq!(decode(&lines), Ok(expected));
+}
+
+fn said(text: &str) -> ModelEvent {
+    ModelEvent::TextDelta(text.into())
+}
+
+fn used(id: &str, input: Value) -> (ModelEvent, Block) {
+    let name = "get_weather".to_owned();
+    (
+        ModelEvent::ToolUse { id: id.into(), name: name.clone(), input: input.clone() },
+        Block::ToolUse { id: id.into(), name, input },
+    )
+}
+
+#[test]
+fn text_and_thoughts_are_read() {
+    let mut thought = reasoning("rs_1");
+    thought["status"] = "completed".into();
+    let mut lines = vec![
+        json!({"type": "response.in_progress", "response": {}}),
+        json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "Hm."}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": thought}),
+        json!({"type": "event.of.tomorrow"}),
+    ];
+    lines.extend(text_item(1, &["Let me", "", " check."]));
+    check(
+        &lines,
+        ended("completed", Value::Null),
+        &[said("Let me"), said(" check.")],
+        StopReason::EndTurn,
+        &[native(reasoning("rs_1")), Block::text("Let me check.")],
+    );
+    for (reason, stop) in [
+        ("max_output_tokens", StopReason::MaxTokens),
+        ("content_filter", StopReason::ContentFilter),
+        ("reason_of_tomorrow", StopReason::Other),
+    ] {
+        check(&[], ended("incomplete", json!({"reason": reason})), &[], stop, &[]);
+    }
+    let refusal = [
+        json!({"type": "response.refusal.delta", "output_index": 0, "delta": "No."}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item":
+            {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}}),
+    ];
+    check(
+        &refusal,
+        ended("completed", Value::Null),
+        &[said("No.")],
+        StopReason::Refusal,
+        &[Block::text("No.")],
+    );
+}
+
+#[test]
+fn calls_may_be_interleaved_empty_or_cut_off() {
+    let (paris, paris_block) = used("call_1", json!({"city": "Paris"}));
+    let (empty, empty_block) = used("call_2", json!({}));
+    check(
+        &[
+            call_added(0, "call_1"),
+            call_added(1, "call_2"),
+            call_grows(0, "{\"city\":"),
+            call_grows(1, ""),
+            call_grows(0, "\"Paris\"}"),
+            call_done(1, "call_2", "", "completed"),
+            call_done(0, "call_1", "{\"city\":\"Paris\"}", "completed"),
+        ],
+        ended("completed", Value::Null),
+        &[empty, paris],
+        StopReason::ToolUse,
+        &[paris_block, empty_block],
+    );
+    let invalid = |raw: &str, reason: &str| ModelEvent::InvalidToolInput {
+        id: "call_1".into(),
+        name: "get_weather".into(),
+        raw: raw.into(),
+        reason: reason.into(),
+    };
+    let limit = json!({"reason": "max_output_tokens"});
+    check(
+        &[call_added(0, "call_1"), call_grows(0, "{\"ci")],
+        ended("incomplete", limit.clone()),
+        &[invalid("{\"ci", "the arguments are cut off")],
+        StopReason::MaxTokens,
+        &[],
+    );
+    check(
+        &[call_added(0, "call_1"), call_done(0, "call_1", "", "incomplete")],
+        ended("incomplete", limit),
+        &[invalid("", "the call is cut off")],
+        StopReason::MaxTokens,
+        &[],
+    );
+    check(
+        &[call_done(0, "call_1", "[1]", "completed")],
+        ended("completed", Value::Null),
+        &[invalid("[1]", "the arguments are not a JSON object")],
+        StopReason::ToolUse,
+        &[],
+    );
+}
+
+#[test]
+fn what_is_no_reply_is_an_error() {
+    let failed = |code: &str| json!({"type": "response.failed", "response": {"error": {"code": code, "message": "m"}}});
+    let error = |code: &str| json!({"type": "error", "code": code, "message": "m", "param": null, "sequence_number": 3});
+    let limited = ModelError::RateLimited { retry_after: None };
+    let broken = ModelError::Server { status: 500, retry_after: None };
+    for (line, expected) in [
+        (failed("rate_limit_exceeded"), limited.clone()),
+        (failed("server_error"), broken.clone()),
+        (failed("insufficient_quota"), ModelError::Quota),
+        (failed("context_length_exceeded"), ModelError::ContextTooLarge),
+        (failed("invalid_prompt"), ModelError::InvalidRequest { code: Some("invalid_prompt".into()) }),
+        (error("rate_limit_exceeded"), limited.clone()),
+        (error("server_error"), broken),
+        (json!({"type": "error", "error": {"code": "rate_limit_exceeded", "message": "m"}}), limited),
+        (json!({"type": "response.output_item.done", "item": {"type": "message"}}), ModelError::Malformed),
+        (json!({"type": "response.in_progress"}), ModelError::Truncated),
+    ] {
+        assert_eq!(decode(&[created(), line.clone()]), Err(expected), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_goes_over_http() {
+    let mut lines = vec![created()];
+    lines.extend(text_item(0, &["Grüße"]));
+    lines.push(ended("completed", Value::Null));
+    let text: String = lines
+        .iter()
+        .map(|line| format!("event: {}\ndata: {line}\n\n", line["type"].as_str().unwrap()))
+        .collect();
+    let fake = Fake::start([
+        refuse(500, &[], "<html>"),
+        Answer::Stream(vec![Piece::Bytes(text.into_bytes())]),
+        whole("data: {\"type\":\"response.created\",\"response\":{\"model\":\"m\"}}\n\n"),
+        whole(""),
+        whole(""),
+    ])
+    .await;
+    use futures::StreamExt;
+    let model = Responses::new(fake.openai());
+    let events: Vec<_> = model.stream(&request()).map(Result::unwrap).collect().await;
+    assert_eq!(events[1], said("Grüße"));
+    assert!(
+        matches!(events.last(), Some(ModelEvent::Finished { usage, .. }) if *usage == COUNTED),
+        "{events:?}"
+    );
+    let events: Vec<_> = model.stream(&request()).collect().await;
+    assert_eq!(events.last(), Some(&Err(ModelError::Truncated)));
+    assert!(fake.requests().iter().all(|(_, body)| *body == encode(&request()).unwrap()));
+}
+
+proptest! {
+    /// Whatever comes, nothing panics.
+    #[test]
+    fn no_answer_panics(text in "\\PC{0,20}", number: u64, pick in 0usize..5, kind in 0usize..8) {
+        let value = [json!(text), json!(number), json!(null), json!([text]), json!({"type": text})][pick].clone();
+        let kind = ["response.created", "response.output_text.delta", "response.output_item.added",
+            "response.function_call_arguments.delta", "response.output_item.done", "response.completed",
+            "response.failed", "error"][kind];
+        for item in [value.clone(), json!({"type": "function_call", "arguments": value}), json!({"type": "message", "content": value})] {
+            let mut decoder = Decoder::new(&request());
+            let event = json!({"type": kind, "output_index": 0, "item": item, "delta": value, "response": value, "error": value});
+            let _ = decoder.data(&event.to_string());
+            let _ = decoder.data(&json!({"type": "response.completed", "response": value}).to_string());
+        }
+    }
+}
