@@ -32,6 +32,7 @@ mod isolation;
 mod logs;
 mod made;
 mod mcp;
+mod mcp_attacks;
 mod messages;
 mod occurrences;
 mod on_time;

@@ -1,4 +1,4 @@
-//! The Model Context Protocol over HTTP, message by message: every tool, every refusal, and what meets.
+//! The Model Context Protocol over HTTP: every tool, its errors, and concurrent calls.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use crate::made;
 
 const NO_DOCUMENT: &str = "No context document found. Run PLAN mode first to create context.";
 
-/// A client of one address, as an assistant has it.
-struct Client<'a> {
+/// An MCP client of one address.
+pub struct Client<'a> {
     h: &'a Harness,
     path: &'static str,
 }
 
 impl Client<'_> {
-    async fn post(&self, message: Value) -> Answer {
+    pub async fn post(&self, message: Value) -> Answer {
         let request = self.h.request(Method::POST, self.path);
         let request = request.header("accept", "application/json, text/event-stream");
         send(request.header("mcp-protocol-version", "2025-11-25").json(&message)).await
     }
 
     /// The result of a request.
-    async fn ask(&self, method: &str, params: Value) -> Value {
+    pub async fn ask(&self, method: &str, params: Value) -> Value {
         let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
         let body = answer.expect(200);
         assert!(body["error"].is_null(), "{body:#}");
@@ -35,17 +35,17 @@ impl Client<'_> {
     }
 
     /// The error of a request.
-    async fn error(&self, method: &str, params: Value) -> Value {
+    pub async fn error(&self, method: &str, params: Value) -> Value {
         let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
         answer.body["error"].clone()
     }
 
-    async fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
-    /// What a tool gives, which says the same as text and as structure.
-    async fn gives(&self, tool: &str, arguments: Value) -> Value {
+    /// The result of a tool. Its text and its structured content are equal.
+    pub async fn gives(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments).await;
         assert_eq!(result["isError"], json!(false), "{result:#}");
         let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -53,14 +53,14 @@ impl Client<'_> {
         text
     }
 
-    async fn fails(&self, tool: &str, arguments: Value) -> String {
+    pub async fn fails(&self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments).await;
         assert_eq!(result["isError"], json!(true), "{result:#}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 }
 
-fn client(h: &Harness) -> Client<'_> {
+pub fn client(h: &Harness) -> Client<'_> {
     Client { h, path: "/mcp" }
 }
 
@@ -422,6 +422,7 @@ async fn work_is_listed_read_and_proposed() {
     assert_eq!(c.gives("list_assets", json!({ "agent_id": agent_id })).await["data"], json!([saved]));
     let content = c.gives("read_asset", json!({"asset_id": saved["asset_id"]})).await;
     assert_eq!((&content["content"], &content["truncated_bytes"]), (&json!("# One"), &json!(0)));
+    assert_eq!(content.get("next_byte"), None);
     assert_eq!(c.gives("list_actions", json!({"state": "defined"})).await["data"], json!([defined]));
     assert_eq!(c.gives("read_action", json!({"action_id": defined["action_id"]})).await, defined);
 
@@ -444,6 +445,29 @@ async fn work_is_listed_read_and_proposed() {
     ] {
         assert_eq!(c.fails(tool, arguments).await, "there is no such agent", "{tool}");
     }
+}
+
+#[tokio::test]
+async fn a_long_asset_is_read_in_parts() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let agent = h.agent().await;
+    // A character of three bytes lies on every boundary of a part.
+    let long = format!("a{}", "灯".repeat(200_000));
+    let asset = h.post(&format!("/agents/{agent}/assets"), json!({"title": "Long", "content": long})).await;
+    let asset_id = asset.expect(201)["asset_id"].clone();
+    let (mut content, mut from, mut parts) = (String::new(), json!(0), 0);
+    while !from.is_null() {
+        let part = c.gives("read_asset", json!({"asset_id": asset_id, "from_byte": from})).await;
+        content.push_str(text(&part["content"]));
+        assert_eq!(part["truncated_bytes"], json!(long.len() - content.len()));
+        from = part["next_byte"].clone();
+        parts += 1;
+    }
+    assert!(content == long);
+    assert_eq!(parts, 3);
+    let beyond = c.gives("read_asset", json!({"asset_id": asset_id, "from_byte": u64::MAX})).await;
+    assert_eq!((&beyond["content"], &beyond["truncated_bytes"]), (&json!(""), &json!(0)));
 }
 
 #[tokio::test]

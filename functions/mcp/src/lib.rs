@@ -1,10 +1,12 @@
-//! The Model Context Protocol over streamable HTTP: what a coding assistant needs of the platform, as tools, resources and
-//! prompts.
+//! The Model Context Protocol over streamable HTTP: the platform's tools, resources and prompts for coding assistants.
 //!
-//! Stateless, as a Lambda has to be: no session is kept, every request is answered by itself, and nothing is ever sent
-//! without being asked for. The protocol is the official SDK's; here is what is behind it. `?project=` and `?workflow=` on the
-//! address say which context document is meant where a call does not.
+//! The server has no sessions, because a Lambda keeps no state: every request is answered by itself, and the server sends
+//! nothing on its own. The official SDK implements the protocol. The query parameters `project` and `workflow` of the address
+//! choose the context document of calls that name none.
+//!
+//! The tools are defined in [`domain::tools`]; here is what they do.
 
+mod client;
 mod prompts;
 mod resources;
 mod routes;

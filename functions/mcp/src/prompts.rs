@@ -9,7 +9,7 @@ struct ModePrompt {
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    /// What the assistant is to do beside calling `parse_mode` and `update_context`.
+    /// What the assistant must do between `parse_mode` and `update_context`.
     work: &'static str,
 }
 
@@ -18,65 +18,65 @@ const PROMPTS: [ModePrompt; 4] = [
         mode: Mode::Plan,
         name: "plan",
         title: "Plan",
-        description: "Plan a task, and begin its context document.",
-        work: "Plan the task; change no files. Record each decision with its reason, and which agent should act.",
+        description: "Plan a task and start its context document.",
+        work: "Plan the task. Do not change files. Record each decision with its reason, and the agent that should carry out the plan.",
     },
     ModePrompt {
         mode: Mode::Act,
         name: "act",
         title: "Act",
-        description: "Carry out what was planned.",
-        work: "Carry out the plan in the context document. Keep its decisions; where one turns out wrong, record the new one.",
+        description: "Carry out the plan.",
+        work: "Carry out the plan in the context document. Follow its decisions. If a decision turns out to be wrong, record the new one.",
     },
     ModePrompt {
         mode: Mode::Eval,
         name: "eval",
         title: "Evaluate",
-        description: "Evaluate what was done against what was planned.",
-        work: "Evaluate what was done against the plan in the context document; change no files. Record each finding with the place it is at, and what you recommend.",
+        description: "Compare what was done with the plan.",
+        work: "Compare what was done with the plan in the context document. Do not change files. Record each finding with its file and line, and what you recommend.",
     },
     ModePrompt {
         mode: Mode::Auto,
         name: "auto",
         title: "Plan, act and evaluate",
-        description: "Plan, act and evaluate in rounds, without asking in between.",
-        work: "Plan, act and evaluate in rounds until no important finding is left, at most as often as autoConfig.maxIterations says. When you are done, set the status of the AUTO section to completed.",
+        description: "Plan, act and evaluate in rounds, without asking the user in between.",
+        work: "Plan, act and evaluate in rounds until no important finding is left. Make at most autoConfig.maxIterations rounds. When you are done, set the status of the AUTO section to completed.",
     },
 ];
 
-/// The prompts there are.
+/// All prompts.
 pub fn all() -> Vec<Prompt> {
     let prompt = |prompt: &ModePrompt| {
         let task = PromptArgument::new("task")
             .with_title("Task")
-            .with_description("What it is about, in your own words.")
-            .with_required(begins(prompt.mode));
+            .with_description("The task, in your own words.")
+            .with_required(needs_task(prompt.mode));
         Prompt::new(prompt.name, Some(prompt.description), Some(vec![task])).with_title(prompt.title)
     };
     PROMPTS.iter().map(prompt).collect()
 }
 
-/// What acting and evaluating is about stands in the document.
-fn begins(mode: Mode) -> bool {
+/// Whether a prompt of this mode starts a document and so needs a task. The other modes take the task from the document.
+fn needs_task(mode: Mode) -> bool {
     matches!(mode, Mode::Plan | Mode::Auto)
 }
 
-/// A prompt, filled in.
+/// A prompt with its task.
 ///
 /// # Errors
-/// When there is no such prompt, or it lacks its task.
+/// If there is no such prompt, or the task is missing.
 pub fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     let prompt = PROMPTS
         .iter()
         .find(|prompt| prompt.name == name)
         .ok_or_else(|| ErrorData::invalid_params(format!("there is no prompt `{name}`"), None))?;
     let task = arguments.and_then(|arguments| arguments.get("task")?.as_str()).unwrap_or_default().trim();
-    if task.is_empty() && begins(prompt.mode) {
+    if task.is_empty() && needs_task(prompt.mode) {
         return Err(ErrorData::invalid_params("the argument `task` is missing", None));
     }
     let asked = format!("{} {task}", prompt.mode);
     let text = format!(
-        "{asked}\n\nFirst call parse_mode with exactly this prompt: \"{}\"\nThen: {}\nBefore you end, do what mandatoryAction says.",
+        "{asked}\n\nFirst call parse_mode with exactly this prompt: \"{}\"\nThen: {}\nBefore you end, make the call in mandatoryAction.",
         asked.trim_end(),
         prompt.work
     );

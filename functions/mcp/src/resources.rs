@@ -11,17 +11,17 @@ use shared::flows::assets;
 use shared::flows::documents::{self, DocumentView, Place};
 use shared::page::PageQuery;
 
-use crate::server::{Server, told};
+use crate::client::{Client, message};
 
 const SCHEME: &str = "lamplighter://";
 const MARKDOWN: &str = "text/markdown";
 
-/// Where a context document is, as a resource.
+/// The URI of a context document.
 fn document_uri(place: &Place) -> String {
     format!("{SCHEME}projects/{}/context/{}.md", word(place.project), place.workflow)
 }
 
-/// The project as people write it.
+/// The name of a project in paths and URIs.
 pub fn word(project: ProjectId) -> String {
     if project == ProjectId::DEFAULT { "default".to_owned() } else { project.to_string() }
 }
@@ -37,7 +37,7 @@ pub fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{SCHEME}projects/{{project}}/context/{{workflow}}.md"), "context.md")
             .with_title("Context document")
-            .with_description("What was planned, done and found in a workflow of a project. `default` names the default ones.")
+            .with_description("What was planned, done and found in a workflow of a project. The default project and the default workflow are both named `default`.")
             .with_mime_type(MARKDOWN),
         ResourceTemplate::new(format!("{SCHEME}assets/{{asset_id}}"), "asset")
             .with_title("Asset")
@@ -45,16 +45,16 @@ pub fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The documents of the project on the first page, then the owner's assets, newest first.
-pub async fn list(server: &Server, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
+/// Lists resources. The first page begins with the documents of the project; then come the owner's assets, newest first.
+pub async fn list(client: &Client, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let mut resources = Vec::new();
     if cursor.is_none() {
         let page = PageQuery { limit: Some(shared::page::MAX_LIMIT), cursor: None };
-        let found = documents::list(&server.cx, &server.owner, server.place.project, &page).await;
+        let found = documents::list(&client.cx, &client.owner, client.place.project, &page).await;
         resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
     }
     let page = PageQuery { limit: None, cursor };
-    let found = assets::list(&server.cx, &server.owner, None, None, &page).await.map_err(protocol_error)?;
+    let found = assets::list(&client.cx, &client.owner, None, None, &page).await.map_err(protocol_error)?;
     resources.extend(found.data.into_iter().map(|view| {
         let asset = view.asset;
         Resource::new(format!("{SCHEME}assets/{}", asset.asset_id), asset.title.clone())
@@ -81,18 +81,18 @@ fn document(view: &DocumentView) -> Resource {
         .with_size(view.markdown().len() as u64)
 }
 
-/// The resource of a URI.
+/// Reads the resource with this URI.
 ///
 /// # Errors
-/// The protocol's "not found" where there is none.
-pub async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+/// The protocol's "not found" if there is no such resource.
+pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (text, mime) = match parse(uri).ok_or_else(|| missing(uri))? {
-        Named::Document(place) => {
-            let found = documents::read(&server.cx, &server.owner, &place, None).await;
+        Target::Document(place) => {
+            let found = documents::read(&client.cx, &client.owner, &place, None).await;
             (found.map_err(|error| not_found(error, uri))?.markdown(), MARKDOWN)
         }
-        Named::Asset(id) => {
-            let found = assets::content(&server.cx, &server.owner, id, None).await;
+        Target::Asset(id) => {
+            let found = assets::content(&client.cx, &client.owner, id, None).await;
             let content = found.map_err(|error| not_found(error, uri))?;
             (content.text, mime(content.version.asset_type))
         }
@@ -101,19 +101,19 @@ pub async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, Erro
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Named {
+enum Target {
     Document(Place),
     Asset(AssetId),
 }
 
-fn parse(uri: &str) -> Option<Named> {
+fn parse(uri: &str) -> Option<Target> {
     let path = uri.strip_prefix(SCHEME)?;
     if let Some(id) = path.strip_prefix("assets/") {
-        return id.parse().ok().map(Named::Asset);
+        return id.parse().ok().map(Target::Asset);
     }
     let (project, rest) = path.strip_prefix("projects/")?.split_once('/')?;
     let workflow: Workflow = rest.strip_prefix("context/")?.strip_suffix(".md")?.parse().ok()?;
-    Some(Named::Document(Place { project: project.parse().ok()?, workflow }))
+    Some(Target::Document(Place { project: project.parse().ok()?, workflow }))
 }
 
 fn not_found(error: Error, uri: &str) -> ErrorData {
@@ -129,9 +129,9 @@ fn missing(uri: &str) -> ErrorData {
 
 fn protocol_error(error: Error) -> ErrorData {
     if error.status().is_server_error() {
-        ErrorData::internal_error(told(error), None)
+        ErrorData::internal_error(message(error), None)
     } else {
-        ErrorData::invalid_params(told(error), None)
+        ErrorData::invalid_params(message(error), None)
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_name_what_they_were_made_for() {
+    fn a_uri_is_parsed_back_to_its_resource() {
         let project = "prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
         for (project, workflow, uri) in [
             (ProjectId::DEFAULT, "default", "lamplighter://projects/default/context/default.md"),
@@ -148,12 +148,12 @@ mod tests {
         ] {
             let place = Place { project, workflow: workflow.parse().unwrap() };
             assert_eq!(document_uri(&place), uri);
-            assert_eq!(parse(uri), Some(Named::Document(place)));
+            assert_eq!(parse(uri), Some(Target::Document(place)));
         }
         let asset = "ast_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c";
         assert_eq!(
             parse(&format!("lamplighter://assets/{asset}")),
-            Some(Named::Asset(asset.parse().unwrap()))
+            Some(Target::Asset(asset.parse().unwrap()))
         );
         for wrong in [
             "",

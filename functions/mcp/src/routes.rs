@@ -1,4 +1,4 @@
-//! The routes of MCP: one address, and one method that does something.
+//! The routes of MCP: one path. Only POST does something.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,11 +19,11 @@ shared::routes!(call, listen, end);
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Target {
-    /// The project that calls are about which name none. Without it, `default`.
+    /// The project of calls that name none. Default `default`.
     #[serde(rename = "project_id", alias = "project", default = "default_project")]
     #[param(value_type = Option<ProjectId>)]
     project: ProjectId,
-    /// The workflow that calls are about which name none. Without it, `default`.
+    /// The workflow of calls that name none. Default `default`.
     #[serde(default)]
     #[param(value_type = Option<Workflow>)]
     workflow: Workflow,
@@ -35,17 +35,17 @@ fn default_project() -> ProjectId {
 
 /// Send a message of the Model Context Protocol
 ///
-/// Streamable HTTP without sessions: the answer to each request is its JSON-RPC response.
+/// Streamable HTTP without sessions. The response to a request is its JSON-RPC response.
 #[utoipa::path(
     post, path = "/mcp", tag = "mcp", operation_id = "call_mcp",
     params(
         Target,
-        ("MCP-Protocol-Version" = Option<String>, Header, description = "The version agreed on"),
+        ("MCP-Protocol-Version" = Option<String>, Header, description = "The agreed protocol version"),
     ),
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "A JSON-RPC response", body = Object),
-        (status = 202, description = "A notification was taken"),
+        (status = 202, description = "The notification was accepted"),
         Problems,
     ),
 )]
@@ -58,7 +58,7 @@ async fn call(
     Ok(as_problem(Server::new(cx, caller.owner, Place { project, workflow }).answer(request).await).await)
 }
 
-/// The protocol's library refuses in plain text what is no message at all; here every refusal is a problem.
+/// The SDK refuses an invalid message with plain text. This turns the text into a problem document.
 async fn as_problem(response: Response) -> Response {
     const MAX_TEXT: usize = 4_096;
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -78,20 +78,20 @@ async fn as_problem(response: Response) -> Response {
         .into_response()
 }
 
-/// 405: the server sends nothing by itself
+/// 405: the server sends nothing on its own
 ///
-/// Always 405: every answer comes with its request.
+/// Always 405. Every response belongs to a request.
 #[utoipa::path(
     get, path = "/mcp", tag = "mcp", operation_id = "listen_to_mcp",
-    responses((status = 405, description = "There is nothing to listen to"), Problems),
+    responses((status = 405, description = "There is no stream to listen to"), Problems),
 )]
 async fn listen(_: Caller) -> Result<Response> {
-    Ok(only_post("there is nothing to listen to: every answer comes with its request"))
+    Ok(only_post("there is no stream to listen to: every response belongs to a request"))
 }
 
 /// 405: there are no sessions
 ///
-/// Always 405: the server keeps no sessions.
+/// Always 405. The server has no sessions.
 #[utoipa::path(
     delete, path = "/mcp", tag = "mcp", operation_id = "end_mcp_session",
     responses((status = 405, description = "There are no sessions"), Problems),

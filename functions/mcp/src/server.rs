@@ -1,4 +1,4 @@
-//! What the protocol asks of a server, answered for one request of one owner.
+//! The protocol's server: it answers one request of one owner.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use domain::ids::Owner;
+use domain::tools::Decision;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -16,46 +17,36 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use shared::Cx;
 use shared::flows::documents::Place;
-use shared::{Cx, Error};
 use tracing::Instrument;
 
+use crate::client::Client;
 use crate::{prompts, resources, tools};
 
-/// What an assistant is told of this server before anything else.
+/// What an assistant is told about this server before anything else.
 const INSTRUCTIONS: &str = "\
-Lamplighter keeps what you must not forget when your conversation is compacted. Call parse_mode with the user's prompt, \
-word for word, before you do anything else: it says which mode you are in (PLAN, ACT, EVAL or AUTO), gives you the context \
-document, and names the update_context call you owe before you end. Record decisions, progress and findings with update_context as \
-they happen; calls that meet are all kept. Proposals of agents, assets and actions wait for a person's yes.";
+Lamplighter keeps what you must not forget when your conversation is compacted. Before you do anything else, call parse_mode with \
+the user's prompt, word for word. It returns the mode (PLAN, ACT, EVAL or AUTO), the context document, and the update_context \
+call that you must make before you end. Call update_context whenever you decide, finish or find something; concurrent calls are all \
+kept. Agents, assets and actions that you propose wait until a person accepts them.";
 
-/// A request's server.
+/// The server of one request.
 #[derive(Clone)]
 pub struct Server {
-    pub cx: Cx,
-    pub owner: Owner,
-    /// The context document that is meant where a call does not say.
-    pub place: Place,
-    /// What a route has before it at the client.
-    base: String,
-    /// The SDK answers in a task of its own, which would not know whose logs it writes.
+    client: Client,
+    /// The SDK answers in a task of its own. The span connects its log lines with the request.
     span: tracing::Span,
 }
 
 impl Server {
     pub fn new(cx: Cx, owner: Owner, place: Place) -> Self {
-        let base = shared::http::path_for_client("");
-        Self { cx, owner, place, base, span: tracing::Span::current() }
-    }
-
-    /// A route's path as the client has to write it.
-    pub fn path(&self, route: &str) -> String {
-        format!("{}{route}", self.base)
+        Self { client: Client::new(cx, owner, place), span: tracing::Span::current() }
     }
 
     /// Answers one HTTP request.
     pub async fn answer(self, request: Request) -> Response {
-        // Hosts and origins are checked before: what is allowed depends on the installation.
+        // Hosts and origins are already checked: which ones are allowed depends on the installation.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -66,17 +57,6 @@ impl Server {
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(self.clone()), sessions, config);
         service.handle(request).await.map(Body::new)
-    }
-}
-
-/// What went wrong, for the log and for the caller.
-pub fn told(error: Error) -> String {
-    if error.status().is_server_error() {
-        tracing::error!(code = error.code(), cause = %error.causes(), "a call over MCP failed");
-    }
-    match error {
-        Error::Invalid(errors) => errors.to_string(),
-        other => other.detail(),
     }
 }
 
@@ -93,11 +73,14 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().map(|tool| tool.about.clone()).collect()))
+        Ok(ListToolsResult::with_all_items(tools::list()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(|tool| tool.about.clone())
+        match tools::decision(name) {
+            Decision::Allowed(tool) => Some(tools::described(tool)),
+            Decision::NeedsPerson(_) | Decision::Refused(_) => None,
+        }
     }
 
     async fn call_tool(
@@ -105,12 +88,21 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = tools::find(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        let tool = match tools::decision(&request.name) {
+            Decision::Allowed(tool) => tool,
+            Decision::NeedsPerson(reason) => {
+                let text =
+                    format!("The call was not made: {reason}, and a person cannot approve it over MCP.");
+                return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
+            }
+            Decision::Refused(_) => {
+                return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            }
         };
-        let span = tracing::info_span!(parent: &self.span, "tool", tool = &*tool.about.name);
-        let result = (tool.call)(self.clone(), request.arguments.unwrap_or_default()).instrument(span).await;
-        Ok(match result.and_then(tools::bounded) {
+        let span = tracing::info_span!(parent: &self.span, "tool", tool = tool.name);
+        let arguments = request.arguments.unwrap_or_default();
+        let result = tools::call(self.client.clone(), tool, arguments).instrument(span).await;
+        Ok(match result {
             Ok(value) => CallToolResult::structured(value).into(),
             Err(tools::Failure(text)) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
         })
@@ -121,7 +113,9 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(self, request.and_then(|page| page.cursor)).instrument(self.span.clone()).await
+        resources::list(&self.client, request.and_then(|page| page.cursor))
+            .instrument(self.span.clone())
+            .await
     }
 
     async fn list_resource_templates(
@@ -137,7 +131,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(self, &request.uri).instrument(self.span.clone()).await.map(Into::into)
+        resources::read(&self.client, &request.uri).instrument(self.span.clone()).await.map(Into::into)
     }
 
     async fn list_prompts(

@@ -71,6 +71,30 @@ pub struct Content {
     pub text: String,
 }
 
+/// A part of a content, for a model.
+pub struct Excerpt<'a> {
+    pub text: &'a str,
+    /// How many bytes follow the part.
+    pub truncated_bytes: usize,
+    /// Where the next part begins, if there is one.
+    pub next_byte: Option<usize>,
+}
+
+impl Content {
+    /// The content from a byte on, at most `max` bytes. Both ends are moved back to the start of a character.
+    #[must_use]
+    pub fn excerpt(&self, from_byte: usize, max: usize) -> Excerpt<'_> {
+        let start = self.text.floor_char_boundary(from_byte);
+        let end = self.text.floor_char_boundary(start.saturating_add(max));
+        let truncated_bytes = self.text.len() - end;
+        Excerpt {
+            text: &self.text[start..end],
+            truncated_bytes,
+            next_byte: (truncated_bytes > 0).then_some(end),
+        }
+    }
+}
+
 /// Saves an asset. A proposal is removed and saved as an asset in one transaction, which also adds the asset to its chat.
 ///
 /// # Errors

@@ -111,15 +111,14 @@ pub async fn read_asset(
 ) -> Result<Option<String>> {
     let found = cx.store.asset(owner, id).await?;
     let Some(asset) = found.filter(|asset| asset.value.agent_id == agent) else { return Ok(None) };
-    let content = assets::content(cx, owner, id, None).await?.text;
-    let start = content.floor_char_boundary(from_byte);
-    let end = content.floor_char_boundary(start.saturating_add(MAX_READ));
+    let content = assets::content(cx, owner, id, None).await?;
+    let part = content.excerpt(from_byte, MAX_READ);
     let mut row = json!({
         "asset_id": id, "title": asset.value.title, "asset_type": asset.value.asset_type,
-        "content": &content[start..end], "truncated_bytes": content.len() - end,
+        "content": part.text, "truncated_bytes": part.truncated_bytes,
     });
-    if end < content.len() {
-        row["next_byte"] = json!(end);
+    if let Some(next_byte) = part.next_byte {
+        row["next_byte"] = json!(next_byte);
     }
     Ok(Some(row.to_string()))
 }

@@ -1,83 +1,18 @@
-//! The context document: which mode a prompt is in, what was written, and writing more.
+//! The context document: the mode of a prompt, reading, updating and restoring.
 
 use domain::context::{
     Document, MAX_ITERATIONS, Mode, NO_DOCUMENT, RecommendedAgent, Section, Update, mode, recommend,
 };
-use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use domain::tools::context::{ListContextVersions, ParseMode, ReadContext, RestoreContext, UpdateContext};
+use serde::Serialize;
 use serde_json::{Value, json};
 use shared::extract::IfMatch;
 use shared::flows::documents::{self, DocumentView, Place};
 use shared::page::PageQuery;
 
-use super::{Failure, given, place};
+use super::{Failure, ToolResult, place, to_json};
+use crate::client::Client;
 use crate::resources::word;
-use crate::server::Server;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ParseMode {
-    /// The user's prompt, word for word. Its first word may name the mode: PLAN, ACT, EVAL or AUTO.
-    prompt: String,
-    /// The agent that a plan recommended for acting, where you know it.
-    recommended_agent: Option<String>,
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// The workflow's name. Without it, the one of the server's address.
-    workflow: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct UpdateContext {
-    /// The mode whose section it belongs to.
-    #[schemars(extend("enum" = ["PLAN", "ACT", "EVAL", "AUTO"]))]
-    mode: String,
-    /// What the whole document is called.
-    #[schemars(length(max = 200))]
-    title: Option<String>,
-    /// What is to be done. In PLAN and AUTO the document's task, in ACT and EVAL that of the section.
-    #[schemars(length(max = 2000))]
-    task: Option<String>,
-    /// What was decided, each with its reason. One call may bring at most 100 items, of at most 2,000 characters each.
-    #[schemars(inner(length(max = 2000)))]
-    decisions: Option<Vec<String>>,
-    /// What else should not be forgotten.
-    #[schemars(inner(length(max = 2000)))]
-    notes: Option<Vec<String>>,
-    /// What was done.
-    #[schemars(inner(length(max = 2000)))]
-    progress: Option<Vec<String>>,
-    /// What was found.
-    #[schemars(inner(length(max = 2000)))]
-    findings: Option<Vec<String>>,
-    /// What should be done about it.
-    #[schemars(inner(length(max = 2000)))]
-    recommendations: Option<Vec<String>>,
-    /// The agent that should carry the plan out.
-    #[schemars(length(max = 100))]
-    recommended_act_agent: Option<String>,
-    #[schemars(range(min = 0, max = 1))]
-    recommended_act_agent_confidence: Option<f64>,
-    /// How the section stands: in_progress, completed, blocked.
-    #[schemars(length(max = 100))]
-    status: Option<String>,
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// The workflow's name. Without it, the one of the server's address.
-    workflow: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReadContext {
-    /// An older version. Without it, the newest.
-    version: Option<u64>,
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// The workflow's name. Without it, the one of the server's address.
-    workflow: Option<String>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,15 +43,15 @@ struct ModeAnswer {
     auto_config: Option<Value>,
 }
 
-pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, Failure> {
-    let place = place(&server, arguments.project, arguments.workflow)?;
+pub async fn parse_mode(client: Client, arguments: ParseMode) -> ToolResult {
+    let place = place(&client, arguments.project, arguments.workflow)?;
     let request = mode::parse(&arguments.prompt);
     let mode = request.mode;
     let planned = (mode == Mode::Plan).then(|| recommend::recommend(&request.prompt));
     let recommended = planned
         .as_ref()
         .map(|found| RecommendedAgent { name: found.agent.to_owned(), confidence: Some(found.confidence) });
-    let entered = documents::enter(&server.cx, &server.owner, &place, &request, recommended).await?;
+    let entered = documents::enter(&client.cx, &client.owner, &place, &request, recommended).await?;
     let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
     if entered.task_cut {
         warnings.push(
@@ -138,13 +73,13 @@ pub async fn parse_mode(server: Server, arguments: ParseMode) -> Result<Value, F
     let delegates_to = (mode == Mode::Act)
         .then(|| arguments.recommended_agent.or_else(|| recommended_agent(document?)))
         .flatten();
-    given(ModeAnswer {
+    to_json(ModeAnswer {
         mode,
         original_prompt: request.prompt.clone(),
         warnings,
         agent: format!("{}-mode", mode.name().to_lowercase()),
         delegates_to,
-        context_file_path: path(&server, &place),
+        context_file_path: path(&client, &place),
         context_exists: document.is_some(),
         context_version: entered.document.as_ref().map(|view| view.version),
         context_document: document.map(shown),
@@ -189,52 +124,26 @@ fn mandatory_action(mode: Mode, document: bool) -> Value {
     })
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListContextVersions {
-    /// How many, 1 to 200. Default 50.
-    limit: Option<usize>,
-    /// next_cursor of the page before.
-    cursor: Option<String>,
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// The workflow's name. Without it, the one of the server's address.
-    workflow: Option<String>,
-}
-
-pub async fn list_context_versions(server: Server, arguments: ListContextVersions) -> Result<Value, Failure> {
-    let place = place(&server, arguments.project, arguments.workflow)?;
+pub async fn list_context_versions(client: Client, arguments: ListContextVersions) -> ToolResult {
+    let place = place(&client, arguments.project, arguments.workflow)?;
     let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
-    given(documents::versions(&server.cx, &server.owner, &place, &page).await?)
+    to_json(documents::versions(&client.cx, &client.owner, &place, &page).await?)
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RestoreContext {
-    /// The version to bring back.
-    version: u64,
-    /// The newest version that you know of (contextVersion). If the document has changed since, nothing is restored.
-    if_version: Option<u64>,
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// The workflow's name. Without it, the one of the server's address.
-    workflow: Option<String>,
-}
-
-pub async fn restore_context(server: Server, arguments: RestoreContext) -> Result<Value, Failure> {
-    let place = place(&server, arguments.project, arguments.workflow)?;
+pub async fn restore_context(client: Client, arguments: RestoreContext) -> ToolResult {
+    let place = place(&client, arguments.project, arguments.workflow)?;
     let if_match = arguments.if_version.map(IfMatch);
-    let view = documents::restore(&server.cx, &server.owner, &place, arguments.version, if_match).await?;
+    let view = documents::restore(&client.cx, &client.owner, &place, arguments.version, if_match).await?;
     Ok(json!({
-        "contextFilePath": path(&server, &place),
+        "contextFilePath": path(&client, &place),
         "contextVersion": view.version,
         "contextDocument": shown(&view.document),
     }))
 }
 
-pub async fn update_context(server: Server, arguments: UpdateContext) -> Result<Value, Failure> {
+pub async fn update_context(client: Client, arguments: UpdateContext) -> ToolResult {
     let mode: Mode = arguments.mode.parse().map_err(|error| Failure(format!("{error}")))?;
-    let place = place(&server, arguments.project, arguments.workflow)?;
+    let place = place(&client, arguments.project, arguments.workflow)?;
     let update = Update {
         title: arguments.title,
         task: arguments.task,
@@ -247,40 +156,40 @@ pub async fn update_context(server: Server, arguments: UpdateContext) -> Result<
         recommended_act_agent_confidence: arguments.recommended_act_agent_confidence,
         status: arguments.status,
     };
-    let view = documents::update(&server.cx, &server.owner, &place, mode, &update).await?;
+    let view = documents::update(&client.cx, &client.owner, &place, mode, &update).await?;
     let view = view.ok_or_else(|| Failure(NO_DOCUMENT.to_owned()))?;
-    given(json!({
+    to_json(json!({
         "success": true,
         "message": format!("Context document updated: {mode} mode"),
-        "contextFilePath": path(&server, &place),
+        "contextFilePath": path(&client, &place),
         "contextVersion": view.version,
         "section": view.document.section(mode).map(shown_section),
     }))
 }
 
-pub async fn read_context(server: Server, arguments: ReadContext) -> Result<Value, Failure> {
-    let place = place(&server, arguments.project, arguments.workflow)?;
-    let found = documents::find(&server.cx, &server.owner, &place).await?;
+pub async fn read_context(client: Client, arguments: ReadContext) -> ToolResult {
+    let place = place(&client, arguments.project, arguments.workflow)?;
+    let found = documents::find(&client.cx, &client.owner, &place).await?;
     let view: DocumentView = match (found, arguments.version) {
         (None, _) => {
             let answer =
-                json!({ "exists": false, "contextFilePath": path(&server, &place), "message": NO_DOCUMENT });
+                json!({ "exists": false, "contextFilePath": path(&client, &place), "message": NO_DOCUMENT });
             return Ok(answer);
         }
         (Some(view), None) => view,
-        (Some(_), version) => documents::read(&server.cx, &server.owner, &place, version).await?,
+        (Some(_), version) => documents::read(&client.cx, &client.owner, &place, version).await?,
     };
     Ok(json!({
         "exists": true,
-        "contextFilePath": path(&server, &place),
+        "contextFilePath": path(&client, &place),
         "contextVersion": view.version,
         "contextDocument": shown(&view.document),
     }))
 }
 
 /// Where the document can be read as Markdown over HTTP.
-fn path(server: &Server, place: &Place) -> String {
-    let path = server.path(&format!("/projects/{}/context.md", word(place.project)));
+fn path(client: &Client, place: &Place) -> String {
+    let path = client.path(&format!("/projects/{}/context.md", word(place.project)));
     match place.workflow.as_str() {
         "default" => path,
         workflow => format!("{path}?workflow={workflow}"),

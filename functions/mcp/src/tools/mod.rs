@@ -1,125 +1,151 @@
-//! The tools: what each takes and gives, and what it does. Arguments are read strictly: what a tool does not know, or has
-//! another type, is refused with its place, never dropped.
+//! Calls of tools: the definitions of [`domain::tools::MCP`] as the protocol shows them, and the function that performs
+//! each. Arguments are read strictly: an unknown field or a wrong type is an error that names the field.
 
-mod catalog;
 mod context;
 mod logs;
-mod output;
 mod projects;
 mod runs;
-mod schedules;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod work;
 
 use std::future::Future;
 
 use domain::ids::ProjectId;
-use domain::wording::refusal;
+use domain::tools::{Decision, Effect, MCP, Setting, ToolDef, decide, offered, read_fields};
+use domain::validate::FieldError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use rmcp::schemars::JsonSchema;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations, object};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::Error;
 use shared::flows::documents::Place;
 
-use crate::server::{Server, told};
+use crate::client::{Client, message};
 
-pub use catalog::{all, find};
+/// The longest result, in bytes of JSON. The answer contains it twice: as text and as structured content.
+const MAX_RESULT: usize = 1024 * 1024;
 
-/// A tool, described and ready to be called.
-pub struct Callable {
-    pub about: Tool,
-    #[allow(clippy::type_complexity, reason = "a function of two arguments")]
-    pub call: Box<dyn Fn(Server, JsonObject) -> BoxFuture<'static, Result<Value, Failure>> + Send + Sync>,
-}
-
-/// Why a call has no result: for the model to read.
+/// Why a call failed: a text for the model.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self(told(error))
+        Self(message(error))
     }
 }
 
-/// What a call may change. Nothing here reaches beyond the owner's own data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    Reads,
-    /// Adds, and adds it once however often it is called.
-    Merges,
-    Adds,
-    /// Takes the place of something, which can be had back.
-    Replaces,
+type ToolResult = Result<Value, Failure>;
+
+/// The tools that clients are offered.
+pub fn list() -> Vec<Tool> {
+    offered(MCP, Setting::Mcp).map(described).collect()
 }
 
-impl From<Effect> for ToolAnnotations {
-    fn from(effect: Effect) -> Self {
-        let hints = Self::new().read_only(effect == Effect::Reads).open_world(false);
-        match effect {
-            Effect::Reads => hints,
-            Effect::Merges => hints.destructive(false).idempotent(true),
-            Effect::Adds => hints.destructive(false).idempotent(false),
-            Effect::Replaces => hints.destructive(true).idempotent(false),
-        }
+/// Whether a client may call the tool with this name.
+pub fn decision(name: &str) -> Decision {
+    decide(MCP, name, Setting::Mcp)
+}
+
+/// A tool as the protocol describes it.
+pub fn described(def: &ToolDef) -> Tool {
+    let mut tool =
+        Tool::new(def.name, def.description, object((def.input)())).with_annotations(annotations(def));
+    tool.title = def.title.map(str::to_owned);
+    match def.output {
+        Some(output) => tool.with_raw_output_schema(object(output()).into()),
+        None => tool,
     }
 }
 
-fn tool<A, F>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    effect: Effect,
-    gives: Value,
-    call: impl Fn(Server, A) -> F + Copy + Send + Sync + 'static,
-) -> Callable
-where
-    A: DeserializeOwned + JsonSchema + 'static,
-    F: Future<Output = Result<Value, Failure>> + Send + 'static,
-{
-    let about = Tool::new(name, description, JsonObject::new())
-        .with_title(title)
-        .with_input_schema::<A>()
-        .with_raw_output_schema(rmcp::model::object(gives).into())
-        .with_annotations(effect.into());
-    let call = Box::new(move |server: Server, arguments: JsonObject| match arguments_of(arguments) {
-        Ok(arguments) => call(server, arguments).boxed(),
-        Err(failure) => std::future::ready(Err(failure)).boxed(),
-    });
-    Callable { about, call }
+/// The protocol's hints about what a call changes.
+fn annotations(def: &ToolDef) -> ToolAnnotations {
+    let is_read_only = def.effect == Effect::Read;
+    let hints = ToolAnnotations::new().read_only(is_read_only).open_world(def.effect == Effect::Outside);
+    if is_read_only { hints } else { hints.destructive(def.replaces).idempotent(def.idempotent) }
 }
 
-fn arguments_of<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure> {
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        let (path, message) = (error.path().to_string(), error.inner().to_string());
-        match message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-            Some(field) if path == "." => Failure(format!("Missing required parameter: {field}")),
-            _ => Failure(refusal("arguments", &path, &message).to_string()),
-        }
+/// Calls a tool.
+///
+/// # Errors
+/// A text for the model: which argument is wrong, or why the call failed.
+pub async fn call(client: Client, def: &ToolDef, arguments: JsonObject) -> ToolResult {
+    let Some(performer) = performer(def.name) else {
+        return Err(Error::internal(format!("no function performs {}", def.name)).into());
+    };
+    bounded((performer.call)(client, arguments).await?)
+}
+
+/// The function that performs a tool, and the type of its arguments.
+struct Performer {
+    #[allow(clippy::type_complexity, reason = "a function of two arguments")]
+    call: Box<dyn Fn(Client, JsonObject) -> BoxFuture<'static, ToolResult> + Send + Sync>,
+    #[cfg(test)]
+    read: fn(JsonObject) -> Result<(), Failure>,
+}
+
+fn performer(name: &str) -> Option<Performer> {
+    Some(match name {
+        "parse_mode" => by(context::parse_mode),
+        "update_context" => by(context::update_context),
+        "read_context" => by(context::read_context),
+        "list_context_versions" => by(context::list_context_versions),
+        "restore_context" => by(context::restore_context),
+        "read_agent_log" => by(logs::read_agent_log),
+        "append_agent_log" => by(logs::append_agent_log),
+        "lookup_theme" => by(theme::lookup_theme),
+        "list_projects" => by(projects::list_projects),
+        "list_workflows" => by(projects::list_workflows),
+        "list_agents" => by(work::list_agents),
+        "read_agent" => by(work::read_agent),
+        "propose_agent" => by(work::propose_agent),
+        "list_assets" => by(work::list_assets),
+        "read_asset" => by(work::read_asset),
+        "propose_asset" => by(work::propose_asset),
+        "list_actions" => by(work::list_actions),
+        "read_action" => by(work::read_action),
+        "propose_action" => by(work::propose_action),
+        "explain_action" => by(runs::explain_action),
+        "list_runs" => by(runs::list_runs),
+        "read_run" => by(runs::read_run),
+        "list_run_outputs" => by(runs::list_run_outputs),
+        "preview_schedule" => by(runs::preview_schedule),
+        "list_proposals" => by(runs::list_proposals),
+        "read_proposal" => by(runs::read_proposal),
+        _ => return None,
     })
 }
 
-/// A project that a call names, or that of the server's address.
-fn project(server: &Server, named: Option<String>) -> Result<ProjectId, Failure> {
-    Ok(place(server, named, None)?.project)
+fn by<A, F>(perform: impl Fn(Client, A) -> F + Send + Sync + 'static) -> Performer
+where
+    A: DeserializeOwned,
+    F: Future<Output = ToolResult> + Send + 'static,
+{
+    Performer {
+        call: Box::new(move |client, arguments| match read(arguments) {
+            Ok(arguments) => perform(client, arguments).boxed(),
+            Err(failure) => std::future::ready(Err(failure)).boxed(),
+        }),
+        #[cfg(test)]
+        read: |arguments| read::<A>(arguments).map(drop),
+    }
 }
 
-/// The result of a flow, as the tool's.
-fn given(value: impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Error::internal(error.to_string()).into())
+fn read<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure> {
+    read_fields(Value::Object(arguments)).map_err(|errors| match &errors.0[..] {
+        [FieldError { field, message }] if message == "is required" && !field.contains(['.', '[']) => {
+            Failure(format!("Missing required parameter: {field}"))
+        }
+        _ => Failure(errors.to_string()),
+    })
 }
 
-/// The longest result, in bytes of JSON. It stands in the answer twice, as text and as structure.
-const MAX_RESULT: usize = 1024 * 1024;
-
-/// A result that a model can still be given.
-///
-/// # Errors
-/// When it is too long; the caller is told how to ask for less.
-pub fn bounded(value: Value) -> Result<Value, Failure> {
+/// Limits the size of a result. A longer result is an error that says how to ask for less.
+fn bounded(value: Value) -> ToolResult {
     let bytes = value.to_string().len();
     if bytes <= MAX_RESULT {
         return Ok(value);
@@ -130,9 +156,19 @@ pub fn bounded(value: Value) -> Result<Value, Failure> {
     )))
 }
 
-/// The document that a call is about: what it says itself goes before what the address says.
-fn place(server: &Server, project: Option<String>, workflow: Option<String>) -> Result<Place, Failure> {
-    let mut place = server.place.clone();
+/// The result of a flow as JSON.
+fn to_json(value: impl Serialize) -> ToolResult {
+    serde_json::to_value(value).map_err(|error| Error::internal(error.to_string()).into())
+}
+
+/// The project of a call: its argument, or else the project of the server's address.
+fn project(client: &Client, argument: Option<String>) -> Result<ProjectId, Failure> {
+    Ok(place(client, argument, None)?.project)
+}
+
+/// The document of a call: its arguments, or else those of the server's address.
+fn place(client: &Client, project: Option<String>, workflow: Option<String>) -> Result<Place, Failure> {
+    let mut place = client.place.clone();
     if let Some(text) = project {
         place.project = text.parse().map_err(|_| Failure("there is no such project".to_owned()))?;
     }

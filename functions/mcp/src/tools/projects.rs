@@ -1,46 +1,25 @@
-//! Projects and the workflows in them: what a call may name as `project` and `workflow`.
+//! Projects and their workflows.
 
-use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
+use domain::tools::projects::{ListProjects, ListWorkflows};
 use serde_json::{Value, json};
 use shared::flows::documents::{self, DocumentView};
 use shared::flows::projects;
 use shared::page::PageQuery;
 
-use super::{Failure, given, project};
-use crate::server::Server;
+use super::{ToolResult, project, to_json};
+use crate::client::Client;
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListProjects {
-    /// How many, 1 to 200. Default 50.
-    limit: Option<usize>,
-    /// next_cursor of the page before.
-    cursor: Option<String>,
-}
-
-pub async fn list_projects(server: Server, arguments: ListProjects) -> Result<Value, Failure> {
+pub async fn list_projects(client: Client, arguments: ListProjects) -> ToolResult {
     let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
-    given(projects::list(&server.cx, &server.owner, &page).await?)
+    to_json(projects::list(&client.cx, &client.owner, &page).await?)
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListWorkflows {
-    /// The project's id. Without it, the one of the server's address.
-    project: Option<String>,
-    /// How many, 1 to 200. Default 50.
-    limit: Option<usize>,
-    /// next_cursor of the page before.
-    cursor: Option<String>,
-}
-
-pub async fn list_workflows(server: Server, arguments: ListWorkflows) -> Result<Value, Failure> {
-    let project = project(&server, arguments.project)?;
+pub async fn list_workflows(client: Client, arguments: ListWorkflows) -> ToolResult {
+    let project = project(&client, arguments.project)?;
     let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
-    let found = documents::list(&server.cx, &server.owner, project, &page).await?;
-    // Documents are long; read_context gives one.
-    given(found.map(summary))
+    let found = documents::list(&client.cx, &client.owner, project, &page).await?;
+    // Documents are long. read_context returns one.
+    to_json(found.map(summary))
 }
 
 fn summary(DocumentView { workflow, document, version, .. }: DocumentView) -> Value {

@@ -1,93 +1,44 @@
-//! What became of actions, and what waits for a person: runs, their outputs, explanations and proposals.
+//! Runs of actions, schedules and proposals.
 
-use domain::ids::{ActionId, AgentId, ProposalId, RunId};
-use jiff::Timestamp;
-use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
-use serde_json::Value;
+use domain::tools::proposals::{ListProposals, ReadProposal};
+use domain::tools::runs::{ExplainAction, ListRuns, OneRun};
+use domain::tools::schedules::PreviewSchedule;
+use shared::flows::schedules::{self, Preview};
 use shared::flows::{actions, proposals};
 use shared::page::PageQuery;
 
-use super::{Failure, given};
-use crate::server::Server;
+use super::{ToolResult, to_json};
+use crate::client::Client;
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExplainAction {
-    #[schemars(with = "String")]
-    action_id: ActionId,
-    /// A due time (RFC 3339), to the minute. The newest one if not given.
-    #[schemars(with = "Option<String>")]
-    at: Option<Timestamp>,
+pub async fn explain_action(client: Client, arguments: ExplainAction) -> ToolResult {
+    to_json(actions::why(&client.cx, &client.owner, arguments.action_id, arguments.at).await?)
 }
 
-pub async fn explain_action(server: Server, arguments: ExplainAction) -> Result<Value, Failure> {
-    given(actions::why(&server.cx, &server.owner, arguments.action_id, arguments.at).await?)
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListRuns {
-    #[schemars(with = "String")]
-    action_id: ActionId,
-    /// How many, 1 to 200. Default 50.
-    limit: Option<usize>,
-    /// next_cursor of the page before.
-    cursor: Option<String>,
-}
-
-pub async fn list_runs(server: Server, arguments: ListRuns) -> Result<Value, Failure> {
+pub async fn list_runs(client: Client, arguments: ListRuns) -> ToolResult {
     let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
-    given(actions::occurrences(&server.cx, &server.owner, arguments.action_id, &page).await?)
+    to_json(actions::occurrences(&client.cx, &client.owner, arguments.action_id, &page).await?)
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OneRun {
-    #[schemars(with = "String")]
-    action_id: ActionId,
-    /// A run of this action, as list_runs gives it.
-    #[schemars(with = "String")]
-    run_id: RunId,
+pub async fn read_run(client: Client, OneRun { action_id, run_id }: OneRun) -> ToolResult {
+    to_json(actions::occurrence(&client.cx, &client.owner, action_id, run_id).await?)
 }
 
-pub async fn read_run(server: Server, OneRun { action_id, run_id }: OneRun) -> Result<Value, Failure> {
-    given(actions::occurrence(&server.cx, &server.owner, action_id, run_id).await?)
+pub async fn list_run_outputs(client: Client, OneRun { action_id, run_id }: OneRun) -> ToolResult {
+    to_json(actions::outputs(&client.cx, &client.owner, action_id, run_id).await?)
 }
 
-pub async fn list_run_outputs(
-    server: Server,
-    OneRun { action_id, run_id }: OneRun,
-) -> Result<Value, Failure> {
-    given(actions::outputs(&server.cx, &server.owner, action_id, run_id).await?)
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListProposals {
-    /// Whose proposals.
-    #[schemars(with = "String")]
-    agent_id: AgentId,
-    /// How many, 1 to 200. Default 50.
-    limit: Option<usize>,
-    /// next_cursor of the page before.
-    cursor: Option<String>,
-}
-
-pub async fn list_proposals(server: Server, arguments: ListProposals) -> Result<Value, Failure> {
+pub async fn list_proposals(client: Client, arguments: ListProposals) -> ToolResult {
     let page = PageQuery { limit: arguments.limit, cursor: arguments.cursor };
-    let found = proposals::list(&server.cx, &server.owner, arguments.agent_id, &page).await?;
-    // A page of contents would be too long to read; read_proposal gives one.
-    given(found.map(|proposal| proposals::ProposalView { content: None, ..proposal }))
+    let found = proposals::list(&client.cx, &client.owner, arguments.agent_id, &page).await?;
+    // A page with contents would be too long. read_proposal returns the content of one.
+    to_json(found.map(|proposal| proposals::ProposalView { content: None, ..proposal }))
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReadProposal {
-    #[schemars(with = "String")]
-    proposal_id: ProposalId,
+pub async fn read_proposal(client: Client, arguments: ReadProposal) -> ToolResult {
+    to_json(proposals::read(&client.cx, &client.owner, arguments.proposal_id).await?)
 }
 
-pub async fn read_proposal(server: Server, arguments: ReadProposal) -> Result<Value, Failure> {
-    given(proposals::read(&server.cx, &server.owner, arguments.proposal_id).await?)
+pub async fn preview_schedule(client: Client, arguments: PreviewSchedule) -> ToolResult {
+    let PreviewSchedule { schedule, from, count } = arguments;
+    to_json(schedules::preview(&client.cx, Preview { schedule, from, count: count.unwrap_or(5) }).await?)
 }

@@ -4,11 +4,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Effect::{Propose, Read};
-use super::Surface::{AboutAction, Chat, Run};
+use super::Surface::{AboutAction, Chat, Mcp, Run};
 use super::arguments::{Arguments, checked_limit, deliverable, parse};
-use super::schema::{choice, limit, object, text};
+use super::output::{self, page};
+use super::proposals::PROPOSAL;
+use super::schedules::schedule;
+use super::schema::{choice, limit, listing, object, optional, string, text, up_to};
 use super::{ToolCall, ToolDef};
-use crate::actions::{ActionChange, ActionState};
+use crate::actions::{ActionChange, ActionState, Priority};
+use crate::ids::{ActionId, AgentId};
 use crate::validate::FieldErrors;
 
 pub static QUERY_ACTIONS: ToolDef = ToolDef {
@@ -98,4 +102,105 @@ fn plan(needed: &[&str]) -> Value {
         "task_config": object(&task_config, needed),
         "schedule": schedule,
     })
+}
+
+const ACTION: &[(&str, &str)] = &[
+    ("action_id", "string"),
+    ("agent_id", "string"),
+    ("title", "string"),
+    ("description", "string"),
+    ("priority", "string"),
+    ("state", "string"),
+    ("task_config", "object"),
+    ("schedule_text", "string?"),
+];
+
+/// For MCP clients. Unlike [`QUERY_ACTIONS`], it covers all of the owner's agents and is read in pages.
+pub static LIST_ACTIONS: ToolDef = ToolDef {
+    title: Some("List actions"),
+    output: Some(|| page(ACTION)),
+    ..ToolDef::new(
+        "list_actions",
+        "Lists actions, newest first: the work that agents do later.",
+        Read,
+        &[Mcp],
+        || {
+            let states = ActionState::ALL.map(ActionState::as_str);
+            let properties = json!({
+                "agent_id": optional(string("Only the actions of this agent.")),
+                "state": optional(choice(&states, "Only actions in this state.")),
+            });
+            listing(properties, &[])
+        },
+    )
+};
+
+/// The arguments of [`LIST_ACTIONS`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListActions {
+    pub agent_id: Option<AgentId>,
+    pub state: Option<ActionState>,
+    pub limit: Option<usize>,
+    pub cursor: Option<String>,
+}
+
+pub static READ_ACTION: ToolDef = ToolDef {
+    title: Some("Read action"),
+    output: Some(|| output::object(ACTION)),
+    ..ToolDef::new(
+        "read_action",
+        "Returns one action, with its state and its schedule in words.",
+        Read,
+        &[Mcp],
+        || object(&json!({"action_id": string("The action's id.")}), &["action_id"]),
+    )
+};
+
+/// The arguments of [`READ_ACTION`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadAction {
+    pub action_id: ActionId,
+}
+
+pub static PROPOSE_ACTION: ToolDef = ToolDef {
+    title: Some("Propose action"),
+    output: Some(|| output::object(PROPOSAL)),
+    ..ToolDef::new(
+        "propose_action",
+        "Proposes work for later to the user, who defines and approves it or discards it within 30 days.",
+        Propose,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "agent_id": string("The agent that will do the work."),
+                "title": text("The action's title.", 200),
+                "description": up_to("What it is for, in a sentence.", 2_000),
+                "priority": optional(choice(&["high", "medium", "low"], "How urgent it is. Default medium.")),
+                "instructions": text("What the agent must do, with everything that it needs to know.", 20_000),
+                "expected_output": text("What the output must contain.", 5_000),
+                "schedule": schedule(
+                    "When it runs: exactly one of at (once), every (at an interval) and cron (by the calendar). \
+                     preview_schedule shows the times. Without a schedule, the user decides when.",
+                    true,
+                ),
+            });
+            object(&properties, &["agent_id", "title", "instructions", "expected_output"])
+        },
+    )
+};
+
+/// The arguments of [`PROPOSE_ACTION`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposeAction {
+    pub agent_id: AgentId,
+    pub title: String,
+    #[serde(default)]
+    pub description: String,
+    pub priority: Option<Priority>,
+    pub instructions: String,
+    pub expected_output: String,
+    pub schedule: Option<serde_json::Map<String, Value>>,
 }

@@ -1,12 +1,16 @@
 //! Tools about agents.
 
+use serde::Deserialize;
 use serde_json::json;
 
-use super::Effect::Propose;
-use super::Surface::Setup;
+use super::Effect::{Propose, Read};
+use super::Surface::{Mcp, Setup};
 use super::ToolDef;
 use super::arguments::deliverable;
-use super::schema::{object, text};
+use super::output::{self, page};
+use super::schema::{choice, listing, object, optional, string, text, up_to};
+use crate::agents::AgentStatus;
+use crate::ids::AgentId;
 
 pub static READY_TO_CREATE: ToolDef = ToolDef {
     to_call: Some(|input| deliverable("ready_to_create", input)),
@@ -27,3 +31,89 @@ pub static READY_TO_CREATE: ToolDef = ToolDef {
         },
     )
 };
+
+const AGENT: &[(&str, &str)] = &[
+    ("agent_id", "string"),
+    ("name", "string"),
+    ("goal", "string"),
+    ("success_criteria", "string"),
+    ("timeline", "string"),
+    ("instructions", "string"),
+    ("status", "string"),
+    ("metrics", "object"),
+    ("version", "integer"),
+];
+
+pub static LIST_AGENTS: ToolDef = ToolDef {
+    title: Some("List agents"),
+    output: Some(|| page(AGENT)),
+    ..ToolDef::new(
+        "list_agents",
+        "Lists the user's agents, newest first. Assets and actions are proposed to one of them.",
+        Read,
+        &[Mcp],
+        || {
+            let status = choice(&["active", "paused", "archived"], "Only agents with this status.");
+            listing(json!({"status": optional(status)}), &[])
+        },
+    )
+};
+
+/// The arguments of [`LIST_AGENTS`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListAgents {
+    pub status: Option<AgentStatus>,
+    pub limit: Option<usize>,
+    pub cursor: Option<String>,
+}
+
+pub static READ_AGENT: ToolDef = ToolDef {
+    title: Some("Read agent"),
+    output: Some(|| output::object(AGENT)),
+    ..ToolDef::new("read_agent", "Returns one agent and what it has done so far.", Read, &[Mcp], || {
+        object(&json!({"agent_id": string("The agent's id.")}), &["agent_id"])
+    })
+};
+
+/// The arguments of [`READ_AGENT`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadAgent {
+    pub agent_id: AgentId,
+}
+
+pub static PROPOSE_AGENT: ToolDef = ToolDef {
+    title: Some("Propose agent"),
+    output: Some(|| output::object(AGENT)),
+    ..ToolDef::new(
+        "propose_agent",
+        "Creates an agent that is paused. It does nothing until a person activates it.",
+        Propose,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "name": text("The agent's name.", 200),
+                "goal": text("What it does, best as \"A [type] agent that [does what]\".", 2_000),
+                "success_criteria": string("How the user will know that it works."),
+                "timeline": string("A date, a range of dates, or \"Ongoing\"."),
+                "instructions": up_to("How it should work.", 20_000),
+            });
+            object(&properties, &["name", "goal"])
+        },
+    )
+};
+
+/// The arguments of [`PROPOSE_AGENT`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposeAgent {
+    pub name: String,
+    pub goal: String,
+    #[serde(default)]
+    pub success_criteria: String,
+    #[serde(default)]
+    pub timeline: String,
+    #[serde(default)]
+    pub instructions: String,
+}

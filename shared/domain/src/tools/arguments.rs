@@ -1,6 +1,6 @@
 //! Reading the arguments of a call. If they are invalid, the error tells the model what to correct.
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
 use super::{MAX_LIMIT, ToolCall};
@@ -8,30 +8,32 @@ use crate::chats::signals::Deliverable;
 use crate::validate::FieldErrors;
 use crate::wording::refusal;
 
-/// The arguments of a tool.
+/// The arguments of a tool of the agent loop.
 pub trait Arguments: DeserializeOwned {
     /// Checks what the types do not, and normalises the values.
     fn check(&mut self, _errors: &mut FieldErrors) {}
 }
 
-/// Reads the arguments of a call, and checks their limits. `input` is an object.
+/// Reads the fields of a call's arguments, an object.
 ///
 /// # Errors
-/// The fields that are wrong, and what they should be.
-pub fn read<A: Arguments>(input: &Value) -> Result<A, FieldErrors> {
-    let mut arguments: A = serde_path_to_error::deserialize(input)
-        .map_err(|error| refusal("arguments", &error.path().to_string(), &error.inner().to_string()))?;
-    let mut errors = FieldErrors::default();
-    arguments.check(&mut errors);
-    errors.into_result(arguments)
+/// The field that is wrong, and what it should be.
+pub fn read_fields<'de, A: Deserialize<'de>>(
+    input: impl Deserializer<'de, Error = serde_json::Error>,
+) -> Result<A, FieldErrors> {
+    serde_path_to_error::deserialize(input)
+        .map_err(|error| refusal("arguments", &error.path().to_string(), &error.inner().to_string()))
 }
 
-/// [`read`] with the error as text.
+/// Reads and checks the arguments of a call. The error is a part of a sentence.
 pub(super) fn parse<A: Arguments>(input: &Value) -> Result<A, String> {
     if !input.is_object() {
         return Err("its arguments are not a JSON object".to_owned());
     }
-    read(input).map_err(|errors| errors.to_string())
+    let mut arguments: A = read_fields(input).map_err(|errors| errors.to_string())?;
+    let mut errors = FieldErrors::default();
+    arguments.check(&mut errors);
+    errors.into_result(arguments).map_err(|errors| errors.to_string())
 }
 
 /// The arguments of a tool that has the same meaning as the signal with its name.

@@ -3,13 +3,15 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Effect::{Deliver, Read};
-use super::Surface::{AboutAction, Chat, Run};
+use super::Effect::{Deliver, Propose, Read};
+use super::Surface::{AboutAction, Chat, Mcp, Run};
 use super::arguments::{Arguments, checked_limit, deliverable, parse};
-use super::schema::{asset_type, limit, object, text};
+use super::output::{self, page};
+use super::proposals::PROPOSAL;
+use super::schema::{asset_type, integer, limit, listing, object, optional, string, text, up_to};
 use super::{ToolCall, ToolDef};
 use crate::assets::{AssetType, NewAsset};
-use crate::ids::AssetId;
+use crate::ids::{AgentId, AssetId};
 use crate::validate::FieldErrors;
 
 pub static QUERY_ASSETS: ToolDef = ToolDef {
@@ -154,4 +156,115 @@ impl From<SaveOutput> for NewAsset {
     fn from(SaveOutput { title, content, asset_type }: SaveOutput) -> Self {
         Self { title, description: String::new(), asset_type: asset_type.unwrap_or_default(), content }
     }
+}
+
+/// For MCP clients. Unlike [`QUERY_ASSETS`], it covers all of the owner's agents and is read in pages.
+pub static LIST_ASSETS: ToolDef = ToolDef {
+    title: Some("List assets"),
+    output: Some(|| {
+        page(&[
+            ("asset_id", "string"),
+            ("agent_id", "string"),
+            ("title", "string"),
+            ("description", "string"),
+            ("asset_type", "string"),
+            ("bytes", "integer"),
+            ("version", "integer"),
+        ])
+    }),
+    ..ToolDef::new(
+        "list_assets",
+        "Lists finished deliverables, newest first, without their contents.",
+        Read,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "agent_id": optional(string("Only the assets of this agent.")),
+                "asset_type": optional(asset_type("Only assets of this type.")),
+            });
+            listing(properties, &[])
+        },
+    )
+};
+
+/// The arguments of [`LIST_ASSETS`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListAssets {
+    pub agent_id: Option<AgentId>,
+    pub asset_type: Option<AssetType>,
+    pub limit: Option<usize>,
+    pub cursor: Option<String>,
+}
+
+/// For MCP clients. Unlike [`READ_ASSET`], it reads the assets of all of the owner's agents, and older versions.
+pub static READ_ANY_ASSET: ToolDef = ToolDef {
+    title: Some("Read asset"),
+    output: Some(|| {
+        output::object(&[
+            ("asset_id", "string"),
+            ("title", "string"),
+            ("asset_type", "string"),
+            ("content_version", "integer"),
+            ("content", "string"),
+            ("truncated_bytes", "integer"),
+            ("next_byte", "integer?"),
+        ])
+    }),
+    ..ToolDef::new(
+        "read_asset",
+        "Returns the content of an asset. A long content comes in parts: next_byte says where the next part begins.",
+        Read,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "asset_id": string("The asset's id."),
+                "version": optional(integer("An older version of the content. Default: the newest.", 0, None)),
+                "from_byte": optional(integer("Where to begin. Default 0.", 0, None)),
+            });
+            object(&properties, &["asset_id"])
+        },
+    )
+};
+
+/// The arguments of [`READ_ANY_ASSET`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadAnyAsset {
+    pub asset_id: AssetId,
+    pub version: Option<u64>,
+    pub from_byte: Option<usize>,
+}
+
+pub static PROPOSE_ASSET: ToolDef = ToolDef {
+    title: Some("Propose asset"),
+    output: Some(|| output::object(PROPOSAL)),
+    ..ToolDef::new(
+        "propose_asset",
+        "Proposes finished content to the user, who saves it or discards it within 30 days.",
+        Propose,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "agent_id": string("The agent that the asset will belong to."),
+                "title": text("The asset's title.", 200),
+                "description": up_to("What it is for, in a sentence.", 2_000),
+                "asset_type": optional(asset_type("The kind of content. Default document.")),
+                "content": string("The complete content."),
+            });
+            object(&properties, &["agent_id", "title", "content"])
+        },
+    )
+};
+
+/// The arguments of [`PROPOSE_ASSET`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposeAsset {
+    pub agent_id: AgentId,
+    pub title: String,
+    #[serde(default)]
+    pub description: String,
+    pub asset_type: Option<AssetType>,
+    pub content: String,
 }

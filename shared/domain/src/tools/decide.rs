@@ -97,9 +97,15 @@ pub fn offered(table: Table, setting: Setting<'_>) -> impl Iterator<Item = &'sta
 mod tests {
     use serde_json::json;
 
-    use super::super::{ALL, LOOP};
+    use super::super::{ALL, LOOP, MCP};
     use super::*;
 
+    /// Allowed for MCP clients, and nowhere else.
+    const MCP_TOOLS: &str = "
+        parse_mode update_context read_context list_context_versions restore_context read_agent_log append_agent_log
+        lookup_theme list_projects list_workflows list_agents read_agent propose_agent list_assets read_asset propose_asset
+        list_actions read_action propose_action explain_action list_runs read_run list_run_outputs preview_schedule
+        list_proposals read_proposal";
     const EVERYWHERE: &[Surface] =
         &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Run, Surface::Mcp];
     static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
@@ -143,11 +149,12 @@ mod tests {
             ("ask_person", "rrraar"),
             ("change_action", "rrarrr"),
         ];
+        let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
         let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
-        let tables: [(Table, &[&[Row]]); 2] =
-            [(LOOP, &[of_loop, unknown]), (&INVENTED, &[invented, unknown])];
+        let tables: [(Table, &[&[Row]]); 3] =
+            [(LOOP, &[of_loop, unknown]), (MCP, &[&of_mcp, unknown]), (&INVENTED, &[invented, unknown])];
         for (table, rows) in tables {
             let rows: Vec<_> = rows.iter().copied().flatten().collect();
             for (tool, expected) in &rows {
@@ -159,7 +166,7 @@ mod tests {
                 assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
-        assert_eq!(ALL, [LOOP], "a new table needs rows above");
+        assert_eq!(ALL, [LOOP, MCP], "a new table needs rows above");
     }
 
     #[test]

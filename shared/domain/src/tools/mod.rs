@@ -1,7 +1,9 @@
 //! The tools that models and MCP clients may call.
 //!
 //! - [`ToolDef`]: what a tool is. There is one file for the tools of each area
-//! - [`LOOP`]: the tools of the agent loop
+//! - [`LOOP`], [`MCP`]: the tools of the agent loop, and those of the MCP server. The two overlap in meaning, but not in
+//!   definition: a tool of the loop reaches one agent's data and its schema is part of approvals; an MCP client reaches all
+//!   data of its owner, in pages with a result schema
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
@@ -14,16 +16,24 @@ pub mod agents;
 mod arguments;
 pub mod assets;
 mod call;
+pub mod context;
 mod decide;
 mod def;
+pub mod logs;
+mod output;
+pub mod projects;
+pub mod proposals;
 pub mod questions;
+pub mod runs;
+pub mod schedules;
 mod schema;
 #[cfg(test)]
 mod tests;
+pub mod theme;
 
 use crate::actions::ToolSpecForHash;
 
-pub use arguments::{Arguments, read};
+pub use arguments::{Arguments, read_fields};
 pub use call::ToolCall;
 pub use decide::{Decision, Setting, decide, offered};
 pub use def::{Effect, Surface, ToolDef};
@@ -50,8 +60,38 @@ pub const LOOP: Table = &[
     &actions::CHANGE_ACTION,
 ];
 
-/// All tables. For tests: a function that names one table does not link the tools of the others.
-pub const ALL: [Table; 1] = [LOOP];
+/// The tools of the MCP server, in the order in which it lists them.
+pub const MCP: Table = &[
+    &context::PARSE_MODE,
+    &context::UPDATE_CONTEXT,
+    &context::READ_CONTEXT,
+    &context::LIST_CONTEXT_VERSIONS,
+    &context::RESTORE_CONTEXT,
+    &logs::READ_AGENT_LOG,
+    &logs::APPEND_AGENT_LOG,
+    &theme::LOOKUP_THEME,
+    &projects::LIST_PROJECTS,
+    &projects::LIST_WORKFLOWS,
+    &agents::LIST_AGENTS,
+    &agents::READ_AGENT,
+    &agents::PROPOSE_AGENT,
+    &assets::LIST_ASSETS,
+    &assets::READ_ANY_ASSET,
+    &assets::PROPOSE_ASSET,
+    &actions::LIST_ACTIONS,
+    &actions::READ_ACTION,
+    &actions::PROPOSE_ACTION,
+    &runs::EXPLAIN_ACTION,
+    &runs::LIST_RUNS,
+    &runs::READ_RUN,
+    &runs::LIST_RUN_OUTPUTS,
+    &schedules::PREVIEW_SCHEDULE,
+    &proposals::LIST_PROPOSALS,
+    &proposals::READ_PROPOSAL,
+];
+
+/// All tables. For tests: a function that uses one table does not link the tools of the others.
+pub const ALL: [Table; 2] = [LOOP, MCP];
 
 /// The tool with this name.
 #[must_use]

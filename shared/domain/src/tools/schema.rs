@@ -24,3 +24,47 @@ pub(super) fn asset_type(description: &str) -> Value {
 pub(super) fn limit() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "How many; 20 if not given."})
 }
+
+/// An argument that may be left out or null.
+pub(super) fn optional(mut schema: Value) -> Value {
+    schema["type"] = json!([schema["type"], "null"]);
+    if let Some(choices) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        choices.push(Value::Null);
+    }
+    schema
+}
+
+/// A text without a limit of its own, such as an id: what it refers to is checked when it is looked up.
+pub(super) fn string(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// A text that may be empty.
+pub(super) fn up_to(description: &str, max: usize) -> Value {
+    json!({"type": "string", "maxLength": max, "description": description})
+}
+
+pub(super) fn integer(description: &str, min: u64, max: Option<u64>) -> Value {
+    let mut schema = json!({"type": "integer", "minimum": min, "description": description});
+    if let Some(max) = max {
+        schema["maximum"] = json!(max);
+    }
+    schema
+}
+
+/// The project that a call of an MCP client is about.
+pub(super) fn project() -> Value {
+    optional(string("The project's id. If it is missing, the project of the server's address."))
+}
+
+/// The workflow that a call of an MCP client is about.
+pub(super) fn workflow() -> Value {
+    optional(string("The workflow's name. If it is missing, the workflow of the server's address."))
+}
+
+/// The arguments of an MCP tool that returns a page of a list: these properties, `limit` and `cursor`.
+pub(super) fn listing(mut properties: Value, required: &[&str]) -> Value {
+    properties["limit"] = optional(integer("How many items, 1 to 200. Default 50.", 1, Some(200)));
+    properties["cursor"] = optional(string("next_cursor of the previous page."));
+    object(&properties, required)
+}

@@ -225,6 +225,37 @@ fn schemas_are_closed_objects() {
     }
 }
 
+#[test]
+fn a_table_holds_the_tools_of_its_surfaces() {
+    for tool in LOOP {
+        assert!(tool.to_call.is_some(), "{tool:?} has a parser");
+        assert!(tool.surfaces.iter().any(|surface| *surface != Surface::Mcp), "{tool:?}");
+    }
+    for tool in MCP {
+        assert!(tool.is_offered_on(Surface::Mcp), "{tool:?}");
+        assert!(tool.title.is_some() && tool.output.is_some(), "{tool:?}");
+    }
+}
+
+#[test]
+fn a_schedule_has_three_shapes_with_valid_examples() {
+    for tool in [&actions::PROPOSE_ACTION, &schedules::PREVIEW_SCHEDULE] {
+        let schema = &(tool.input)()["properties"]["schedule"];
+        let shapes = schema["anyOf"].as_array().unwrap();
+        for (shape, required) in shapes.iter().zip(["at", "every", "cron"]) {
+            assert_eq!(shape["required"], json!([required]), "{tool:?}");
+            assert!(shape["properties"][required]["examples"].is_array(), "{shape}");
+            assert!(shape["properties"]["timezone"]["description"].as_str().unwrap().contains("IANA"));
+        }
+        let examples = schema["examples"].as_array().unwrap();
+        assert_eq!(examples.len(), 3);
+        for example in examples {
+            let input: crate::schedule::ScheduleInput = serde_json::from_value(example.clone()).unwrap();
+            assert!(input.validate().is_ok(), "{example}");
+        }
+    }
+}
+
 proptest! {
     /// Whatever a model sends, the answer is a call or a sentence.
     #[test]

@@ -1,9 +1,9 @@
-//! What tools give, as JSON schemas. Each names what a caller may rely on; more may come with it.
+//! JSON Schemas of results. A schema lists the properties that callers can rely on; a result may have more.
 
 use serde_json::{Map, Value, json};
 
-/// An object with these properties, all of them required but for those whose type ends in `?`.
-pub fn object(properties: &[(&str, &str)]) -> Value {
+/// An object with these properties, given as name and type. A property whose type ends in `?` is optional.
+pub(super) fn object(properties: &[(&str, &str)]) -> Value {
     let required: Vec<&str> =
         properties.iter().filter(|(_, kind)| !kind.ends_with('?')).map(|(name, _)| *name).collect();
     let properties: Map<String, Value> = properties
@@ -14,20 +14,20 @@ pub fn object(properties: &[(&str, &str)]) -> Value {
 }
 
 /// A page of objects with these properties.
-pub fn page(properties: &[(&str, &str)]) -> Value {
+pub(super) fn page(properties: &[(&str, &str)]) -> Value {
     json!({
         "type": "object",
         "properties": {
             "data": { "type": "array", "items": object(properties) },
             "has_more": { "type": "boolean" },
-            "next_cursor": { "type": "string", "description": "Give it as cursor to read on." },
+            "next_cursor": { "type": "string", "description": "Send it as cursor to read the next page." },
         },
         "required": ["data", "has_more"],
     })
 }
 
 /// The object with one more property.
-pub fn with(mut object: Value, name: &str, schema: Value, required: bool) -> Value {
+pub(super) fn with(mut object: Value, name: &str, schema: Value, required: bool) -> Value {
     object["properties"][name] = schema;
     if let (true, Some(names)) = (required, object["required"].as_array_mut()) {
         names.push(json!(name));
@@ -57,12 +57,12 @@ const SECTION: &[(&str, &str)] = &[
     ("recommendedActAgentConfidence", "number?"),
 ];
 
-pub fn section() -> Value {
+pub(super) fn section() -> Value {
     object(SECTION)
 }
 
 /// A context document.
-pub fn document() -> Value {
+pub(super) fn document() -> Value {
     let metadata = object(&[
         ("title", "string?"),
         ("task", "string?"),

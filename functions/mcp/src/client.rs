@@ -1,0 +1,37 @@
+//! The client of a request: who it is, which context document it means, and how it reaches the routes.
+
+use domain::ids::Owner;
+use shared::flows::documents::Place;
+use shared::{Cx, Error};
+
+#[derive(Clone)]
+pub struct Client {
+    pub cx: Cx,
+    pub owner: Owner,
+    /// The context document of calls that name none. It is part of the server's address.
+    pub place: Place,
+    /// What the client writes before a route.
+    base: String,
+}
+
+impl Client {
+    pub fn new(cx: Cx, owner: Owner, place: Place) -> Self {
+        Self { cx, owner, place, base: shared::http::path_for_client("") }
+    }
+
+    /// The path of a route as the client has to write it.
+    pub fn path(&self, route: &str) -> String {
+        format!("{}{route}", self.base)
+    }
+}
+
+/// The message of an error for the caller. An error of the server is also logged.
+pub fn message(error: Error) -> String {
+    if error.status().is_server_error() {
+        tracing::error!(code = error.code(), cause = %error.causes(), "a call over MCP failed");
+    }
+    match error {
+        Error::Invalid(errors) => errors.to_string(),
+        other => other.detail(),
+    }
+}

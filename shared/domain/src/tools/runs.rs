@@ -1,0 +1,114 @@
+//! Tools about the runs of actions.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Effect::Read;
+use super::Surface::Mcp;
+use super::ToolDef;
+use super::output::{self, page};
+use super::schema::{listing, object, optional, string};
+use crate::ids::{ActionId, RunId};
+
+const RUN: &[(&str, &str)] = &[
+    ("run_id", "string"),
+    ("action_id", "string"),
+    ("kind", "string"),
+    ("due_at", "string"),
+    ("state", "string"),
+    ("reason", "string?"),
+    ("started_at", "string?"),
+    ("finished_at", "string?"),
+    ("attempts", "integer"),
+    ("cost_micros", "integer"),
+    ("score", "integer?"),
+];
+
+pub static EXPLAIN_ACTION: ToolDef = ToolDef {
+    title: Some("Explain action"),
+    output: Some(|| {
+        output::object(&[
+            ("code", "string"),
+            ("sentence", "string"),
+            ("at", "string"),
+            ("action_state", "string"),
+        ])
+    }),
+    ..ToolDef::new(
+        "explain_action",
+        "Explains why an action ran or did not run at a due time, in a sentence and as data.",
+        Read,
+        &[Mcp],
+        || {
+            let properties = json!({
+                "action_id": string("The action's id."),
+                "at": optional(string("A due time (RFC 3339), to the minute. Default: the newest.")),
+            });
+            object(&properties, &["action_id"])
+        },
+    )
+};
+
+/// The arguments of [`EXPLAIN_ACTION`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainAction {
+    pub action_id: ActionId,
+    pub at: Option<Timestamp>,
+}
+
+pub static LIST_RUNS: ToolDef = ToolDef {
+    title: Some("List runs"),
+    output: Some(|| page(RUN)),
+    ..ToolDef::new(
+        "list_runs",
+        "Lists an action's runs, newest first: one for each due time that has passed, also if nothing ran.",
+        Read,
+        &[Mcp],
+        || listing(json!({"action_id": string("The action's id.")}), &["action_id"]),
+    )
+};
+
+/// The arguments of [`LIST_RUNS`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListRuns {
+    pub action_id: ActionId,
+    pub limit: Option<usize>,
+    pub cursor: Option<String>,
+}
+
+pub static READ_RUN: ToolDef = ToolDef {
+    title: Some("Read run"),
+    output: Some(|| output::object(RUN)),
+    ..ToolDef::new("read_run", "Returns one run of an action and its result.", Read, &[Mcp], one_run)
+};
+
+pub static LIST_RUN_OUTPUTS: ToolDef = ToolDef {
+    title: Some("List run outputs"),
+    output: Some(|| page(&[("asset_id", "string"), ("title", "string"), ("bytes", "integer")])),
+    ..ToolDef::new(
+        "list_run_outputs",
+        "Lists the assets that a run has saved. Call read_asset to read one.",
+        Read,
+        &[Mcp],
+        one_run,
+    )
+};
+
+/// The arguments of [`READ_RUN`] and [`LIST_RUN_OUTPUTS`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneRun {
+    pub action_id: ActionId,
+    pub run_id: RunId,
+}
+
+fn one_run() -> serde_json::Value {
+    let properties = json!({
+        "action_id": string("The action's id."),
+        "run_id": string("A run of this action. list_runs returns the ids."),
+    });
+    object(&properties, &["action_id", "run_id"])
+}
