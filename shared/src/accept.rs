@@ -1,4 +1,4 @@
-//! Which of two forms of a run a client wants, by its `Accept` header (RFC 9110, section 12.5.1).
+//! Chooses between the two forms of a run's answer by the `Accept` header (RFC 9110, section 12.5.1).
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::problem::{Error, Result};
 
-/// What a client wants to be answered with.
+/// The form of the answer that a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// Server-sent events, as they happen.
@@ -15,14 +15,14 @@ pub enum Accept {
     Json,
 }
 
-/// How well a range fits, and how closely it names the type. A greater one is preferred.
+/// The quality of a range, and how specifically it names the type. The greater one is preferred.
 type Fit = (u16, u8);
 
 impl Accept {
-    /// The form with the greater `q`; of two that are equal the one that is named more closely, and else events.
+    /// The form with the greater `q`. If both are equal, the form that is named more specifically; otherwise events.
     ///
     /// # Errors
-    /// 406 where neither is accepted.
+    /// 406 if neither form is accepted.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self> {
         let lines = headers.get_all(header::ACCEPT).iter();
         let lines: Vec<String> =
@@ -61,7 +61,7 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// `None` for what is no range: it is as if it were not there.
+    /// `None` if the text is not a media range. It is then ignored.
     fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let (kind, subtype) = parts.next()?.split_once('/')?;
@@ -76,7 +76,7 @@ impl<'a> Range<'a> {
         Some(Self { kind, subtype, quality })
     }
 
-    /// How closely it names a type: 0 for not at all, 1 for `*/*`.
+    /// How specifically the range names a type: 0 if it does not match, 1 for `*/*`.
     fn closeness(&self, kind: &str, subtype: &str) -> u8 {
         let same = str::eq_ignore_ascii_case;
         match (self.kind, self.subtype) {
@@ -88,7 +88,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// `0`, `1`, or either with up to three decimals.
+/// Parses `0`, `1`, or either with up to three decimals.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_number = decimals.len() <= 3 && decimals.bytes().all(|b| b.is_ascii_digit());
@@ -100,7 +100,7 @@ fn thousandths(text: &str) -> Option<u16> {
     }
 }
 
-/// The range that names a type most closely says how much it is wanted.
+/// The most specific matching range decides the quality of a type.
 fn fit(ranges: &[Range<'_>], kind: &str, subtype: &str) -> Fit {
     let fitting = ranges.iter().map(|range| (range.closeness(kind, subtype), range.quality));
     let (closeness, quality) = fitting.filter(|(closeness, _)| *closeness > 0).max().unwrap_or((0, 0));
@@ -136,7 +136,7 @@ mod tests {
         check("application/json, text/plain, */*", Some(Json));
         check("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Some(Events));
         check("application/json, text/event-stream", Some(Events));
-        // By the weights.
+        // By quality.
         check("application/json;q=0.5, text/event-stream", Some(Events));
         check("application/json, text/event-stream;q=0.9", Some(Json));
         check("application/json;q=0.5, */*;q=0.1", Some(Json));
@@ -149,7 +149,7 @@ mod tests {
         check("application/json;q=0", None);
         check("*/*;q=0", None);
         check("application/json;q=0.0, text/event-stream;q=0.000", None);
-        // A range that is none counts for nothing.
+        // An invalid range is ignored.
         check("application/json;q=2, text/event-stream;q=0.1", Some(Events));
         check("nonsense", Some(Events));
     }

@@ -1,23 +1,23 @@
-//! All configuration: one struct an area, read from the environment once, here and nowhere else.
+//! All configuration: one struct per area, read from the environment once, only here.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `LAMPLIGHTER_TABLE` | DynamoDB table | `lamplighter` |
 //! | `LAMPLIGHTER_BUCKET` | S3 bucket for bodies and files | `lamplighter` |
 //! | `LAMPLIGHTER_BUS` | EventBridge bus | `lamplighter` |
-//! | `LAMPLIGHTER_QUEUE` | URL of the SQS queue from which executors take what is due | none |
+//! | `LAMPLIGHTER_QUEUE` | URL of the SQS queue from which executors take due work | none |
 //! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
 //! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
 //! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
-//! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the authorities that the keys' server is checked against, and no others: for an issuer of one's own | the public ones |
-//! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | ceiling of one run in micro-dollars where an action or agent names none | 1000000 ($1) |
-//! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | ceiling of one owner's day (UTC) in micro-dollars | 10000000 ($10) |
-//! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | ceiling of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
+//! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the only authorities that are trusted for the keys' server; for a private issuer | the public ones |
+//! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | budget of one run in micro-dollars if neither the action nor the agent sets one | 1000000 ($1) |
+//! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
+//! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
-//! | `LAMPLIGHTER_LOG_HOT_DAYS` | after how many days lines of context logs go from the table to the bucket | 30 |
+//! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket | 30 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
-//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | other endpoints than AWS's | none |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | endpoints that replace those of AWS | none |
 //!
 //! [`ModelsConfig`] lists the variables of the model layer.
 
@@ -30,7 +30,7 @@ use rustls::RootCertStore;
 use crate::https;
 use crate::models::{Endpoint, InvalidEndpoint, Limits};
 
-/// Why the environment can't be used. Phrased to follow "failed to start: …".
+/// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} {problem}")]
 pub struct ConfigError {
@@ -38,7 +38,7 @@ pub struct ConfigError {
     pub problem: String,
 }
 
-/// Everything a function needs to know about where it runs.
+/// The configuration of a function.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub aws: AwsConfig,
@@ -49,7 +49,7 @@ pub struct Config {
     pub cors: CorsConfig,
 }
 
-/// Which AWS resources, reached how.
+/// The AWS resources and how to reach them.
 #[derive(Clone, Debug)]
 pub struct AwsConfig {
     pub table: String,
@@ -63,11 +63,11 @@ pub struct AwsConfig {
     pub s3_endpoint: Option<String>,
     pub eventbridge_endpoint: Option<String>,
     pub sqs_endpoint: Option<String>,
-    /// What the SDK makes its calls with, where that is not HTTPS. No variable leads here: `infra/local` sets it.
+    /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
 }
 
-/// Credentials as Lambda hands them to a function: fixed for the life of its execution environment.
+/// The credentials that Lambda gives a function. They stay the same for the life of its execution environment.
 #[derive(Clone)]
 pub struct AwsKeys {
     pub access_key_id: String,
@@ -97,12 +97,13 @@ pub struct JwtConfig {
     pub keys: JwtKeys,
 }
 
-/// What a token's signature is checked with.
+/// The keys that verify a token's signature.
 #[derive(Clone)]
 pub enum JwtKeys {
-    /// RS256, ES256 and EdDSA keys, fetched from here and cached. With `authorities` only theirs are trusted for it.
+    /// RS256, ES256 and EdDSA keys, fetched from `url` and cached. If `authorities` is set, only their certificates are
+    /// trusted for this.
     Jwks { url: String, authorities: Option<RootCertStore> },
-    /// A shared secret. No variable of the environment leads here: tests make it in code.
+    /// A shared secret. No variable sets it; tests do.
     Hs256 { secret: Vec<u8> },
 }
 
@@ -115,7 +116,7 @@ impl std::fmt::Debug for JwtKeys {
     }
 }
 
-/// Ceilings in micro-dollars.
+/// Budget limits in micro-dollars.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetConfig {
     pub run_micros: i64,
@@ -130,10 +131,10 @@ impl Default for BudgetConfig {
     }
 }
 
-/// Where the lines of context logs are kept.
+/// Where lines of context logs are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct LogsConfig {
-    /// After so many days a line goes from the table to the bucket.
+    /// After this many days a line moves from the table to the bucket.
     pub hot_days: u16,
 }
 
@@ -143,22 +144,22 @@ impl Default for LogsConfig {
     }
 }
 
-/// Which web pages may call the API from a browser: their origins, as browsers send them.
+/// The origins of web pages that may call the API from a browser, as browsers send them.
 #[derive(Clone, Debug, Default)]
 pub struct CorsConfig {
     pub origins: Vec<HeaderValue>,
 }
 
-/// Where models come from. The first that is set wins, in this order: `url`, `anthropic_key`, `openai_key`, `google_key`,
-/// `xai_key`, `demo_url`.
+/// Where models come from. The first one that is set wins, in this order: `url`, `anthropic_key`, `openai_key`,
+/// `google_key`, `xai_key`, `demo_url`.
 ///
 /// | variable | meaning |
 /// |---|---|
-/// | `LAMPLIGHTER_MODEL_URL` | an OpenAI-compatible server, as a rule ending in `/v1` |
-/// | `LAMPLIGHTER_MODEL_KEY` | its key, where it wants one |
-/// | `LAMPLIGHTER_MODEL_TOOLS` | `off` where its models can't call tools; `on` is the default |
-/// | `LAMPLIGHTER_MODEL` | one model for every tier, in place of the usual ones |
-/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their usual models |
+/// | `LAMPLIGHTER_MODEL_URL` | an OpenAI-compatible server; the address usually ends in `/v1` |
+/// | `LAMPLIGHTER_MODEL_KEY` | its key, if it needs one |
+/// | `LAMPLIGHTER_MODEL_TOOLS` | `off` if its models can't call tools; the default is `on` |
+/// | `LAMPLIGHTER_MODEL` | one model for every tier, instead of the default models |
+/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their default models |
 #[derive(Clone, Default)]
 pub struct ModelsConfig {
     pub url: Option<String>,
@@ -169,14 +170,15 @@ pub struct ModelsConfig {
     pub openai_key: Option<String>,
     pub google_key: Option<String>,
     pub xai_key: Option<String>,
-    /// The demo model's base address. No variable leads here: `infra/local` sets it.
+    /// The demo model's base address. No variable sets it; `infra/local` does.
     pub demo_url: Option<String>,
-    /// Whether the demo model is booked at the prices of a small model, for tests of budgets. It costs nothing else.
+    /// Whether calls of the demo model are counted at the prices of a small model, for tests of budgets. It never costs
+    /// money.
     pub demo_costs: bool,
     pub limits: Limits,
 }
 
-/// The process's environment, or a table in a test.
+/// The environment of the process, or a map in a test.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Config {
@@ -228,7 +230,7 @@ impl AwsConfig {
 
 impl AuthConfig {
     /// # Errors
-    /// When a variable has a value that means nothing.
+    /// If a variable has an invalid value.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         match env("LAMPLIGHTER_AUTH").as_deref() {
             Some("off") => return Ok(Self::Off),
@@ -268,7 +270,7 @@ fn authorities(variable: &'static str, path: &str) -> Result<RootCertStore, Conf
 
 impl ModelsConfig {
     /// # Errors
-    /// When a variable has a value that means nothing.
+    /// If a variable has an invalid value.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let present = |variable| env(variable).filter(|value| !value.trim().is_empty());
         let url_has_no_tools = match present("LAMPLIGHTER_MODEL_TOOLS").as_deref() {
@@ -279,7 +281,7 @@ impl ModelsConfig {
                 return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_TOOLS", problem });
             }
         };
-        // The value is not shown: an address may hold a password, and a key is one.
+        // The value is not shown: an address may contain a password, and a key is secret.
         let usable = |variable: &'static str, endpoint: Result<Endpoint, InvalidEndpoint>| match endpoint {
             Ok(_) => Ok(()),
             Err(InvalidEndpoint::Address) => {
@@ -287,7 +289,7 @@ impl ModelsConfig {
                 Err(ConfigError { variable, problem })
             }
             Err(InvalidEndpoint::Key) => {
-                let problem = "holds a character that no HTTP header takes".to_owned();
+                let problem = "contains a character that HTTP headers do not allow".to_owned();
                 Err(ConfigError { variable, problem })
             }
         };
@@ -334,7 +336,7 @@ impl std::fmt::Debug for ModelsConfig {
 
 impl BudgetConfig {
     /// # Errors
-    /// When a ceiling is not a positive whole number.
+    /// If a budget limit is not a positive whole number.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let micros = |variable: &'static str, default: i64| match env(variable) {
             None => Ok(default),
@@ -357,7 +359,7 @@ impl BudgetConfig {
 
 impl LogsConfig {
     /// # Errors
-    /// When the days are no whole number, or none.
+    /// If the number of days is not a positive whole number.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_LOG_HOT_DAYS";
         let Some(text) = env(variable) else { return Ok(Self::default()) };
@@ -370,7 +372,7 @@ impl LogsConfig {
 
 impl CorsConfig {
     /// # Errors
-    /// When an origin is not of the form `https://host` or `https://host:port`, in small letters.
+    /// If an origin is not of the form `https://host` or `https://host:port`, in lower case.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_CORS_ORIGINS";
         let text = env(variable).unwrap_or_default();
@@ -387,7 +389,7 @@ impl CorsConfig {
     }
 }
 
-/// Whether a text is an origin as browsers send it: scheme, host, and a port where it is not the usual one.
+/// Whether a text is an origin as browsers send it: scheme, host, and the port unless it is the default one.
 fn is_origin(text: &str) -> bool {
     let Some(authority) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         return false;
@@ -500,7 +502,7 @@ mod tests {
             ),
             (
                 &[("OPENAI_API_KEY", "sk-1\nsk-2")],
-                "OPENAI_API_KEY holds a character that no HTTP header takes",
+                "OPENAI_API_KEY contains a character that HTTP headers do not allow",
             ),
             (
                 &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],

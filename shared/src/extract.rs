@@ -1,4 +1,4 @@
-//! Extractors that parse at the edge and refuse as problems: a handler that runs has what it declared.
+//! Extractors that validate a request before its handler runs, and refuse it with a problem.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use crate::compute::Compute;
 use crate::function::Invocation;
 use crate::problem::Error;
 
-/// Who calls: put into the request by [`crate::http`] after authentication.
+/// The caller. [`crate::http`] adds it to the request after authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub owner: Owner,
@@ -53,7 +53,7 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Js
     }
 }
 
-/// A JSON body that may be left out; then every field has its default.
+/// A JSON body that may be absent. Then every field has its default.
 pub struct OptionalJson<T>(pub T);
 
 impl<T: DeserializeOwned + Default + Send + 'static, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
@@ -76,7 +76,7 @@ impl<T: DeserializeOwned + Default + Send + 'static, S: Send + Sync> FromRequest
     }
 }
 
-/// A body of any type, as it is.
+/// A body of any type, unchanged.
 pub struct Body(pub Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Body {
@@ -86,12 +86,12 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     }
 }
 
-/// Where large bodies are parsed. [`crate::http`] puts it into the request; a request without it has a lane of its own.
+/// Where large bodies are parsed. [`crate::http`] adds it to the request. A request without it gets a new one.
 fn compute(request: &Request) -> Compute {
     request.extensions().get::<Compute>().cloned().unwrap_or_default()
 }
 
-/// The answer to a body that is not said to be JSON.
+/// The error for a body whose type is not JSON.
 pub(crate) fn unsupported_type() -> Error {
     Error::Malformed {
         status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -100,7 +100,7 @@ pub(crate) fn unsupported_type() -> Error {
     }
 }
 
-/// Whether the body is said to be JSON.
+/// Whether the content type is JSON.
 #[must_use]
 pub fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
@@ -123,11 +123,11 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
     })
 }
 
-/// Reads a JSON body that was taken as [`Body`]. A field that the route does not know is refused: a misspelt one would be
-/// lost in silence.
+/// Parses a JSON body that was read as [`Body`]. An unknown field is refused: otherwise a misspelt field would be
+/// ignored silently.
 ///
 /// # Errors
-/// 400 with the field that is not what it should be.
+/// 400 with the invalid field.
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let (mut track, mut unknown) = (serde_path_to_error::Track::new(), FieldErrors::default());
@@ -138,15 +138,15 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     ));
     let parsed = parsed.map_err(|error| match error.classify() {
         serde_json::error::Category::Data => {
-            // serde names the line and column of a text that the caller may never have seen laid out.
+            // serde adds line and column, which do not help the caller: a program has written the text.
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(head, _)| head);
             Error::Invalid(refusal("body", &track.path().to_string(), message))
         }
-        // For a word that is no string, serde says that the text is no JSON.
+        // If an enum value is not a string, serde reports invalid JSON although the text is valid.
         _ if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
             let path = track.path().to_string();
-            Error::Invalid(refusal("body", &path, "must be one of the known words, as a string"))
+            Error::Invalid(refusal("body", &path, "must be one of the allowed values, as a string"))
         }
         _ => malformed_json(&error),
     })?;
@@ -154,7 +154,8 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     Ok(unknown.into_result(parsed)?)
 }
 
-/// As other errors name a field: `messages[0].at`. `serde_ignored` marks options with `?`, which are part of no name.
+/// Writes a field's name as other errors do: `messages[0].at`. `serde_ignored` marks options with `?`, which is not
+/// part of the name.
 fn unknown_field(path: &serde_ignored::Path<'_>) -> String {
     let mut name = String::new();
     for part in path.to_string().split('.').filter(|part| *part != "?") {
@@ -175,7 +176,7 @@ fn malformed_json(error: &serde_json::Error) -> Error {
     }
 }
 
-/// One id from the path. A text that is no id of this kind names nothing, so the answer is 404, as for a foreign one.
+/// One id from the path. If the text is not an id of this kind, the answer is 404, as for an id of another owner.
 pub struct Id<T>(pub T);
 
 impl<T, S> FromRequestParts<S> for Id<T>
@@ -190,7 +191,7 @@ where
     }
 }
 
-/// Two ids from the path, in its order.
+/// Two ids from the path, in the order of the path.
 pub struct Ids<A, B>(pub A, pub B);
 
 impl<A, B, S> FromRequestParts<S> for Ids<A, B>
@@ -232,7 +233,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The version that an edit was made against, from `If-Match: "7"`.
+/// The version that the client has edited, from `If-Match: "7"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IfMatch(pub u64);
 
@@ -246,12 +247,12 @@ impl<S: Sync> OptionalFromRequestParts<S> for IfMatch {
         }
         let tag = text.strip_prefix("W/").unwrap_or(text);
         let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
-        // A sign would be read, too.
+        // `parse` would also accept a sign.
         let version = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
         version.map(|version| Some(Self(version))).ok_or_else(|| {
             Error::Invalid(FieldErrors::one(
                 "If-Match",
-                "must be the version as it was read, for example \"3\"",
+                "must be the version that you read, for example \"3\"",
             ))
         })
     }

@@ -1,5 +1,5 @@
-//! The HTTP edge that every function shares: request ids and spans, who calls, idempotency, and what becomes of a
-//! panic, an unknown path or a wrong method.
+//! The HTTP layers that every function shares: request ids, spans, authentication, idempotency, and the answers to
+//! panics, unknown paths and wrong methods.
 
 use std::time::Instant;
 
@@ -21,15 +21,15 @@ use crate::guard;
 use crate::idempotency;
 use crate::problem::{Error, Result, caught};
 
-/// The largest body of a request, in bytes, here and on this machine alike.
+/// The largest body of a request, in bytes. The limit is the same on AWS and locally.
 ///
-/// Lambda takes an event of 6 MiB (6,291,456 bytes). API Gateway puts the body into it as base64, which makes it a third
-/// larger, and adds headers and the request's context: 4,400,000 bytes become 5,866,668, and leave room for those.
-/// `infra/cli` has the same number as `MAX_PAYLOAD`.
+/// Lambda accepts an event of 6 MiB (6,291,456 bytes). API Gateway encodes the body as base64, which makes it a third
+/// larger, and adds headers and the request's context. A body of 4,400,000 bytes becomes 5,866,668 bytes and leaves
+/// room for those. `infra/cli` has the same number as `MAX_PAYLOAD`.
 pub const MAX_BODY_BYTES: usize = 4_400_000;
 
-/// What a route has before it at the client: the stage on the API's default domain, or the base path of a domain of
-/// one's own. Whoever calls a function through API Gateway puts it into the request.
+/// What the client's URL has before a route's path: the stage of the API's default domain, or the base path of a custom
+/// domain. The code that receives a request from API Gateway adds it to the request.
 #[derive(Clone, Debug)]
 pub(crate) struct BasePath(pub String);
 
@@ -41,22 +41,22 @@ tokio::task_local! {
     static BASE_PATH: String;
 }
 
-/// A route's path as the client of the current request has to write it: below the stage or the base path.
+/// A route's path as the client of the current request must write it, with the stage or base path.
 #[must_use]
 pub fn path_for_client(path: &str) -> String {
     BASE_PATH.try_with(|base| format!("{base}{path}")).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The id of the request that is being served, inside a handler.
+/// The id of the current request, inside a handler.
 #[must_use]
 pub fn current_request_id() -> Option<String> {
     CURRENT_REQUEST_ID.try_with(Clone::clone).ok()
 }
 
-/// Says whose credentials a request's headers carry.
+/// Authenticates a request by its headers and returns the owner.
 pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Owner>>;
 
-/// A function's routes behind the shared edge. `authenticate` is for a server that has no API Gateway in front.
+/// A function's routes with the shared layers. `authenticate` is for servers without an API Gateway in front.
 pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Router {
     let cors = cors::layer(&cx.config.cors);
     let app = routes
@@ -73,7 +73,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn_with_state((cx.clone(), authenticate.is_some()), guard::layer))
         .layer(from_fn(edge));
-    // Outermost: a preflight carries no credentials, and refusals must be readable too.
+    // CORS is the outermost layer: a preflight carries no credentials, and pages must be able to read refusals.
     let app = match cors {
         Some(cors) => app.layer(cors),
         None => app,
@@ -106,7 +106,7 @@ async fn edge(request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    // A browser must not take an answer for a script or a page because of what a person wrote into it.
+    // A browser must not interpret an answer as a script or a page because of text that a person wrote.
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     below(response.headers_mut(), &base);
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
@@ -115,7 +115,7 @@ async fn edge(request: Request, next: Next) -> Response {
     response
 }
 
-/// Puts the base path before a `Location` that names a route.
+/// Adds the base path to a `Location` that names a route.
 fn below(headers: &mut HeaderMap, base: &str) {
     let Some(location) = headers.get(header::LOCATION).and_then(|value| value.to_str().ok()) else { return };
     if location.starts_with('/')
@@ -125,7 +125,8 @@ fn below(headers: &mut HeaderMap, base: &str) {
     }
 }
 
-/// API Gateway's id where it is the front; a fresh one elsewhere. A client's own is not trusted to be unique.
+/// API Gateway's id if there is one, otherwise a new one. An id from the client is not used, because it may not be
+/// unique.
 fn request_id(request: &Request) -> String {
     let gateway = match request.extensions().get::<RequestContext>() {
         Some(RequestContext::ApiGatewayV1(context)) => context.request_id.clone(),
@@ -140,8 +141,9 @@ fn is_traceparent(value: &str) -> bool {
     matches!(parts[..], ["00", trace, span, flags] if hex(trace, 32) && hex(span, 16) && hex(flags, 2))
 }
 
-/// Says whose request it is. Behind API Gateway the authorizer has decided; a server without one decides here; with
-/// `LAMPLIGHTER_AUTH=off` it is `local`. Without credentials nobody calls: handlers that need a caller refuse.
+/// Adds the caller to the request. Behind API Gateway, the authorizer has identified the caller. A server without a
+/// gateway does it here. With `LAMPLIGHTER_AUTH=off` the caller is `local`. A request without credentials has no
+/// caller; handlers that need one refuse it.
 async fn identify(
     State((cx, authenticate)): State<(Cx, Option<Authenticate>)>,
     mut request: Request,

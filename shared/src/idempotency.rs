@@ -1,14 +1,15 @@
-//! `Idempotency-Key`: a POST that is sent again is answered again, and acts once.
+//! `Idempotency-Key`: a POST that is sent again acts only once and gets the same answer.
 //!
-//! The key is claimed with the request's fingerprint before the handler runs. While it is in flight another gets 409;
-//! a request that differs gets 422; afterwards the stored answer is replayed. Where the request began a run, the answer
-//! is the run's: its events or its result, from the beginning. Answers that say "try again" are not kept, and the key is
-//! free again.
+//! The key is claimed with the request's fingerprint before the handler runs. While the request is in flight, a second
+//! one gets 409. A different request with the same key gets 422. Afterwards the stored answer is replayed. If the
+//! request started a run, the answer is the run's events or its result, from the beginning. Answers that say "try
+//! again" are not kept, and the key becomes free again.
 //!
-//! Unless it was done all the same: the table took it and every answer of the table was lost, or the process was killed
-//! before it could answer. The key knows, because what a request does is one transaction with the mark that it is done
-//! ([`Store::commit`](crate::store::Store::commit)). Then whoever comes again is told that, and that the answer is lost.
-//! What commits nothing (an import, a hook, a look) is safe to repeat by itself.
+//! Such a request may still have been done: the table accepted the write but every one of its answers was lost, or the
+//! process was killed before it could answer. The key records this, because the request's changes and the mark "done"
+//! are written in one transaction ([`Store::commit`](crate::store::Store::commit)). A later request with the key is
+//! then told that the work is done and that its answer is lost. Requests that commit nothing (an import, a hook, a
+//! read) are safe to repeat anyway.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -32,17 +33,17 @@ use crate::stream::{self, BeganRun};
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What a response is made of, as far as a replay shows it.
+/// The headers that a replay repeats.
 const KEPT_HEADERS: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
 
-/// Longest key, in characters.
+/// The longest key, in characters.
 pub const MAX_KEY: usize = 255;
 
-/// Largest answer that is kept, in bytes.
+/// The largest answer that is kept, in bytes.
 const MAX_KEPT: usize = 256 * 1024;
 
-/// A response with this extension has a secret in its body: a replay shows this body instead. What was done is still done
-/// once; the secret is in no record, and in no second answer.
+/// Marks a response whose body contains a secret. A replay shows this text instead of the body. The request still acts
+/// only once, and the secret is neither stored nor sent again.
 #[derive(Clone, Debug)]
 pub struct KeptInstead(pub String);
 
@@ -59,8 +60,7 @@ pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Respon
     }
 }
 
-/// The key of a request, if it has one. A key that could not be told from another one is refused: without it, the call
-/// would act twice.
+/// The key of a request, if it has one. An invalid key is refused: if it were ignored, a repeated call would act twice.
 fn key(headers: &HeaderMap) -> Result<Option<String>, FieldErrors> {
     let mut values = headers.get_all(KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -129,7 +129,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     Ok(Response::from_parts(parts, Body::from(body)))
 }
 
-/// Keeps the answer. Where that fails, the caller is answered all the same: it was done, and must not be done again.
+/// Keeps the answer. A failure here is only logged: the request was done and must not be done again.
 async fn complete(cx: &Cx, claimed: &Claimed, outcome: Outcome) {
     if let Err(error) = cx.store.complete_idempotency(claimed, outcome, cx.clock.now()).await {
         tracing::warn!(cause = %Error::from(error).causes(), "an answer could not be kept for a replay");
@@ -147,7 +147,7 @@ async fn replay(
         Outcome::Done if record.expires_at <= cx.clock.now() => {
             return Err(Error::conflict(
                 "idempotency_answer_lost",
-                "what this Idempotency-Key asked for is done, and the answer is lost: look for it before asking under another key",
+                "the request with this Idempotency-Key was done, but its answer is lost: check the result before you send it with another key",
             ));
         }
         Outcome::InFlight | Outcome::Done => {
@@ -162,7 +162,7 @@ async fn replay(
                 return Err(Error::conflict_with(
                     "idempotency_in_flight",
                     format!(
-                        "the run of this Idempotency-Key is under way; follow it at {}",
+                        "the run of this Idempotency-Key is in progress; follow it at {}",
                         path_for_client(&format!("/runs/{run_id}/events"))
                     ),
                     &serde_json::json!({ "run_id": run_id }),

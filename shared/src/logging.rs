@@ -1,13 +1,13 @@
-//! What is logged, and how much of it.
+//! Which log lines are written.
 //!
-//! `RUST_LOG` says how much, but not of whom: only code that is known to log no bodies and no secrets is heard. Our own
-//! crates name each field that they log. Of the libraries, a few that only move bytes tell of warnings. All others are
-//! silent at every level: the SDK of AWS would print whole requests and presigned addresses, the one of MCP every argument
-//! and answer.
+//! `RUST_LOG` sets the level, but not for all code: only code that is known to log no bodies and no secrets may log.
+//! Our own crates name each field that they log. A few libraries that only transport bytes may log warnings. All others
+//! are silent at every level. For example, the AWS SDK would print whole requests and presigned addresses, and the MCP
+//! library every argument and answer.
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-/// The crates of this workspace, as they call themselves in the log.
+/// The crates of this workspace, by their names in the log.
 pub const OURS: &[&str] = &[
     "account",
     "action_define",
@@ -27,18 +27,18 @@ pub const OURS: &[&str] = &[
     "theme_lookup",
 ];
 
-/// Libraries whose warnings are about connections and the process.
+/// Libraries whose warnings are only about connections and the process.
 const MOVERS: &[&str] = &["hyper", "lambda_http", "lambda_runtime", "rustls", "tokio"];
 
-/// What `RUST_LOG` asks for, else `otherwise` of our own code. Not `EnvFilter`: its expressions bring a regex engine into
-/// every binary.
+/// The filter from `RUST_LOG`. If it is not set, our own code logs at the level `otherwise`. `EnvFilter` is not used,
+/// because it would add a regex engine to every binary.
 #[must_use]
 pub fn filter(otherwise: LevelFilter) -> Targets {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse().ok());
     allowed(&asked.unwrap_or_else(|| Targets::new().with_default(otherwise)))
 }
 
-/// Of what is asked for, what may be heard.
+/// Reduces a requested filter to the code that may log.
 fn allowed(asked: &Targets) -> Targets {
     let default = asked.default_level().unwrap_or(LevelFilter::OFF);
     let mut allowed = Targets::new().with_default(LevelFilter::OFF);

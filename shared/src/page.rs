@@ -17,7 +17,7 @@ use crate::store::{StoreError, Versioned};
 pub const DEFAULT_LIMIT: usize = 50;
 pub const MAX_LIMIT: usize = 200;
 
-/// Longest cursor, in characters. A sort key has at most 1,024 bytes, and base64 makes a third more of them.
+/// The longest cursor, in characters. A sort key has at most 1,024 bytes, and base64 makes it a third longer.
 pub const MAX_CURSOR: usize = 2_048;
 
 /// The query parameters of every list.

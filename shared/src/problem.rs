@@ -1,7 +1,8 @@
-//! One error type for everything a request can end in, and one exhaustive map from it to RFC 9457 problems.
+//! One error type for everything that can go wrong in a request, and one exhaustive mapping from it to RFC 9457
+//! problems.
 //!
-//! A problem says what the caller can do about it. What went wrong inside is logged once, here at the edge, under the
-//! request's id, and never sent.
+//! A problem says what the caller can do about it. Internal causes are logged once, here, under the request's id, and
+//! never sent.
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,12 +21,12 @@ use crate::store::StoreError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What `call` gives; a panic in it is an error like any other, and ends nothing else.
+/// Awaits `call`. A panic in it becomes an error like any other and does not end the process.
 pub(crate) async fn caught<T>(call: impl Future<Output = T>) -> Result<T> {
     AssertUnwindSafe(call).catch_unwind().await.map_err(|_| Error::internal("the handler panicked"))
 }
 
-/// How the storage of a machine of one's own fails. AWS never answers so.
+/// How the storage of a local installation fails. AWS never gives these errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageFailure {
     #[error("a file of the data folder is damaged; the server's log names it: restore it from a backup")]
@@ -41,7 +42,7 @@ pub enum StorageFailure {
 impl StorageFailure {
     pub const ALL: [Self; 3] = [Self::Damaged, Self::Full, Self::Gone];
 
-    /// The code of the table's and the bucket's answer.
+    /// The error code that the local table and bucket send.
     #[must_use]
     pub const fn aws_code(self) -> &'static str {
         match self {
@@ -51,50 +52,50 @@ impl StorageFailure {
         }
     }
 
-    /// What a call of the SDK failed with, if it is one of these.
+    /// Recognises one of these failures in an SDK error.
     pub(crate) fn of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<Self> {
         let code = error.as_service_error()?.code()?;
         Self::ALL.into_iter().find(|failure| failure.aws_code() == code)
     }
 }
 
-/// Everything that a request can fail with.
+/// All errors of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The input breaks a rule; every broken rule is named.
+    /// The input is invalid. It lists every broken rule.
     #[error("the input is not valid: {0}")]
     Invalid(#[from] FieldErrors),
-    /// The body can't be read as what the route takes.
+    /// The body can't be parsed as the route's input.
     #[error("the request can't be read: {message}")]
     Malformed { status: StatusCode, code: &'static str, message: String },
-    /// It isn't there, or it is somebody else's: the answer is the same.
+    /// It does not exist, or it belongs to somebody else. The answer is the same.
     #[error("there is no such {0}")]
     NotFound(&'static str),
     #[error("no valid credentials: {0}")]
     Unauthenticated(&'static str),
     #[error("not allowed: {0}")]
     Forbidden(&'static str),
-    /// The state of things forbids it; `current` is that state.
+    /// The current state forbids it. `current` is that state.
     #[error("{message}")]
     Conflict { code: &'static str, message: String, current: Option<Value> },
     /// An `Idempotency-Key` was used before with another request.
     #[error("this Idempotency-Key was used with another request")]
     IdempotencyMismatch,
-    /// A ceiling is reached.
+    /// A budget limit is reached.
     #[error("{message}")]
     BudgetExceeded { message: String },
-    /// Too much of this kind is computed at this time, or this takes too long.
+    /// Too much work of this kind is running, or this one takes too long.
     #[error("there is no room for more {what} at the moment, or this one took too long; try again")]
     Busy { what: &'static str },
     #[error("too many requests")]
     TooManyRequests { retry_after_seconds: u64 },
-    /// A run failed whose result was asked for; `retryable` says whether the same call may work later.
+    /// The requested result is that of a failed run. `retryable` says whether the same call may succeed later.
     #[error("{message}")]
     RunFailed { code: String, message: String, retryable: bool },
-    /// Something that is neither ours nor a model did not answer.
+    /// A service that is neither ours nor a model did not answer.
     #[error("failed to reach {what}: {cause}")]
     Outside { what: &'static str, cause: String },
-    /// The storage of this machine fails.
+    /// The storage of this machine failed.
     #[error("{0}")]
     Storage(StorageFailure),
     #[error("failed to use the table")]
@@ -103,7 +104,7 @@ pub enum Error {
     Blob(#[from] BlobError),
     #[error("failed to publish an event")]
     Bus(#[from] BusError),
-    /// Something that cannot be; a bug or broken data.
+    /// A bug or broken data.
     #[error("{0}")]
     Internal(String),
 }
@@ -111,7 +112,7 @@ pub enum Error {
 /// The body of every error answer (`application/problem+json`).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Problem {
-    /// Always `about:blank`: `code` tells the kind.
+    /// Always `about:blank`; `code` tells the kind of error.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The status in words.
@@ -119,21 +120,21 @@ pub struct Problem {
     pub title: String,
     #[schema(example = 404)]
     pub status: u16,
-    /// Stable and meant for programs.
+    /// A stable code for programs.
     #[schema(example = "not_found")]
     pub code: &'static str,
-    /// For people.
+    /// A sentence for people.
     #[schema(example = "there is no such agent")]
     pub detail: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// What to name when asking for help; also in `x-request-id`.
+    /// Name this id when you ask for help. It is also in `x-request-id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Each wrong field with what is wrong.
+    /// Each invalid field, and what is wrong with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// For conflicts: the state as it is.
+    /// For conflicts: the current state.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub current: Option<Value>,
@@ -147,19 +148,19 @@ struct Row {
 }
 
 impl Error {
-    /// A 409 without a state to show.
+    /// A 409 without the current state.
     #[must_use]
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::Conflict { code, message: message.into(), current: None }
     }
 
-    /// A 409 that shows the state as it is.
+    /// A 409 with the current state.
     #[must_use]
     pub fn conflict_with(code: &'static str, message: impl Into<String>, current: &impl Serialize) -> Self {
         Self::Conflict { code, message: message.into(), current: serde_json::to_value(current).ok() }
     }
 
-    /// The error for a stored thing that can't be read.
+    /// The error for a stored record that can't be read.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal(message.into())
@@ -221,13 +222,14 @@ impl Error {
         self.row().code
     }
 
-    /// The status the answer has.
+    /// The status of the answer.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.row().status
     }
 
-    /// What may be shown: the message where it is about the request, a general sentence where it is about the inside.
+    /// The text for the caller. If the error is about the request, it is the message; if the cause is internal, a
+    /// general sentence.
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
@@ -238,9 +240,7 @@ impl Error {
                 | StoreError::Misconfigured { .. },
             )
             | Self::Blob(BlobError::Misconfigured { .. })
-            | Self::Internal(_) => {
-                "something went wrong here; it has been logged under the request_id".to_owned()
-            }
+            | Self::Internal(_) => "an internal error occurred; it was logged with the request_id".to_owned(),
             Self::Store(StoreError::TakenOver) => StoreError::TakenOver.to_string(),
             Self::Store(StoreError::Contended) => {
                 "other requests changed the same record at the same time; try again".to_owned()
@@ -249,13 +249,13 @@ impl Error {
                 failure.to_string()
             }
             Self::Store(_) | Self::Blob(_) | Self::Bus(_) | Self::Outside { .. } => {
-                "a service this needs did not answer; try again".to_owned()
+                "a service that this request needs did not answer; try again".to_owned()
             }
             other => other.to_string(),
         }
     }
 
-    /// The problem, as it is sent.
+    /// The problem to send.
     #[must_use]
     pub fn problem(&self, request_id: Option<String>) -> Problem {
         let Row { status, code, retryable, .. } = self.row();
@@ -279,7 +279,7 @@ impl Error {
         }
     }
 
-    /// The chain of causes, for the log. Never sent.
+    /// The chain of causes, for the log. It is never sent.
     #[must_use]
     pub fn causes(&self) -> String {
         let mut text = self.to_string();

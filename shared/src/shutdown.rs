@@ -1,4 +1,4 @@
-//! The end of a Lambda environment. Runs that are in progress are put down at once, so that another process continues them
+//! The end of a Lambda environment. Runs in progress are released at once, so that another process continues them
 //! without waiting for the end of their leases.
 //!
 //! Lambda sends SIGTERM only to environments with an extension. So the function registers one that subscribes to no event.
@@ -17,10 +17,10 @@ const NAME: &str = "lamplighter-put-down";
 /// How long the registration may take. A platform without extensions must not delay the start.
 const REGISTER: Duration = Duration::from_millis(500);
 
-/// How much time there is to put runs down. Lambda kills the environment 500 ms after the signal.
+/// How much time there is to release runs. Lambda kills the environment 500 ms after the signal.
 const PUT_DOWN: Duration = Duration::from_millis(400);
 
-/// Puts runs down when the environment is about to end.
+/// Releases runs when the environment is about to end.
 pub async fn watch(cx: Cx) {
     let registered = timeout(REGISTER, register()).await;
     if !matches!(registered, Ok(Ok(()))) {

@@ -1,7 +1,7 @@
-//! The indexes that a process keeps warm.
+//! The theme indexes that a process keeps in memory.
 //!
-//! An entry says of which files it is the index: generation and revision of the theme. Whoever asks reads those anew, so
-//! an entry is never used for other files than its own, and nothing has to be told when files change.
+//! An entry names the files that it indexes: the theme's generation and revision. Each lookup first reads both from the
+//! table. So an entry is never used for other files, and it needs no invalidation when files change.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,12 +10,12 @@ use domain::theme::ThemeIndex;
 use domain::theme::enrich::Notes;
 use uuid::Uuid;
 
-/// How many themes are kept at most.
+/// The most themes that are kept.
 const THEMES: usize = 16;
-/// How many files they may have together: a file takes a few kilobytes.
+/// The most files that they may have together. A file takes a few kilobytes.
 const FILES: usize = 20_000;
 
-/// Which files an index is of.
+/// The files that an index describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeVersion {
     pub owner: Owner,
@@ -28,9 +28,9 @@ pub struct ThemeVersion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The stored map, which is that of the files as they are.
+    /// The stored map, which is up to date.
     Map,
-    /// The files themselves, read for this answer: the map does not have them yet.
+    /// The files themselves, read for this answer, because the map is out of date.
     Scout,
 }
 
@@ -42,17 +42,17 @@ pub struct Warm {
     pub index: Arc<ThemeIndex>,
 }
 
-/// The newest entry of each theme, the one that was used last at the end. Cheap to clone.
+/// The newest index of each theme. The most recently used one is last. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ThemeCache(Arc<Mutex<Vec<Warm>>>);
 
 impl ThemeCache {
     fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Warm>> {
-        // Entries are whole whenever the lock is let go, also by a panic.
+        // The entries are consistent whenever the lock is released, even by a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a theme, of whatever version: an index to go on from.
+    /// The index of a theme, of any version. It may serve as the base of a newer one.
     #[must_use]
     pub fn get(&self, owner: &Owner, project: ProjectId) -> Option<Warm> {
         let mut entries = self.entries();
@@ -62,7 +62,7 @@ impl ThemeCache {
         Some(entry)
     }
 
-    /// Keeps an index, in the place of any other of its theme, and lets go of what was not used for longest.
+    /// Stores an index, replaces the previous one of its theme, and drops the least recently used ones.
     pub fn put(&self, warm: Warm) {
         let mut entries = self.entries();
         let of = |e: &Warm| (e.version.owner.clone(), e.version.project);
@@ -76,10 +76,11 @@ impl ThemeCache {
     }
 }
 
-/// An object, and the notes in it.
+/// The id of a stored object, and the notes in it.
 type KeptNotes = (Uuid, Arc<Notes>);
 
-/// What models wrote of the themes that were asked about last, by the object it is in, which never changes. Cheap to clone.
+/// The notes of models on recently queried themes, by the object that holds them. Such an object never changes. Cheap
+/// to clone.
 #[derive(Clone, Default)]
 pub struct NotesCache(Arc<Mutex<Vec<KeptNotes>>>);
 
@@ -96,7 +97,7 @@ impl NotesCache {
         entries.last().map(|(_, notes)| notes.clone())
     }
 
-    /// Keeps notes, and lets go of those that were not used for longest.
+    /// Stores notes, and drops the least recently used ones.
     pub fn put(&self, id: Uuid, notes: Arc<Notes>) {
         let mut entries = self.entries();
         entries.retain(|(known, _)| *known != id);

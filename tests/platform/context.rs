@@ -166,7 +166,7 @@ async fn refusals_name_the_field_and_the_limit() {
     let latin = h.request(Method::PUT, &markdown).body(b"# Context: \xe9".to_vec());
     check(send(latin).await, "context.md", "must be text in UTF-8").await;
     let unread = h.request(Method::PUT, &markdown).header("if-match", "latest").body(AUTHENTICATION);
-    check(send(unread).await, "If-Match", "must be the version as it was read, for example \"3\"").await;
+    check(send(unread).await, "If-Match", "must be the version that you read, for example \"3\"").await;
     put(&h, &format!("{markdown}?workflow=new"), AUTHENTICATION, Some(1)).await.refused(404, "not_found");
     h.get(&format!("{HERE}/versions/7")).await.refused(404, "not_found");
     h.get(&format!("{HERE}/versions/x")).await.refused(404, "not_found");

@@ -146,7 +146,7 @@ fn what_is_in_the_way_is_said_in_one_line() {
             "localhost:11434/v1",
             "must begin with http:// or https:// and have a host",
         ),
-        ("LAMPLIGHTER_MODEL_KEY", "a\nkey", "holds a character that no HTTP header takes"),
+        ("LAMPLIGHTER_MODEL_KEY", "a\nkey", "contains a character that HTTP headers do not allow"),
     ] {
         refuses(&free, &[(variable, value)], &format!("read the environment: {variable} {problem}"));
     }

@@ -1,4 +1,4 @@
-//! One request over HTTP, and its answer as it streams, under time limits.
+//! One request over HTTP and its streamed answer, under time limits.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -18,18 +18,19 @@ use tokio::time::{Instant, timeout_at};
 use super::EventStream;
 use super::retry::Retry;
 
-/// An error's body is read up to here.
+/// The most bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// An answer is read up to here, and then counts as broken off. The longest reply that a run asks for has 16,000 tokens, which
-/// are at most a few megabytes with their frames. Ten runs share an executor's memory.
+/// The most bytes of an answer that are read. A longer answer counts as broken off. The longest reply that a run
+/// requests has 16,000 tokens, which are at most a few megabytes with their frames. Ten runs share an executor's
+/// memory.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
-/// How long to wait for what.
+/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub connect: Duration,
-    /// Until the answer's headers.
+    /// Until the answer's headers arrive.
     pub first_byte: Duration,
     /// Between two pieces of the answer. Providers send pings while a model thinks.
     pub idle: Duration,
@@ -50,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-/// Where a provider is, and with which key. The client, and the trust roots it needs, come into being with the first call.
+/// A provider's address and key. The HTTP client and its trust roots are created with the first call.
 #[derive(Clone)]
 pub struct Endpoint {
     base: Arc<str>,
@@ -59,12 +60,12 @@ pub struct Endpoint {
     client: Arc<OnceLock<reqwest::Client>>,
 }
 
-/// Why an endpoint can't be. Phrased to follow "failed to set up the model: …".
+/// Why an endpoint is invalid. The message follows "failed to set up the model: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEndpoint {
     #[error("the address must begin with http:// or https:// and have a host")]
     Address,
-    #[error("the key holds a character that no HTTP header takes")]
+    #[error("the key contains a character that HTTP headers do not allow")]
     Key,
 }
 
@@ -75,7 +76,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// A base address, without a slash at its end, that takes its key as `x-api-key`.
+    /// An endpoint that receives its key as `x-api-key`. `base` has no slash at its end.
     ///
     /// # Errors
     /// [`InvalidEndpoint`]
@@ -84,7 +85,7 @@ impl Endpoint {
         Self::new(base, [version, (HeaderName::from_static("x-api-key"), secret(key)?)])
     }
 
-    /// A base address, ending in `/v1` as a rule, that takes its key, if it wants one, as a bearer.
+    /// An endpoint that receives its key, if it has one, as a bearer token. `base` usually ends in `/v1`.
     ///
     /// # Errors
     /// [`InvalidEndpoint`]
@@ -133,21 +134,21 @@ impl Endpoint {
             let builder = reqwest::Client::builder()
                 .tls_backend_preconfigured(crate::https::tls())
                 .connect_timeout(self.limits.connect)
-                // A redirect would carry the key elsewhere.
+                // A redirect would send the key to another server.
                 .redirect(reqwest::redirect::Policy::none());
             let builder = if self.is_loopback() { builder.no_proxy() } else { builder };
             builder.build().expect("the client has nothing to read at start")
         })
     }
 
-    /// No proxy can reach it.
+    /// Whether the server is on this machine. A proxy can't reach it then.
     fn is_loopback(&self) -> bool {
         let url = reqwest::Url::parse(&self.base).expect("the address was parsed when the endpoint was made");
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// The first model that the server lists, for a server whose user named none.
+    /// The first model that the server lists. It is used if no model was configured.
     pub(super) async fn first_model(&self) -> Result<String, ModelError> {
         let request = self.client().get(format!("{}/models", self.base)).headers(self.headers.clone());
         let answer = self.send(request, Provider::OpenAi, Instant::now() + self.limits.first_byte).await?;
@@ -156,7 +157,7 @@ impl Endpoint {
         Ok(model.to_owned())
     }
 
-    /// Sends, and takes only success for an answer.
+    /// Sends the request. Every status except success is an error.
     async fn send(
         &self,
         request: reqwest::RequestBuilder,
@@ -173,7 +174,7 @@ impl Endpoint {
         }
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        // What can't be read of the body is not needed: the status says enough.
+        // If the body can't be read, the status is enough.
         let body = timeout_at(first_byte, read_some(answer)).await.unwrap_or_default();
         let failure = HttpFailure {
             status,
@@ -217,30 +218,30 @@ fn sooner(deadline: Instant, limit: Duration, phase: TimeoutPhase) -> (Instant, 
     if until < deadline { (until, phase) } else { (deadline, TimeoutPhase::Deadline) }
 }
 
-/// What a codec wants sent.
+/// The request that a codec has encoded.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    /// Below the endpoint's base.
+    /// The path below the endpoint's base.
     pub path: Cow<'static, str>,
     pub body: Value,
 }
 
-/// The half of a codec that reads. Each try begins with a clone.
+/// The reading half of a codec. Each try begins with a clone.
 pub trait Decode: Clone + Send + Sync + 'static {
-    /// The data of one server-sent event. Nothing more is read after a `Finished`.
+    /// Handles the data of one server-sent event. Nothing is read after a `Finished`.
     ///
     /// # Errors
-    /// What the provider says in the middle of its answer, or [`ModelError::Malformed`].
+    /// An error that the provider reports in the middle of its answer, or [`ModelError::Malformed`].
     fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError>;
 
-    /// The answer ended without a `Finished`.
+    /// Handles the end of an answer without a `Finished`.
     ///
     /// # Errors
-    /// [`ModelError::Truncated`] unless the format allows it.
+    /// [`ModelError::Truncated`], unless the format allows it.
     fn end(&mut self) -> Result<Vec<ModelEvent>, ModelError>;
 }
 
-/// The whole of a call: encoded, sent, retried, read.
+/// The whole call: encodes, sends, retries, reads.
 pub(super) fn stream<D: Decode>(
     endpoint: Endpoint,
     provider: Provider,
@@ -269,11 +270,11 @@ struct Tries<D> {
     decoder: D,
     deadline: Option<Instant>,
     failures: u32,
-    /// Why the last try failed, if the pause after it is still to come.
+    /// Why the last try failed, if the pause after it has not begun yet.
     failed: Option<ModelError>,
 }
 
-/// What became of a try.
+/// The result of a try.
 enum Try {
     Opened(EventStream),
     /// It failed, may have been billed, and another one follows.
@@ -301,7 +302,7 @@ impl<D: Decode> Tries<D> {
                 };
                 self.failures += 1;
                 let last = limits.retry.pause(self.failures, &error, 0.0).is_none();
-                // A reply that began is billed, whatever ended it.
+                // A reply that has begun is billed, however it ends.
                 if last && (error.may_be_billed() || !began) {
                     return Err(error);
                 }
@@ -316,7 +317,7 @@ impl<D: Decode> Tries<D> {
     }
 }
 
-/// One try, up to the first event that a caller would notice: what fails before that can be tried again.
+/// One try, until the first event that a caller would notice. A failure before that can be retried.
 async fn open<D: Decode>(
     endpoint: &Endpoint,
     provider: Provider,
@@ -399,8 +400,8 @@ impl<D: Decode> Reading<D> {
     }
 }
 
-/// The conversation with neighbours of one role joined, and without blank text and other providers' own blocks: in this
-/// form every provider takes it.
+/// The conversation in a form that every provider accepts: neighbouring messages of the same role are joined, and blank
+/// text and other providers' own blocks are removed.
 pub(super) fn turns(
     request: &ModelRequest,
     provider: Provider,
@@ -423,7 +424,7 @@ pub(super) fn turns(
         }
     }
     check(&turns, request.max_output_tokens).map_err(ModelError::Unsendable)?;
-    // Results come first in the message that brings them.
+    // Tool results must come first in their message.
     for (_, blocks) in &mut turns {
         blocks.sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
     }
@@ -461,7 +462,7 @@ fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Un
     if open.is_empty() { Ok(()) } else { Err(Unsendable::UnansweredToolUse) }
 }
 
-/// The input of a tool call from its pieces, joined. `start` stands where there was no piece. The error is a reason.
+/// Parses the input of a tool call from its joined pieces. `start` is used if there were none. The error is a reason.
 pub(super) fn tool_input(json: &str, start: Value, whole: bool) -> Result<Value, String> {
     if json.trim().is_empty() {
         return match start {

@@ -39,7 +39,7 @@ data: {"type":"message_stop"}
 
 "#;
 
-/// The text of a call, or what it ended with, and how often it was sent.
+/// The text of a call or its error, and how often it was sent.
 async fn outcome(
     answers: impl IntoIterator<Item = Answer>,
     limits: Limits,
@@ -81,7 +81,7 @@ async fn a_reply_is_read_however_it_is_framed() {
         comments,
         // One event's data over several lines.
         HELLO.replace(r#","index":0"#, "\ndata: ,\"index\":0"),
-        // An event of a kind that will be invented, and one without data.
+        // An event of an unknown future kind, and one without data.
         format!("event: tomorrow\ndata: {{\"type\":\"tomorrow\"}}\n\nevent: empty\n\ndata:\n\n{HELLO}"),
         format!("\u{feff}{HELLO}"),
         format!("{HELLO}data: after the end\n\n"),
@@ -120,7 +120,7 @@ async fn what_fails_before_the_first_piece_is_tried_again() {
     }
 }
 
-/// A try that may have been billed is told of once: by an event, or by the error that ends the call.
+/// A try that may have been billed is reported once: by an event, or by the error that ends the call.
 #[tokio::test]
 async fn a_try_that_may_have_been_billed_is_counted() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n";
@@ -134,7 +134,7 @@ async fn a_try_that_may_have_been_billed_is_counted() {
         (vec![cut_off(), whole(HELLO)], 1, false),
         (vec![begun(), refused(), whole(HELLO)], 1, false),
         (vec![refused(), refused(), refused()], 0, true),
-        // The last one is billed by its error.
+        // The last one is reported by its error.
         (vec![cut_off(), cut_off(), cut_off()], 2, true),
         (vec![begun(), begun(), begun()], 3, true),
     ] {
@@ -193,7 +193,7 @@ async fn what_fails_after_the_first_piece_is_the_callers() {
     check(vec![bytes(&begun), Piece::Hang], ModelError::Timeout(TimeoutPhase::Idle)).await;
 }
 
-/// A server of one's own may send anything.
+/// Any server may be configured, so any answer is possible.
 #[tokio::test]
 async fn an_answer_without_an_end_is_broken_off() {
     let begun = HELLO[..HELLO.find("event: content_block_stop").unwrap()].to_owned();
@@ -201,7 +201,7 @@ async fn an_answer_without_an_end_is_broken_off() {
         "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{}\"}}}}\n\n",
         "x".repeat(1024 * 1024)
     );
-    // In frames, and as one line that never ends.
+    // As frames, and as one endless line.
     for piece in [delta, "x".repeat(1024 * 1024)] {
         let pieces = (0..2 * MAX_ANSWER_BYTES / piece.len()).map(|_| Piece::Bytes(piece.clone().into()));
         let answer = [Piece::Bytes(begun.clone().into())].into_iter().chain(pieces).collect();
@@ -246,7 +246,7 @@ async fn a_stream_that_is_dropped_closes_its_connection() {
     assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))));
     drop(events);
     fake.left.recv().await.unwrap();
-    // Also while the answer has not begun.
+    // The same before the answer has begun.
     let mut events = model.stream(&request("m"));
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
     drop(events);

@@ -1,9 +1,9 @@
-//! Expressions that callers write, searched with a bound.
+//! Regular expressions of callers, searched within a time limit.
 //!
-//! An expression with nested counts has tens of thousands of states, and a search of the usual kind visits them for each
-//! byte: minutes for a large file, without a point where it could end. Here the search walks a lazily built automaton byte
-//! by byte and asks a [`Stop`] in between, more often the larger the expression is. There are no backreferences and no
-//! lookaround, and `\b` knows the letters of ASCII only: the automaton has no other.
+//! An expression with nested counts can have tens of thousands of states. A usual engine visits them for each byte. On
+//! a large file this takes minutes, and the engine offers no point at which to stop. This search walks a lazily built
+//! automaton byte by byte and checks a [`Stop`] in between, more often if the expression is larger. There are no
+//! backreferences and no lookaround. `\b` knows only ASCII letters, because the automaton supports nothing else.
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -17,45 +17,45 @@ use crate::compute::{Stop, Stopped};
 /// The largest compiled expression, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// The same read backwards is larger where it has classes of characters.
+/// The same for the reversed expression, which is larger if it has character classes.
 const MAX_COMPILED_BACKWARD: usize = 8 << 20;
 
 /// How deep groups may be nested.
 const MAX_NESTED: u32 = 100;
 
-/// How much is done between two looks at the [`Stop`], in states visited at most: about 5 ms.
+/// The work between two checks of the [`Stop`], as the number of states visited at most: about 5 ms.
 const STEPS: usize = 1 << 20;
 
-/// An expression, ready to be searched for. It keeps what it learns of itself, so one is for one search at a time.
+/// A compiled expression. It caches states while it searches, so it serves one search at a time.
 pub struct Expression {
     hir: Hir,
     forward: Automaton,
-    /// Finds where a match begins. Made when it is needed first.
+    /// Finds where a match begins. Built when it is first needed.
     backward: Option<Automaton>,
 }
 
 struct Automaton {
     dfa: DFA,
     cache: Cache,
-    /// Bytes between two looks at the [`Stop`].
+    /// Bytes between two checks of the [`Stop`].
     stride: usize,
 }
 
-/// How an expression is read.
+/// How an expression is compiled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
     pub ignore_case: bool,
-    /// Whether `.` takes a line's end, too.
-    pub dot_takes_all: bool,
+    /// Whether `.` also matches a line end.
+    pub dot_matches_new_line: bool,
 }
 
 impl Expression {
     /// # Errors
-    /// What is wrong with it, phrased to follow "the expression".
+    /// What is wrong with the expression. The message follows "the expression".
     pub fn new(pattern: &str, reading: Reading) -> Result<Self, String> {
         let syntax = syntax::Config::new()
             .case_insensitive(reading.ignore_case)
-            .dot_matches_new_line(reading.dot_takes_all)
+            .dot_matches_new_line(reading.dot_matches_new_line)
             .nest_limit(MAX_NESTED);
         let hir = syntax::parse_with(pattern, &syntax).map_err(|error| format!("can't be read: {error}"))?;
         let hir = with_ascii_words(hir);
@@ -64,16 +64,16 @@ impl Expression {
         Ok(Self { hir, forward, backward: None })
     }
 
-    /// A text as an expression of itself.
+    /// Escapes a text, so that the expression matches exactly that text.
     #[must_use]
     pub fn escape(text: &str) -> String {
         regex_syntax::escape(text)
     }
 
-    /// Where the match that ends first ends.
+    /// The end of the match that ends first.
     ///
     /// # Errors
-    /// When the search was stopped.
+    /// If the search was stopped.
     pub fn end(&mut self, text: &[u8], stop: &Stop) -> Result<Option<usize>, Stopped> {
         let stride = self.forward.stride;
         let Some(mut state) = self.forward.start(&start::Config::new()) else { return Ok(None) };
@@ -92,10 +92,10 @@ impl Expression {
         Ok(self.forward.at_end(state).is_match().then_some(text.len()))
     }
 
-    /// Where the longest match begins that ends at `end`.
+    /// The beginning of the longest match that ends at `end`.
     ///
     /// # Errors
-    /// When the search was stopped.
+    /// If the search was stopped.
     pub fn begin(&mut self, text: &[u8], end: usize, stop: &Stop) -> Result<usize, Stopped> {
         if self.backward.is_none() {
             self.backward = Automaton::new(&self.hir, Direction::Backward);
@@ -127,7 +127,7 @@ enum Direction {
 }
 
 impl Automaton {
-    /// Nothing where it would be too large.
+    /// `None` if the automaton would be too large.
     fn new(hir: &Hir, direction: Direction) -> Option<Self> {
         let most = if direction == Direction::Backward { MAX_COMPILED_BACKWARD } else { MAX_COMPILED };
         let config = thompson::Config::new()
@@ -135,7 +135,7 @@ impl Automaton {
             .which_captures(thompson::WhichCaptures::None)
             .reverse(direction == Direction::Backward);
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).ok()?;
-        // The longest match backwards is the one that begins first.
+        // Backwards, the longest match is the one that begins first.
         let kind = if direction == Direction::Backward { MatchKind::All } else { MatchKind::LeftmostFirst };
         let config = DFA::config().match_kind(kind).skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
@@ -143,8 +143,8 @@ impl Automaton {
         Some(Self { cache: dfa.create_cache(), dfa, stride: (STEPS / states.max(1)).clamp(1, 4_096) })
     }
 
-    // The automaton gives up only where it is configured to, and quits only at Unicode words: it does neither. What
-    // can't be is taken as no match.
+    // The automaton gives up only if it is configured to, and quits only at Unicode word boundaries. Neither happens
+    // here. If it did, the result would count as no match.
 
     fn start(&mut self, config: &start::Config) -> Option<LazyStateID> {
         self.dfa.start_state(&mut self.cache, config).ok()
@@ -159,7 +159,7 @@ impl Automaton {
     }
 }
 
-/// The same with word boundaries of ASCII. Its depth is bounded by [`MAX_NESTED`].
+/// Replaces Unicode word boundaries by ASCII ones. Its recursion is limited by [`MAX_NESTED`].
 fn with_ascii_words(hir: Hir) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
@@ -252,9 +252,9 @@ mod tests {
         let text = "a".repeat(8 << 20) + "\n";
         let began = Instant::now();
         let found = expression.end(text.as_bytes(), &Stop::after(Duration::from_millis(300)));
-        // Either it is done by then, or it is stopped soon after.
+        // The search is either done by then, or stopped soon after.
         assert!(found.is_err() || found == Ok(None));
-        // The whole search takes minutes.
+        // Without the stop, the search takes minutes.
         assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
 }

@@ -1,8 +1,8 @@
 //! The files of a theme: read, write, delete, rename, list.
 //!
-//! A content is stored under its hash before the record that names it. The record's write moves the theme's revision in
-//! the same transaction and is refused where an import has meanwhile turned the theme over, so that no write is lost
-//! in files that nobody reads any more.
+//! A content is stored under its hash before the record that refers to it. The record is written in one transaction
+//! with the increase of the theme's revision. That transaction is refused if an import has replaced the generation
+//! meanwhile, so no write gets lost in files that nobody reads any more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,10 +35,10 @@ pub struct FileView {
     pub path: String,
     pub kind: FileKind,
     pub bytes: u64,
-    /// Of the content, in hexadecimal digits.
+    /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
     pub updated_at: Timestamp,
-    /// For `If-Match`.
+    /// Send it in `If-Match`.
     pub version: u64,
 }
 
@@ -55,18 +55,18 @@ impl From<ThemeFile> for FileView {
     }
 }
 
-/// A content with what is known of it.
+/// A file with its content.
 #[derive(Clone, Debug)]
 pub struct FileContent {
     pub file: FileView,
     pub bytes: Bytes,
 }
 
-/// Where a file is to be moved.
+/// The new path of a file.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[schema(example = json!({ "path": "snippets/cart-notice.liquid" }))]
 pub struct Rename {
-    /// The new path. Nothing may be there.
+    /// The new path. No file may exist there.
     #[schema(min_length = 1, max_length = 256)]
     pub path: String,
 }
@@ -78,7 +78,7 @@ pub struct Stored {
     pub is_new: bool,
 }
 
-/// A theme's file, and the generation it is of.
+/// The state of a theme, and a file of its current generation.
 struct Found {
     state: ThemeState,
     file: Option<Versioned<ThemeFile>>,
@@ -86,7 +86,7 @@ struct Found {
 
 async fn find(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Found> {
     let state = state(cx, owner, project).await?;
-    // No theme has a file at such a path, and one that is too long is no key of the table.
+    // No theme has a file at an invalid path, and a path that is too long can't be a key of the table.
     let file = match check_path(path) {
         Ok(()) => cx.store.theme_file(owner, project, state.generation, path).await?,
         Err(_) => None,
@@ -103,11 +103,11 @@ fn check_version(if_match: Option<IfMatch>, file: Option<&ThemeFile>) -> Result<
     edit::check(if_match, file.map_or(0, |file| file.version), &view)
 }
 
-/// Writes a file, over what is there. The same content again changes nothing.
+/// Writes a file, and replaces the present one. Writing the same content again changes nothing.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 for a path or a size that breaks a limit, 409 where `If-Match` is not the
-/// version that is there.
+/// 404 if the project does not exist, 400 if the path or the size breaks a limit, 409 if `If-Match` is not the current
+/// version.
 pub async fn put(
     cx: &Cx,
     owner: &Owner,
@@ -180,7 +180,7 @@ fn grown(before: u64, after: u64) -> i64 {
     i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(i64::MAX)
 }
 
-/// Writes files and moves the theme's revision; false where another was faster. The change is announced.
+/// Writes files, increases the theme's revision and announces the change. Returns `false` if another writer was faster.
 async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -225,11 +225,11 @@ pub async fn delete(
     }
 }
 
-/// Moves a file to a path that is free.
+/// Moves a file to a free path.
 ///
 /// # Errors
-/// 404 if it does not exist, 400 for a path that breaks a limit, 409 if `If-Match` is not the current version or the
-/// new path is taken.
+/// 404 if it does not exist, 400 if the new path breaks a limit, 409 if `If-Match` is not the current version or a file
+/// exists at the new path.
 pub async fn rename(
     cx: &Cx,
     owner: &Owner,
@@ -245,7 +245,7 @@ pub async fn rename(
         let Found { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
-        // A file at its own path is taken too: one transaction may not write the same item twice.
+        // The file's own path counts as taken: one transaction may not write the same item twice.
         let there = match to == path {
             true => Some(file.value.clone()),
             false => {
@@ -282,7 +282,7 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
     match cx.blobs.get(&BlobKey::theme_file(owner, project, &file.sha256)).await {
         Ok(bytes) => Ok(FileContent { file: file.into(), bytes }),
         Err(missing @ BlobError::Missing { .. }) => {
-            // Gone since the record was read, or broken.
+            // The file or the project was deleted after the record was read, or the stored data is damaged.
             projects::load(cx, owner, project).await?;
             Err(missing.into())
         }
@@ -290,10 +290,11 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
     }
 }
 
-/// The files of a theme by their paths, those that a pattern takes.
+/// The files of a theme that match a pattern, ordered by path.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 if the pattern, `limit` or `cursor` is invalid, 503 if comparing takes too long.
+/// 404 if the project does not exist, 400 if the pattern, `limit` or `cursor` is invalid, 503 if the matching takes too
+/// long.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -315,7 +316,7 @@ pub async fn list(
     Ok(page::sifted(owner, &list, query, by_path, matching).await?.map(|file| file.value.into()))
 }
 
-/// The files whose paths a pattern takes, all where there is none.
+/// The files whose paths match the pattern. All files if there is no pattern.
 async fn matching(
     cx: &Cx,
     glob: Arc<Mutex<Option<Glob>>>,

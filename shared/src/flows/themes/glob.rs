@@ -1,14 +1,14 @@
-//! Patterns of paths: `*` within a part, `**` over parts, `?` for one character, `{a,b}` for either.
+//! Patterns of paths: `*` matches within a part, `**` across parts, `?` one character, `{a,b}` either.
 
 use domain::validate::FieldErrors;
 
 use super::expression::{Expression, Reading};
 use crate::compute::{Stop, Stopped};
 
-/// Longest pattern, in bytes.
+/// The longest pattern, in bytes.
 const MAX_PATTERN: usize = 512;
 
-/// A pattern, ready to be compared with paths.
+/// A compiled pattern.
 pub struct Glob(Expression);
 
 impl Glob {
@@ -16,22 +16,22 @@ impl Glob {
     /// If the pattern is too long or too complex, or its braces don't close.
     pub fn new(field: &str, pattern: &str) -> Result<Self, FieldErrors> {
         let expression = translate(pattern).map_err(|problem| FieldErrors::one(field, problem))?;
-        let reading = Reading { dot_takes_all: true, ..Reading::default() };
+        let reading = Reading { dot_matches_new_line: true, ..Reading::default() };
         let expression =
             Expression::new(&expression, reading).map_err(|_| FieldErrors::one(field, "is too complex"))?;
         Ok(Self(expression))
     }
 
-    /// Whether the pattern takes a path.
+    /// Whether the pattern matches a path.
     ///
     /// # Errors
-    /// When the comparison was stopped.
+    /// If the comparison was stopped.
     pub fn is_match(&mut self, path: &str, stop: &Stop) -> Result<bool, Stopped> {
         Ok(self.0.end(path.as_bytes(), stop)?.is_some())
     }
 }
 
-/// A pattern as an expression.
+/// Translates a pattern to a regular expression.
 fn translate(pattern: &str) -> Result<String, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("must be at most {MAX_PATTERN} bytes, is {}", pattern.len()));
@@ -41,7 +41,7 @@ fn translate(pattern: &str) -> Result<String, String> {
     while let Some(c) = rest.next() {
         match c {
             '*' if rest.next_if_eq(&'*').is_some() => {
-                // `**/` also stands for no part at all.
+                // `**/` also matches no part at all.
                 expression.push_str(if rest.next_if_eq(&'/').is_some() { "(?:.*/)?" } else { ".*" });
             }
             '*' => expression.push_str("[^/]*"),

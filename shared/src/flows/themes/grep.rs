@@ -1,7 +1,7 @@
-//! Search in the files of a theme, within bounds.
+//! Searches the files of a theme, within limits.
 //!
-//! Expressions have neither backreferences nor lookaround. A literal is searched as an escaped expression. What is read,
-//! what is answered and how long the search computes is bounded; an answer that ended early says where.
+//! Expressions have neither backreferences nor lookaround. A literal is searched as an escaped expression. The bytes
+//! read, the number of matches and the computing time are limited. An answer that ended early says where to continue.
 
 use std::time::{Duration, Instant};
 
@@ -20,49 +20,49 @@ use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
 use crate::problem::Result;
 
-/// The most matches of one answer.
+/// The most matches in one answer.
 const MAX_MATCHES: usize = 300;
 /// The most bytes of files that one call reads.
 const MAX_READ: u64 = 32 * 1024 * 1024;
-/// How many files are read before the next are asked for.
+/// How many files are read before the next ones are requested.
 const STEP: usize = 64;
-/// Longer lines are shown around the match, in characters.
+/// A longer line is shown only in part, around the match. In characters.
 const MAX_LINE: usize = 300;
-/// Longest expression, in bytes.
+/// The longest expression, in bytes.
 const MAX_EXPRESSION: usize = 1_000;
 
 /// What to search for.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct GrepQuery {
-    /// The text, or with `regex=true` the expression, to search for in every line.
+    /// The text to search for in every line. With `regex=true`, a regular expression.
     pub q: String,
     /// Whether `q` is a regular expression. Default false.
     #[serde(default)]
     pub regex: bool,
-    /// Whether upper and lower case are the same. Default false.
+    /// Whether to ignore upper and lower case. Default false.
     #[serde(default)]
     pub ignore_case: bool,
-    /// Only files that this pattern takes, for example `sections/*.liquid`.
+    /// Search only files whose path matches this pattern, for example `sections/*.liquid`.
     pub glob: Option<String>,
-    /// How many matches, 1 to 300. Default 300.
+    /// The number of matches, 1 to 300. Default 300.
     #[param(minimum = 1, maximum = 300)]
     pub limit: Option<usize>,
-    /// `next_path` of the answer before: where to go on.
+    /// `next_path` of the previous answer: where to continue.
     pub from: Option<String>,
-    /// `next_line` of the answer before.
+    /// `next_line` of the previous answer.
     pub from_line: Option<u32>,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GrepAnswer {
     pub matches: Vec<Match>,
     pub searched_files: usize,
-    /// Where to go on, as `from`: the first file that was not searched to its end.
+    /// Send it as `from` to continue: the first file that was not searched completely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_path: Option<String>,
-    /// The line of that file, as `from_line`.
+    /// Send it as `from_line`: the line of that file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_line: Option<u32>,
 }
@@ -71,13 +71,13 @@ pub struct GrepAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Match {
     pub path: String,
-    /// From 1.
+    /// The line's number. The first is 1.
     pub line: u32,
-    /// The line; of a long one what is around the match.
+    /// The line. Of a long line, only the part around the match.
     pub text: String,
 }
 
-/// Searches file by file, in the order of their paths.
+/// Searches the files in the order of their paths.
 ///
 /// # Errors
 /// 404 if the project does not exist. 400 if the expression, `glob` or `limit` is invalid, or if the search takes longer
@@ -127,7 +127,7 @@ pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery)
     Ok(answer)
 }
 
-/// Does a part of a search. All parts together have the time budget of one search.
+/// Runs one part of a search. All parts together share the time budget of one search.
 async fn timed<T: Send + 'static>(
     cx: &Cx,
     left: &mut Duration,
@@ -151,7 +151,7 @@ async fn timed<T: Send + 'static>(
 
 type Begun = Result<(Expression, Vec<ThemeFile>), FieldErrors>;
 
-/// The expression, and the files that are searched.
+/// Compiles the expression, and selects the files to search.
 fn begin(query: &GrepQuery, mut files: Vec<ThemeFile>, stop: &Stop) -> Result<Begun, Stopped> {
     let expression = match compile(query) {
         Ok(expression) => expression,
@@ -174,7 +174,7 @@ fn begin(query: &GrepQuery, mut files: Vec<ThemeFile>, stop: &Stop) -> Result<Be
     Ok(Ok((expression, files)))
 }
 
-/// Searches some files, in their order, on top of what was found before them.
+/// Searches some files in their order, and adds to what was found before.
 fn search(
     expression: &mut Expression,
     mut answer: GrepAnswer,
@@ -214,14 +214,14 @@ fn compile(query: &GrepQuery) -> Result<Expression, FieldErrors> {
         .map_err(|problem| FieldErrors::one("q", format!("the expression {problem}")))
 }
 
-/// Whether a file is searched: images and fonts are not.
+/// Whether a file is searched. Images and fonts are not.
 fn is_text(path: &str) -> bool {
     let ending = path.rsplit('.').next().unwrap_or_default();
     FileKind::of(path) != FileKind::Other
         || matches!(ending, "svg" | "md" | "txt" | "json" | "liquid" | "html" | "xml")
 }
 
-/// The lines of a file from `first` on that match, at most so many. A file that is not UTF-8 has none.
+/// The matching lines of a file, starting at line `first`, at most `most` of them. A file that is not UTF-8 has none.
 fn matches(
     expression: &mut Expression,
     path: &str,
@@ -247,7 +247,7 @@ fn matches(
     Ok(found)
 }
 
-/// What is around a place of a long line.
+/// The part of a long line around a position.
 fn excerpt(line: &str, at: usize) -> String {
     let at = line.floor_char_boundary(at);
     let before = line[..at].chars().rev().take(MAX_LINE / 3).map(char::len_utf8).sum::<usize>();

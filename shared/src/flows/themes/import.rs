@@ -1,10 +1,12 @@
-//! A whole theme from an archive.
+//! Imports a whole theme from an archive.
 //!
-//! Every import goes one way: the archive is put into the bucket (by the caller's request, or by the caller under an
-//! address that was signed for it), and its upload wakes the indexer. The files are written into a generation of their
-//! own, the map is made of them, and then one write turns the theme over to both. An import that dies before that write
-//! has changed nothing and is done again from its beginning; one that comes after a newer one is left alone, so that in
-//! whatever order uploads are told of, the theme is that of the import that was asked for last.
+//! Every import works the same way. The archive is put into the bucket, either by the caller's request or by the caller
+//! at a presigned address. Its upload wakes the indexer. The indexer writes the files into a new generation and builds
+//! their map. Then a single write switches the theme to both.
+//!
+//! An import that dies before that write has changed nothing and starts over from the beginning. An import that is
+//! older than the theme's current generation is not applied. So uploads may be reported in any order: the import that
+//! was requested last wins.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +39,8 @@ use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
 
-/// What an archive of a theme may have. A folder around all of it makes paths longer than they will be.
+/// The limits of a theme's archive. Paths may be longer than in a theme, because the archive may have a folder around
+/// all files.
 const LIMITS: Limits = Limits {
     entries: MAX_FILES,
     entry_bytes: MAX_FILE_BYTES as u64,
@@ -45,10 +48,10 @@ const LIMITS: Limits = Limits {
     path_bytes: 2 * MAX_PATH_BYTES,
 };
 
-/// How long an answer waits for an import to be done, before it says where to look.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a request waits for its import before it returns the import as it is then.
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// How often it looks.
+/// How often it checks the import.
 const POLL: Duration = Duration::from_millis(100);
 
 /// An import as clients see it.
@@ -56,20 +59,20 @@ const POLL: Duration = Duration::from_millis(100);
 pub struct ImportView {
     #[serde(flatten)]
     pub import: Import,
-    /// Where the archive is to be put, for an import that was begun without one.
+    /// Where to put the archive, if the import was requested without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload: Option<UploadTarget>,
 }
 
-/// Begins the import of an archive that the request has brought, and waits a while for it to be done.
+/// Imports the archive of the request, and waits for a limited time until the import is done.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 for an archive that can't be a theme's.
+/// 404 if the project does not exist, 400 if the archive can't be a theme.
 pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<ImportView> {
     projects::load(cx, owner, project).await?;
-    // Looked through before anything is stored, so that what is wrong with it is told at once.
-    let looked_through = archive.clone();
-    let prepared = cx.compute.builds.run(move |stop| prepare(&looked_through, stop)).await?;
+    // Checks the archive before anything is stored, so that the caller learns at once what is wrong with it.
+    let copy = archive.clone();
+    let prepared = cx.compute.builds.run(move |stop| prepare(&copy, stop)).await?;
     let refused = |reason: String| FieldErrors::one("archive", reason);
     let prepared = prepared.map_err(refused)?;
     let generation = cx.store.theme(owner, project).await?.value.generation;
@@ -80,20 +83,20 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
     let import = begin(cx, owner, project, archive.len() as u64).await?;
     let id = import.import_id;
     cx.blobs.put(&BlobKey::theme_archive(owner, project, id), archive, "application/zip").await?;
-    let patience = Instant::now();
+    let started = Instant::now();
     loop {
         let import = read(cx, owner, project, id).await?;
-        if import.import.state.is_final() || patience.elapsed() > PATIENCE {
+        if import.import.state.is_final() || started.elapsed() > MAX_WAIT {
             return Ok(import);
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
-/// Begins an import and says where its archive is to be put.
+/// Starts an import and returns where to put its archive.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 for a size that is not taken.
+/// 404 if the project does not exist, 400 if the announced size is not allowed.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<ImportView> {
     projects::load(cx, owner, project).await?;
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
@@ -121,7 +124,7 @@ async fn begin(cx: &Cx, owner: &Owner, project: ProjectId, archive_bytes: u64) -
     }
 }
 
-/// What has become of an import.
+/// An import and its state.
 ///
 /// # Errors
 /// 404 if it does not exist.
@@ -130,16 +133,16 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, id: ImportId) -> R
     Ok(ImportView { import: import.value, upload: None })
 }
 
-/// The newest import of a project.
+/// The newest import of a project. `None` if there is none.
 pub(super) async fn newest(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Option<Import>> {
     let found = cx.store.imports(owner, project, None, 1).await?;
     Ok(found.items.into_iter().next().map(|(_, import)| import.value))
 }
 
-/// Does what the upload of an archive asks for.
+/// Handles the upload of an archive.
 ///
 /// # Errors
-/// If the table or the bucket does not answer, or the time is up: the event is to come again.
+/// If the table or the bucket does not answer, or the deadline is reached. The event must then be delivered again.
 pub async fn uploaded(
     cx: &Cx,
     owner: &Owner,
@@ -170,9 +173,9 @@ pub async fn uploaded(
 }
 
 enum Ended {
-    /// The theme is turned over.
+    /// The theme now has the archive's files.
     Done(Option<Counts>),
-    /// The archive can't be a theme's, for this reason.
+    /// The archive can't be a theme, for this reason.
     Refused(String),
 }
 
@@ -181,7 +184,8 @@ struct Counts {
     left_out: u64,
 }
 
-/// One that lost its turn: the theme is of this import already (its end was cut off), or of a newer one.
+/// Ends an import that found its generation taken. Either the theme already has this import (its end was interrupted),
+/// or it has a newer one.
 async fn superseded(cx: &Cx, owner: &Owner, project: ProjectId, import: Versioned<Import>) -> Result<()> {
     let state = cx.store.theme(owner, project).await?.value;
     let ended = if state.generation == import.value.import_id {
@@ -192,7 +196,7 @@ async fn superseded(cx: &Cx, owner: &Owner, project: ProjectId, import: Versione
     finish(cx, owner, project, Versioned { value: ended, version: import.version }, None).await
 }
 
-/// Writes how an import ended, and lets its archive go.
+/// Stores how an import ended, and deletes its archive.
 async fn finish(
     cx: &Cx,
     owner: &Owner,
@@ -205,7 +209,7 @@ async fn finish(
     if let Some(Counts { files, left_out }) = done {
         import = Import { state: ImportState::Done, files: Some(files), left_out: Some(left_out), ..import };
     }
-    // Refused where the same event was handled twice at once, or the project is gone: either way it is written.
+    // The write is refused if the same event was handled twice at once, or if the project was deleted. Both are fine.
     let _ = cx.store.write_import(owner, project, &import, version, now).await?;
     Ok(cx.blobs.delete_prefix(&BlobKey::theme_archive(owner, project, import.import_id)).await?)
 }
@@ -219,7 +223,7 @@ async fn take_over(
 ) -> Result<Ended> {
     let started = Instant::now();
     let (id, key) = (import.value.import_id, BlobKey::theme_archive(owner, project, import.value.import_id));
-    // What was signed is checked again: the size before anything is read.
+    // Checks the upload against what was announced, before it reads anything.
     match cx.blobs.size(&key).await? {
         Some(bytes) if bytes == import.value.archive_bytes => {}
         Some(bytes) => {
@@ -243,7 +247,7 @@ async fn take_over(
     });
     let index = Arc::new(built.await?.map_err(unfit)?);
 
-    // A try before this one may have left files of another archive.
+    // An earlier try may have stored files of another archive.
     cx.store.delete_theme_files(owner, project, id).await?;
     let mut uploaded = BTreeSet::new();
     let mut tries = edit::Tries::default();
@@ -281,15 +285,15 @@ async fn take_over(
                 sweep(cx, owner, project, &records, &map.sha256).await?;
                 return Ok(Ended::Done(Some(counts)));
             }
-            // A file was written meanwhile: versions are to be given anew.
+            // A file was written meanwhile, so the files need new version numbers.
             Written::Refused(Guard::Theme) => {}
             Written::Refused(_) => return Err(Error::NotFound("project")),
         }
     }
 }
 
-/// Deletes the contents and maps that nothing refers to any more. What is young is left: a content is stored before the
-/// record that names it.
+/// Deletes the contents and maps that nothing refers to any more. It keeps recent ones, because a content is stored
+/// before the record that refers to it.
 async fn sweep(cx: &Cx, owner: &Owner, project: ProjectId, files: &[ThemeFile], map: &str) -> Result<()> {
     const YOUNG: Duration = Duration::from_secs(3_600);
     let used: BTreeSet<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
@@ -297,7 +301,7 @@ async fn sweep(cx: &Cx, owner: &Owner, project: ProjectId, files: &[ThemeFile], 
     Ok(cx.blobs.sweep(&BlobKey::theme_maps(owner, project), YOUNG, |sha256| sha256 == map).await?)
 }
 
-/// A file of the archive that is to be one of the theme.
+/// A file of the archive that becomes a file of the theme.
 #[derive(Clone)]
 struct NewFile {
     path: String,
@@ -310,10 +314,10 @@ struct Prepared {
     left_out: u64,
 }
 
-/// Reads an archive as a theme's files. The inner error is why it can't be one.
+/// Reads an archive as the files of a theme. The inner error says why the archive can't be a theme.
 fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stopped> {
     let mut entries = Vec::new();
-    // An entry that is not wanted is not inflated: a stopped walk is over soon.
+    // Once stopped, the walk inflates no further entries, so it ends soon.
     let read = archive::walk(archive, &LIMITS, |_| !stop.is_set(), |entry| entries.push(entry));
     stop.check()?;
     if let Err(error) = read {
@@ -323,7 +327,7 @@ fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stop
     let paths: Vec<Option<String>> = match theme_paths(&names) {
         Ok(paths) => paths.into_iter().map(|path| path.map(str::to_owned)).collect(),
         Err(error) => {
-            // A path that no theme can have may be why none was found.
+            // If no theme was found, an invalid path may be the reason.
             let long =
                 names.iter().find_map(|path| Some((path, domain::theme::path::check_path(path).err()?)));
             return Ok(Err(match long {
@@ -346,8 +350,8 @@ fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stop
     Ok(Ok(Prepared { files, left_out }))
 }
 
-/// Why these files may not take the place of those that are there: a theme that can show pages is not replaced by one
-/// that can't.
+/// Why these files may not replace the present ones. `None` if they may. An import must not turn a theme that can show
+/// pages into one that can't.
 async fn would_break(
     cx: &Cx,
     owner: &Owner,
@@ -368,7 +372,7 @@ async fn would_break(
     }))
 }
 
-/// The records of new files: unchanged content keeps its version.
+/// The records of the new files. A file with unchanged content keeps its version.
 fn records(files: &[NewFile], old: &[ThemeFile], state: &ThemeState, now: Timestamp) -> Vec<ThemeFile> {
     let record = |file: &NewFile| {
         let old = old.binary_search_by(|old| old.path.as_str().cmp(&file.path)).ok().map(|at| &old[at]);

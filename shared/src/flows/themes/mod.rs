@@ -1,15 +1,15 @@
-//! Themes: files, imports, the map that follows them, and what is asked of it.
+//! Themes: files, imports, the map that follows them, and queries of the map.
 //!
-//! The stored files are the source of truth. A change of a file also increases the theme's revision in the same transaction, and
-//! then writes a note into the bucket ([`BlobKey::theme_change`]). Its upload wakes the indexer. The note says only that
-//! something has changed; the indexer finds the changes by comparing the hashes of the files and the map. So repeated, late or
-//! reordered notes do no harm. If a note is lost because its writer died, the next change or question finds the map out of
-//! date.
+//! The stored files are the source of truth. A change of a file also increases the theme's revision in the same
+//! transaction. Then it writes a note into the bucket ([`BlobKey::theme_change`]). The note's upload wakes the indexer.
+//! The note says only that something has changed. The indexer finds the changes by comparing the hashes of the files
+//! with the map. So repeated, late or reordered notes do no harm. If a note is lost because its writer died, the next
+//! change or question finds the map out of date.
 //!
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
 //! - [`import`]: a whole theme from an archive
-//! - [`index`]: the map catches up
-//! - [`enrich`]: what a model may add to the map, after it
+//! - [`index`]: brings the map up to date
+//! - [`enrich`]: what a model adds to the map afterwards
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
@@ -41,8 +41,8 @@ use crate::themes::{Source, ThemeVersion, Warm};
 /// How many contents are read or written at once.
 const AT_ONCE: usize = 32;
 
-/// Leaves the note that files have changed. The change itself is stored: what fails here fails nothing, and is made up
-/// for by the next who finds the map behind.
+/// Writes the note that files have changed. The change itself is already stored, so a failure here is only logged. The
+/// next request that finds the map out of date writes the note again.
 pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
     let note = BlobKey::theme_change(owner, project);
     if let Err(error) = cx.blobs.put(&note, Bytes::new(), "application/octet-stream").await {
@@ -50,7 +50,7 @@ pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
     }
 }
 
-/// Where a theme stands, of a project that is there.
+/// The state of a theme whose project exists.
 ///
 /// # Errors
 /// 404 if the project does not exist.
@@ -60,7 +60,7 @@ pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeSt
     Ok(state)
 }
 
-/// The index of a theme's files as they are. Where the stored map is behind, the files that differ are read for it.
+/// The index of a theme's current files. If the stored map is out of date, the files that differ are read.
 ///
 /// # Errors
 /// 404 if the project does not exist.
@@ -80,7 +80,7 @@ pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm>
     if let Some(warm) = warm() {
         return Ok(warm);
     }
-    // Of many who ask at once, one reads the files and builds the index; the others find it then.
+    // If many callers ask at once, one of them reads the files and builds the index. The others then find it in memory.
     let _lock = cx.locks.lock(&keys::theme(owner, project)).await;
     if let Some(warm) = warm() {
         return Ok(warm);
@@ -98,7 +98,7 @@ fn version(owner: &Owner, project: ProjectId, state: &ThemeState) -> ThemeVersio
     ThemeVersion { owner: owner.clone(), project, generation: state.generation, revision: state.revision }
 }
 
-/// The stored map, of whatever revision; nothing where there is none that this program reads.
+/// The stored map, of any revision. `None` if there is none, or none that this version can read.
 async fn stored_map(
     cx: &Cx,
     owner: &Owner,
@@ -108,7 +108,7 @@ async fn stored_map(
     let Some(map) = &state.map else { return Ok(None) };
     let blob = match cx.blobs.get(&BlobKey::theme_map(owner, project, &map.sha256)).await {
         Ok(blob) => blob,
-        // Replaced since the state was read.
+        // Replaced after the state was read.
         Err(BlobError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
@@ -121,7 +121,7 @@ async fn stored_map(
     }
 }
 
-/// The index of the files as they are: what is known already, and what differs from it read anew.
+/// The index of the current files. It starts from the best known index and reads only the files that differ.
 async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) -> Result<Warm> {
     let files = cx.store.all_theme_files(owner, project, state.generation).await?;
     let base = match cx.themes.get(owner, project) {
@@ -147,7 +147,7 @@ async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) ->
     Ok(Warm { version: version(owner, project, state), source: Source::Scout, index })
 }
 
-/// Deletes the records of all files of a theme, of whatever generation.
+/// Deletes the records of all files of a theme, in all generations.
 pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let generation = cx.store.theme(owner, project).await?.value.generation;
     let mut after: Option<String> = None;
@@ -167,8 +167,8 @@ pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> 
     Ok(())
 }
 
-/// Gives an emptied project a generation of its own: imports that were asked for before come too late for it, and what
-/// processes have in memory is of another theme.
+/// Gives an emptied project a new generation. Imports that were requested earlier are then too old for it, and indexes
+/// that processes hold in memory belong to another theme.
 pub(super) async fn begin_anew(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let state = ThemeState { generation: ImportId::from_uuid(cx.clock.uuid()), ..ThemeState::default() };
     Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
