@@ -301,7 +301,8 @@ async fn what_an_import_left_that_nobody_tries_any_more_is_deleted_by_the_next()
     assert_eq!(read(&h, &import).await["state"], "running");
     clock.set(clock.now() + SignedDuration::from_mins(2));
     begin(&h, "", b"x").await;
-    for (import, reason) in [(&import, "it was cut off"), (&idle, "nothing was uploaded in time")] {
+    for (import, reason) in [(&import, "the import was interrupted"), (&idle, "nothing was uploaded in time")]
+    {
         let ended = read(&h, import).await;
         assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!(reason)));
     }

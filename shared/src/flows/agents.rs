@@ -1,4 +1,4 @@
-//! Agents: make, read, change, delete with everything that belongs to them.
+//! Agents: created, read, changed, deleted with everything that belongs to them.
 
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
 use domain::ids::{AgentId, AssetId, ChatId, Owner};
@@ -23,7 +23,7 @@ pub struct AgentView {
     #[serde(flatten)]
     pub agent: Agent,
     pub metrics: AgentMetrics,
-    /// For `If-Match`.
+    /// Send it in `If-Match`.
     pub version: u64,
 }
 
@@ -113,7 +113,7 @@ pub async fn change(
         edit::check(if_match, current.version, &current.value)?;
         let agent = current.value.patched(patch.clone(), cx.clock.now())?;
         if cx.store.replace_agent(owner, &agent, current.version).await?.done() {
-            // Also if these words were there already: a call that is made again names the same approvals.
+            // Also if the agent had these words already: a repeated call names the same approvals.
             let AgentPatch { name, goal, success_criteria, timeline, instructions, .. } = &patch;
             let told = [name, goal, success_criteria, timeline, instructions];
             let withdrawn_approvals = match told.into_iter().any(Option::is_some) {
@@ -139,7 +139,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: AgentId) -> Result<()> {
 }
 
 async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
-    /// How many things are deleted at once.
+    /// How many records are deleted at once.
     const AT_ONCE: usize = 8;
     let mut after: Option<String> = None;
     loop {

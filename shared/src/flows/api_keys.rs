@@ -14,10 +14,10 @@ use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::ApiKey;
 
-/// Longest name, in characters.
+/// The longest name, in characters.
 const MAX_NAME: usize = 100;
 
-/// Longest lifetime, in days.
+/// The longest lifetime, in days.
 const MAX_DAYS: i64 = 365;
 
 /// The input that creates a key.

@@ -54,7 +54,7 @@ pub struct SaveAsset {
 pub struct AssetView {
     #[serde(flatten)]
     pub asset: Asset,
-    /// For `If-Match`.
+    /// Send it in `If-Match`.
     pub version: u64,
 }
 
@@ -64,7 +64,7 @@ impl From<Versioned<Asset>> for AssetView {
     }
 }
 
-/// A content with the title of its asset.
+/// A content and the title of its asset.
 #[derive(Clone, Debug)]
 pub struct Content {
     pub version: AssetVersion,
@@ -165,7 +165,7 @@ async fn merge(cx: &Cx, owner: &Owner, input: SaveAsset, proposal: Option<&Propo
     })
 }
 
-/// A new asset, its content stored: `Store::asset_writes` makes it be there.
+/// A new asset whose content is stored. `Store::asset_writes` creates the record.
 ///
 /// # Errors
 /// 400 with every invalid field and its limit.
@@ -257,7 +257,7 @@ pub async fn list(
     Ok(page::filtered(owner, &list, query, newest, keep).await?.map(AssetView::from))
 }
 
-/// Changes an asset; new content makes a new version.
+/// Changes an asset. New content makes a new version.
 ///
 /// # Errors
 /// 404; 400 with every invalid field; 409 if `If-Match` is not the current version.
@@ -303,7 +303,7 @@ pub async fn content(cx: &Cx, owner: &Owner, id: AssetId, version: Option<u64>) 
     match cx.blobs.get_text(&BlobKey::asset(owner, id, &version.sha256)).await {
         Ok(text) => Ok(Content { version, text }),
         Err(missing @ BlobError::Missing { .. }) => {
-            // Gone since the record was read, or broken.
+            // The asset was deleted after the record was read, or the stored data is damaged.
             load(cx, owner, id).await?;
             Err(missing.into())
         }
@@ -327,12 +327,12 @@ pub async fn versions(cx: &Cx, owner: &Owner, id: AssetId, query: &PageQuery) ->
 /// Deletes an asset, its versions and their contents.
 ///
 /// # Errors
-/// 404 if it does not exist. What a deletion that was cut off has left is deleted then, too.
+/// 404 if it does not exist. The call then still deletes what an interrupted deletion has left.
 pub async fn delete(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
     if delete_if_there(cx, owner, id).await? { Ok(()) } else { Err(Error::NotFound("asset")) }
 }
 
-/// Deletes an asset, its versions and their contents; says whether it was there.
+/// Deletes an asset, its versions and their contents. Returns whether it existed.
 ///
 /// # Errors
 /// If the table or the bucket does not answer; the call can be repeated.
@@ -350,7 +350,7 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: AssetId) -> Result<bool
     Ok(deleted)
 }
 
-/// Deletes what is stored of an asset that has no record.
+/// Deletes the leftovers of an asset that has no record.
 async fn sweep(cx: &Cx, owner: &Owner, id: AssetId) -> Result<()> {
     cx.store.delete_asset_versions(owner, id).await?;
     Ok(cx.blobs.delete_prefix(&BlobKey::asset_prefix(owner, id)).await?)

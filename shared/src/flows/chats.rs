@@ -216,7 +216,8 @@ pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result
     Ok(Appended { chat_id: id, messages: messages.into_iter().map(MessageView::from).collect() })
 }
 
-/// Writes what the messages have generated, which can be written twice, and says what is left to write: the messages.
+/// Writes the ids of what the messages have generated; repeating these writes does no harm. Returns the remaining
+/// writes: the messages.
 async fn prepare(
     cx: &Cx,
     owner: &Owner,
@@ -285,7 +286,8 @@ pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
     }
 }
 
-/// Deletes the messages of a chat up to and with `last`, each content before the record that names it.
+/// Deletes the messages of a chat up to and including `last`. Each content is deleted before the record that refers to
+/// it.
 async fn delete_messages(cx: &Cx, owner: &Owner, chat: ChatId, last: MessageId) -> Result<()> {
     loop {
         let found = cx.store.messages(owner, chat, None, 25, Order::Oldest).await?;

@@ -1,7 +1,8 @@
-//! A clock that was ahead and has been set back. The clocks of AWS do not jump; that of a person's machine may.
+//! Handles a clock that was ahead and was set back. AWS clocks do not jump, but the clock of a person's machine may.
 //!
-//! How far the clock has come is kept in the table, to ten minutes. Where it shows less than that, what was planned by the clock
-//! that was ahead is planned again, and ids go on from where they were, so that what is said next still sorts last.
+//! The table stores how far the clock has come, in steps of ten minutes. If the clock shows an earlier time, everything
+//! that was planned by the wrong clock is planned again. New ids continue after the newest ones, so that new messages
+//! still sort last.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,35 +17,35 @@ use crate::store::{DueEntry, DueTarget, Versioned};
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::ids::{ActionId, Owner};
 
-/// How far the clock goes before that is written down again.
+/// How far the clock moves before the table is updated.
 const STEP: SignedDuration = SignedDuration::from_mins(10);
 
-/// Clocks are corrected by so much all the time.
+/// Clock corrections up to this size are normal.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// How many entries of the index are read at once.
 const PAGE: usize = 100;
 
-/// As it is stored.
+/// The stored record.
 #[derive(Debug, Serialize, Deserialize)]
 struct Seen {
     at: Timestamp,
 }
 
-/// What a look at the clock has found.
+/// The result of a check of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockState {
     Fine,
-    /// It was set back, and so many actions were looked at again.
+    /// The clock was set back, and this many actions were planned again.
     SetBack {
         actions: usize,
     },
 }
 
-/// Looks whether the clock has been set back since this was called last, and mends what that has done.
+/// Checks whether the clock was set back since the last call, and repairs the consequences.
 ///
 /// # Errors
-/// If the table does not answer; the next call goes on.
+/// If the table does not answer; the next call continues.
 pub async fn look(cx: &Cx) -> Result<ClockState> {
     let now = cx.clock.now();
     let seen: Option<Versioned<Seen>> = cx.store.get(&keys::clock()).await?;
@@ -57,8 +58,8 @@ pub async fn look(cx: &Cx) -> Result<ClockState> {
         }
         return Ok(ClockState::Fine);
     }
-    tracing::warn!(%seen, %now, "the clock was set back; what it was ahead of is planned again");
-    // What was written down last may be older by a step than the last id.
+    tracing::warn!(%seen, %now, "the clock was set back; the actions that it was ahead of are planned again");
+    // The stored time may be one step older than the last id.
     cx.clock.ids_after(seen + STEP);
     let actions = plan_again(cx, now).await?;
     write(cx, now).await?;
@@ -71,7 +72,7 @@ async fn write(cx: &Cx, at: Timestamp) -> Result<()> {
 
 /// Plans every action again that is not due before `now`.
 async fn plan_again(cx: &Cx, now: Timestamp) -> Result<usize> {
-    // All are read before any is written: what is written moves within the index.
+    // All entries are read before any is written, because a write moves the entry within the index.
     let mut found = Vec::new();
     for shard in 0..SHARDS {
         let mut after = None;

@@ -1,5 +1,5 @@
-//! Context documents: begun, updated, replaced and restored. Every write is made at the version that was read and tried
-//! again where another was faster, so that of any number of updates that meet none is lost.
+//! Context documents: begun, updated, replaced and restored. Every write expects the version that was read, and is
+//! retried if another writer was faster. So no concurrent update is lost.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::store::{StoreError, Versioned, keys};
 /// How long a write is retried. Two hundred concurrent writes need a few seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which document of an owner.
+/// The name of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub project: ProjectId,
@@ -40,7 +40,7 @@ pub struct DocumentView {
     pub workflow: Workflow,
     #[serde(flatten)]
     pub document: Document,
-    /// For `If-Match`, and to restore it by.
+    /// Send it in `If-Match`, or use it to restore this version.
     #[schema(example = 3)]
     pub version: u64,
 }
@@ -52,12 +52,12 @@ impl DocumentView {
     }
 }
 
-/// The result of a prompt with a mode.
+/// The result of a prompt that names a mode.
 #[derive(Clone, Debug)]
 pub struct Entered {
-    /// The document after it. Absent if ACT or EVAL comes before any plan.
+    /// The document after the prompt. Absent if ACT or EVAL comes before any plan.
     pub document: Option<DocumentView>,
-    /// The prompt was too long to be kept whole as the task.
+    /// Whether the prompt was too long to be stored completely as the task.
     pub task_cut: bool,
     /// The version that a new document has replaced. It can be restored.
     pub replaced: Option<u64>,
@@ -67,7 +67,7 @@ fn view(place: &Place, document: Document, version: u64) -> DocumentView {
     DocumentView { project_id: place.project, workflow: place.workflow.clone(), document, version }
 }
 
-/// The document, where there is one.
+/// The document, if there is one.
 ///
 /// # Errors
 /// 404 if the project does not exist.
@@ -77,7 +77,7 @@ pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Docume
     Ok(found.map(|found| view(place, found.value.document, found.version)))
 }
 
-/// The newest document, or a version of it.
+/// The newest version of a document, or a given one.
 ///
 /// # Errors
 /// 404 if the project, the document or the version does not exist.
@@ -140,8 +140,7 @@ pub async fn update(
 /// Replaces the document with the content of a Markdown text.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 where the text is no document, 409 where `If-Match` is not the version that
-/// is there.
+/// 404 if the project does not exist, 400 if the text is not a document, 409 if `If-Match` is not the current version.
 pub async fn replace(
     cx: &Cx,
     owner: &Owner,
@@ -196,8 +195,8 @@ async fn put(
     written.ok_or_else(|| Error::internal("a decided document was not written"))
 }
 
-/// Reads, lets `decide`, and writes what it decides where that differs from what was read; once more where another was
-/// faster. Gives the document as it then is.
+/// Reads the document, calls `decide`, and writes the result if it differs. Retries if another writer was faster.
+/// Returns the resulting document.
 async fn write(
     cx: &Cx,
     owner: &Owner,
@@ -229,7 +228,7 @@ async fn write(
     }
 }
 
-/// A project's documents, by the names of their workflows.
+/// A project's documents, ordered by workflow name.
 ///
 /// # Errors
 /// 404 if the project does not exist, 400 if `limit` or `cursor` is invalid.

@@ -8,7 +8,7 @@ use crate::problem::{Error, Result};
 /// How often an edit is tried if other writers change the record first.
 const TRIES: u32 = 10;
 
-/// The tries of an edit, with a pause before each but the first and an end.
+/// The tries of an edit. It pauses before each try except the first, and has a limit.
 ///
 /// ```ignore
 /// let mut tries = Tries::default();
@@ -42,7 +42,7 @@ impl Tries {
         Self { made: 0, until: Until::Tries(tries) }
     }
 
-    /// As many as fit into this time, counted from now, but at least one.
+    /// As many tries as fit into this time, counted from now, but at least one.
     #[must_use]
     pub fn within(patience: Duration) -> Self {
         Self { made: 0, until: Until::Time(Instant::now() + patience) }
@@ -83,7 +83,7 @@ pub fn check(if_match: Option<IfMatch>, version: u64, current: &impl serde::Seri
     }
 }
 
-/// The answer if other writers changed the record first at every try.
+/// The error if other writers changed the record first at every try.
 fn contended() -> Error {
     Error::Store(crate::store::StoreError::Contended)
 }

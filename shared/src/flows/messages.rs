@@ -18,13 +18,13 @@ use crate::store::table::{Order, Write};
 /// The largest content within the item of a message, in bytes of JSON. Larger contents are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// What the items of one append may have together, in bytes: DynamoDB takes 4 MB in one transaction.
+/// The most bytes that the items of one append may have together. DynamoDB accepts 4 MB per transaction.
 const MAX_INLINE_TOTAL: usize = 3_000_000;
 
 /// How many contents are transferred to or from S3 at once.
 const AT_ONCE: usize = 16;
 
-/// A message as people read it.
+/// A message for people.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MessageView {
     pub message_id: MessageId,
@@ -32,7 +32,7 @@ pub struct MessageView {
     pub role: Role,
     pub content: String,
     pub created_at: Timestamp,
-    /// The run that said it, or that answers it.
+    /// The run that wrote it, or that answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
@@ -52,11 +52,11 @@ pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> C
     ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id }
 }
 
-/// The writes of new messages, for a transaction; what is too large for an item has been stored when they are returned.
-/// The transaction, or a look after it, must see that the conversation is there.
+/// The writes of new messages, for a transaction. Contents that are too large for an item are already stored when this
+/// returns. The transaction, or a check after it, must make sure that the conversation exists.
 ///
 /// # Errors
-/// When a large content can't be stored.
+/// If a large content can't be stored.
 pub async fn writes(
     cx: &Cx,
     owner: &Owner,
@@ -78,7 +78,8 @@ pub async fn writes(
     stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await
 }
 
-/// The newest messages of a conversation, back to the first that is not to be `kept`, at most `max`; oldest first.
+/// The newest messages of a conversation, oldest first, at most `max`. It stops at the first message that is not
+/// `kept`.
 ///
 /// # Errors
 /// If the table or the bucket does not answer.
@@ -123,7 +124,7 @@ pub async fn whole(
             return Ok(Some(message));
         }
         let body = match cx.blobs.get(&BlobKey::message(owner, thread, message.message_id)).await {
-            // A reset or a deletion happened between the two reads.
+            // The conversation was reset or deleted between the two reads.
             Err(BlobError::Missing { .. }) => return Ok(None),
             body => body?,
         };

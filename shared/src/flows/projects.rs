@@ -1,4 +1,4 @@
-//! Projects: make, read, change, delete with everything that belongs to them.
+//! Projects: created, read, changed, deleted with everything that belongs to them.
 //!
 //! Every owner always has the project `default`. It is stored when it is first changed; until then it has version 0. After a
 //! deletion it is empty again.
@@ -24,7 +24,7 @@ use crate::store::{Store, StoreError, Versioned, keys};
 pub struct ProjectView {
     #[serde(flatten)]
     pub project: Project,
-    /// For `If-Match`.
+    /// Send it in `If-Match`.
     pub version: u64,
 }
 
@@ -65,7 +65,8 @@ pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<Proj
     Ok(page::filtered(owner, "projects", query, newest, |_| true).await?.map(ProjectView::from))
 }
 
-/// The stored projects, newest first, and the default one behind them where it is not among them: its id sorts first.
+/// A page of the stored projects, newest first. The default project comes last even if it is not stored, because its id
+/// sorts first.
 async fn page_with_default(
     cx: &Cx,
     owner: &Owner,
@@ -124,12 +125,13 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     delete_children(cx, owner, id).await
 }
 
-/// Deletes what belongs to a project: what has partitions of its own first, then the project's own partition, by which
-/// a deletion that was cut off is found to have something left, and all files below the project's prefix.
+/// Deletes what belongs to a project. First comes everything that has partitions of its own, then the project's own
+/// partition, and then all files below the project's prefix. The project's own partition comes late, because it shows
+/// that an interrupted deletion has left something.
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     logs::delete::of_project(cx, owner, id).await?;
     cx.store.delete_document_versions(owner, id).await?;
-    // Before the bodies: from here on nobody saves notes.
+    // This is deleted before the bodies: from here on nobody saves notes.
     cx.store.delete(&keys::enrichment(owner, id)).await?;
     super::themes::delete_files(cx, owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;

@@ -36,7 +36,7 @@ pub struct ProposalView {
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset_type: Option<AssetType>,
-    /// Size of a proposed asset's content, in bytes of UTF-8.
+    /// The size of a proposed asset's content, in bytes of UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The complete content of a proposed asset. In a list, only contents of at most 64 KiB.
@@ -106,15 +106,16 @@ async fn keep(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView
     Err(Error::NotFound("agent"))
 }
 
-/// A new proposal of an asset, its content stored.
+/// A new proposal of an asset, whose content is stored.
 ///
 /// # Errors
-/// When a large content can't be stored.
+/// If a large content can't be stored.
 pub async fn of_asset(cx: &Cx, owner: &Owner, origin: Origin, asset: NewAsset) -> Result<Proposal> {
     let proposal_id = ProposalId::from_uuid(cx.clock.uuid());
     let bytes = asset.content.len() as u64;
     let content = if asset.content.len() > MAX_INLINE_BYTES {
-        // Where the proposal is not taken nobody comes to delete it, nor where this process ends before the record is there.
+        // Nobody deletes the content if the proposal is not accepted, or if this process ends before the record is
+        // stored.
         let key = BlobKey::proposal(owner, proposal_id);
         cx.blobs.put_expiring(&key, asset.content, "text/plain; charset=utf-8").await?;
         None
@@ -149,12 +150,12 @@ pub async fn load(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
 /// The content of a proposed asset.
 ///
 /// # Errors
-/// 404 where the proposal was taken meanwhile.
+/// 404 if the proposal was accepted meanwhile.
 pub async fn content(cx: &Cx, owner: &Owner, id: ProposalId, inline: Option<String>) -> Result<String> {
     match inline {
         Some(content) => Ok(content),
         None => match cx.blobs.get_text(&BlobKey::proposal(owner, id)).await {
-            // The content goes after the record: it was taken since that was read.
+            // The content is deleted after the record, so the proposal was accepted after the record was read.
             Err(BlobError::Missing { .. }) => Err(Error::NotFound("proposal")),
             content => Ok(content?),
         },
@@ -162,7 +163,7 @@ pub async fn content(cx: &Cx, owner: &Owner, id: ProposalId, inline: Option<Stri
 }
 
 /// # Errors
-/// When the content can't be read.
+/// If the content can't be read.
 pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
     let view = summary(proposal);
     if view.bytes.is_none() {
@@ -172,7 +173,7 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
     Ok(ProposalView { content: Some(content), ..view })
 }
 
-/// The view without a content that lies in S3.
+/// The view, without a content that is in S3.
 fn summary(proposal: Proposal) -> ProposalView {
     let base = ProposalView {
         proposal_id: proposal.proposal_id,
@@ -249,7 +250,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
 /// # Errors
 /// If the table or the bucket does not answer; the call can be repeated.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<()> {
-    // The record first, so that no record names a missing content.
+    // The record is deleted first, so that no record names a missing content.
     if let Some(proposal) = cx.store.proposal(owner, id, Timestamp::MIN).await? {
         let _ = cx.store.delete_proposal(owner, &proposal).await?;
     }

@@ -27,11 +27,11 @@ pub struct RunView {
     pub created_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// The reply without what it delivers.
+    /// The reply without its proposals.
     pub message: String,
-    /// What it delivers, in the order of the reply, as far as it still waits for a yes.
+    /// The proposals of the reply, in their order, that nobody has accepted yet.
     pub proposals: Vec<ProposalView>,
-    /// In a setup: the agent, once the conversation has arrived at one. Give it to `POST /agents`.
+    /// In a setup conversation: the agent, once it is complete. Send it to `POST /agents`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_draft: Option<AgentDraft>,
     pub usage: Usage,
@@ -41,7 +41,7 @@ pub struct RunView {
 }
 
 /// # Errors
-/// When the proposals can't be read.
+/// If the proposals can't be read.
 pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
     let mut proposals = Vec::with_capacity(run.proposals.len());
     for id in &run.proposals {

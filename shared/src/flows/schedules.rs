@@ -1,4 +1,4 @@
-//! When a schedule would fire, before anybody approves it.
+//! Previews of schedules, before anybody approves one.
 
 use domain::schedule::ScheduleInput;
 use domain::validate::FieldErrors;
@@ -13,14 +13,14 @@ use crate::problem::{Error, Result};
 /// The most fire times that one preview shows.
 const MAX_COUNT: usize = 100;
 
-/// What it takes to look ahead.
+/// The schedule to preview.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct Preview {
     pub schedule: ScheduleInput,
-    /// Only fire times after this; what `every` counts from as well. Now if not given.
+    /// Only fire times after this time. `every` also counts from it. Default: now.
     #[serde(default)]
     pub from: Option<Timestamp>,
-    /// How many, 1 to 100. Default 5.
+    /// The number of fire times, 1 to 100. Default 5.
     #[serde(default = "five")]
     #[schema(minimum = 1, maximum = 100)]
     pub count: usize,
@@ -30,12 +30,12 @@ fn five() -> usize {
     5
 }
 
-/// When a schedule fires.
+/// The next fire times of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FireTimes {
-    /// Fewer than asked for where the schedule ends.
+    /// Fewer than requested if the schedule ends.
     pub fire_times: Vec<Timestamp>,
-    /// The schedule in words.
+    /// The schedule as a sentence.
     #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
     pub schedule_text: String,
 }
@@ -54,7 +54,7 @@ pub async fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
         return Err(Error::internal("an error was lost"));
     };
     let from = from.unwrap_or_else(|| cx.clock.now());
-    // As an approval would anchor it: in whole seconds.
+    // In whole seconds, as an approval would anchor it.
     let anchor = Timestamp::from_second(from.as_second()).unwrap_or(from);
     let look_ahead = move |stop: &Stop| {
         let schedule_text = schedule.describe();

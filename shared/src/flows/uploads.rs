@@ -1,5 +1,5 @@
-//! Archives that are too large for a request. The client uploads such an archive to the bucket, to an address that is signed for
-//! this archive only. The upload then starts the import.
+//! Uploads of archives that are too large for a request. The client uploads such an archive to a presigned address in
+//! the bucket, which is valid for this archive only. The upload then starts the import.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::problem::Result;
 
-/// How long the address of an upload is valid.
+/// How long an upload address is valid.
 pub const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
-/// The input that asks for an upload address.
+/// The request for an upload address.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({ "bytes": 9_437_184 }))]
 pub struct NewUpload {
-    /// Size of the archive, 1 byte to 128 MB. The upload must have exactly as many.
+    /// The size of the archive, 1 byte to 128 MB. The upload must have exactly this size.
     #[schema(minimum = 1, maximum = 134_217_728)]
     pub bytes: u64,
-    /// SHA-256 of the archive, 64 hexadecimal digits. An upload of anything else is refused.
+    /// SHA-256 of the archive, 64 hexadecimal digits. An upload with another hash is refused.
     #[serde(default)]
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: Option<String>,
@@ -35,16 +35,16 @@ pub struct UploadTarget {
     #[schema(example = "PUT")]
     pub method: &'static str,
     pub url: String,
-    /// Headers to send as they are.
+    /// Headers that the upload must send unchanged.
     pub headers: BTreeMap<String, String>,
     pub expires_at: Timestamp,
 }
 
 impl NewUpload {
-    /// The checksum, if one is given.
+    /// The checksum, if the client has given one.
     ///
     /// # Errors
-    /// Every invalid field with its limit; an archive has at most `most` bytes.
+    /// Every invalid field with its limit. An archive may have at most `most` bytes.
     pub fn check(&self, most: u64) -> Result<Option<[u8; 32]>, FieldErrors> {
         let mut errors = FieldErrors::default();
         if !(1..=most).contains(&self.bytes) {
@@ -69,10 +69,10 @@ fn parse_sha256(digits: &str) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Signs the address for a zip under `key`, from the moment `now`.
+/// Signs the address for a zip under `key`, valid from `now`.
 ///
 /// # Errors
-/// When the request can't be signed.
+/// If the request can't be signed.
 pub async fn target(
     cx: &Cx,
     key: &BlobKey,

@@ -1,4 +1,4 @@
-//! What a person asks of an action, and what follows from it for the action's occurrences.
+//! Applies the commands of people to actions, and updates the affected occurrences.
 
 use domain::actions::{
     Action, ActionPatch, ApprovalContent, ApprovalRecord, Briefing, Command, Occurrence, OccurrenceCommand,
@@ -25,17 +25,17 @@ use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{Store, Versioned};
 
-/// How many occurrences one transaction takes beside the rest.
+/// How many occurrences one transaction can change in addition to its other writes.
 const AT_ONCE: usize = 90;
 
 /// How many records of runs are ended at once.
 const ENDED_AT_ONCE: usize = 8;
 
-/// Does what a person asks of an action: changes it, and with it the occurrences that the change concerns. A command that
-/// comes twice changes nothing the second time.
+/// Applies a person's command to an action, and changes the affected occurrences with it. Repeating a command changes
+/// nothing.
 ///
 /// # Errors
-/// 404 where there is none, 409 with the refusal's code and the action as it is.
+/// 404 if the action does not exist, 409 with the refusal's code and the current action.
 pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Versioned<Action>> {
     perform(cx, owner, id, command, With::default()).await
 }
@@ -43,8 +43,8 @@ pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -
 /// # Errors
 /// As [`apply`].
 pub async fn approve(cx: &Cx, owner: &Owner, id: ActionId, hash: &str) -> Result<ActionView> {
-    // An edit between this look and the transaction changes the hash, or nothing that an approval binds. An edit of the agent
-    // leaves an approval of what the agent was: it does not hold.
+    // An edit between this read and the transaction either changes the hash or changes nothing that an approval binds.
+    // If the agent is edited, the approval is for the old agent and is not valid.
     let action = load(cx, owner, id).await?.value;
     let agent = agents::load(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
@@ -65,11 +65,11 @@ pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput
     Ok(ActionView::new(action, &agent))
 }
 
-/// Changes an action. Where the change was proposed, the proposal is taken with it, or nothing happens.
+/// Changes an action. If the change was proposed, the same transaction removes the proposal.
 ///
 /// # Errors
-/// As [`apply`]; 400 for a broken limit, 404 for a proposal that is none (any more) of this action, 409 where `If-Match` is
-/// not the version that is there.
+/// As [`apply`]; 400 for an exceeded limit, 404 if the proposal does not exist or is not for this action, 409 if
+/// `If-Match` is not the current version.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -102,10 +102,10 @@ pub async fn change(
     view(cx, owner, action).await
 }
 
-/// Goes on after a pause, or after a person was asked; `message` is the answer that the run is told.
+/// Continues a paused action, or a run that has asked a person. `message` is the answer for the run.
 ///
 /// # Errors
-/// As [`apply`]; 400 for a message that is too long.
+/// As [`apply`]; 400 if the message is too long.
 pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String>) -> Result<ActionView> {
     let message = message.filter(|text| !text.trim().is_empty());
     let mut errors = FieldErrors::default();
@@ -117,10 +117,10 @@ pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String
     view(cx, owner, action).await
 }
 
-/// Answers the run that waits in `version` of the action.
+/// Answers the run that waits, if the action still has this version.
 ///
 /// # Errors
-/// As [`apply`]; 409 where it is not that version any more.
+/// As [`apply`]; 409 if the action has another version now.
 pub(super) async fn answer(
     cx: &Cx,
     owner: &Owner,
@@ -132,13 +132,13 @@ pub(super) async fn answer(
     perform(cx, owner, id, Command::Resume, with).await.map(|_| ())
 }
 
-/// What goes with a command.
+/// What a command brings along.
 #[derive(Default)]
 struct With<'a> {
     if_match: Option<IfMatch>,
-    /// Kept in the conversation, under the run that is live then.
+    /// Stored in the conversation, under the run that is live then.
     message: Option<ChatMessage>,
-    /// Taken.
+    /// Accepted with the command.
     proposal: Option<&'a Proposal>,
 }
 
@@ -166,7 +166,7 @@ async fn perform(
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
         let live_after = match (command, &live) {
             (Command::Run { run }, _) => {
-                // Its id is ahead of the clock where that was set back.
+                // If the clock was set back, the run's id is ahead of the clock.
                 let occurrence = Occurrence::manual(&next, run, run.instant().min(now));
                 writes.push(Store::create_occurrence(owner, &occurrence)?);
                 writes.push(Store::run_write(owner, &runs::record(&next, run, now))?);
@@ -186,8 +186,8 @@ async fn perform(
         }
         writes.extend(approved(owner, &read.value, &next, command)?);
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
-        // A queue that is too long for one transaction is cancelled from its end, before the action lets go of it: what a call
-        // that is cut off leaves behind is a shorter queue, and no run that the action does not know of.
+        // A queue that is too long for one transaction is cancelled from its end, before the action gives it up. So an
+        // interrupted call leaves a shorter queue, and never a run that the action does not know.
         let (before, with_it) = dropped.split_at(dropped.len().saturating_sub(AT_ONCE));
         if !cancel_first(cx, owner, before, command, now).await? {
             continue;
@@ -205,7 +205,8 @@ async fn perform(
     }
 }
 
-/// The write of what has been approved, where the command gave an approval: people see later what has changed since.
+/// The write that stores what was approved, if the command approved something. People can later see what has changed
+/// since.
 fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -> Result<Option<Write>> {
     let (Command::Approve { briefing, .. } | Command::Schedule { briefing, .. }) = command else {
         return Ok(None);
@@ -221,7 +222,8 @@ fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -
     Ok(Some(Store::approval_write(owner, next.id, &record)?))
 }
 
-/// Cancels occurrences that are queued, and ends the records of their runs. `false`: one of them was taken meanwhile.
+/// Cancels queued occurrences, and ends the records of their runs. Returns `false` if an executor has taken one of them
+/// meanwhile.
 async fn cancel_first(
     cx: &Cx,
     owner: &Owner,
@@ -246,7 +248,7 @@ async fn end_runs(cx: &Cx, owner: &Owner, occurrences: &[Versioned<Occurrence>])
         .await
 }
 
-/// The occurrences that the action no longer has anything to do with: those that were queued, newest first, then the live one.
+/// The occurrences that the action gives up: the queued ones, newest first, then the live one.
 async fn dropped(
     cx: &Cx,
     owner: &Owner,
@@ -263,7 +265,7 @@ async fn dropped(
     Ok(dropped)
 }
 
-/// The occurrences that wait for their turn, newest first.
+/// The queued occurrences, newest first.
 async fn queued(
     cx: &Cx,
     owner: &Owner,
@@ -308,7 +310,7 @@ fn cancel_writes(
     occurrences.iter().map(cancel).collect()
 }
 
-/// For commands that the state of the occurrence, just looked at, allows.
+/// Applies a command that the occurrence's state, which was just read, allows.
 fn changed(occurrence: &Occurrence, command: OccurrenceCommand, now: Timestamp) -> Result<Occurrence> {
     occurrence.transition(command, now).map_err(|refused| Error::internal(refused.to_string()))
 }

@@ -1,8 +1,8 @@
-//! Approvals that do not hold any more: what has changed since, and giving them again.
+//! Approvals that are no longer valid: what has changed since, and approving again.
 //!
-//! An approval binds the agent's words as well as the action's. An edit of the agent writes nothing to its actions: their
-//! approvals are compared with what would be told each time a run begins, and so can't be missed. Until they are given again,
-//! runs are held; the schedules keep their place.
+//! An approval binds the text of the agent as well as that of the action. An edit of the agent writes nothing to its
+//! actions. Instead, each time a run begins, the approval is compared with what the model would be told. So no edit is
+//! missed. Until a person approves again, runs are held, and the schedules keep their place.
 
 use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference};
 use domain::agents::Agent;
@@ -21,29 +21,29 @@ use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Claimed;
 
-/// How many approvals can be given in one call, and how many an edit of an agent names.
+/// How many approvals one call can give, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
 
 /// How many approvals are given at once.
 const AT_ONCE: usize = 8;
 
-/// What was approved, what is there now, and what is different.
+/// What was approved, what is current, and the differences.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApprovalView {
     /// Whether the action may run as it is now.
     pub holds: bool,
-    /// What was approved last, also if that approval was withdrawn since. Left out if there never was an approval.
+    /// What was last approved, even if that approval was withdrawn since. Absent if there never was an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovalRecord>,
-    /// The hash of `current`: what `approve` takes.
+    /// The hash of `current`. Send it to `approve`.
     pub approval_hash: String,
     /// Everything that an approval binds, as it is now.
     pub current: ApprovalContent,
-    /// What is different between the two. Empty if nothing was ever approved.
+    /// The differences between the two. Empty if nothing was ever approved.
     pub changes: Vec<Difference>,
 }
 
-/// An approval that does not hold, because the agent or a tool has changed since it was given.
+/// An approval that is no longer valid, because the agent or a tool has changed since.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StaleApproval {
     pub action_id: ActionId,
@@ -51,13 +51,13 @@ pub struct StaleApproval {
     pub approved_at: Timestamp,
     /// The hash of what was approved.
     pub approved_hash: String,
-    /// The hash of what is there now: approving it lets the action run again.
+    /// The hash of the current content. Approving it lets the action run again.
     pub approval_hash: String,
-    /// What is different.
+    /// The differences.
     pub changes: Vec<Difference>,
 }
 
-/// Approvals to give.
+/// The approvals to give.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"approvals": [{
@@ -70,7 +70,7 @@ pub struct ApproveMany {
     pub approvals: Vec<ApproveOne>,
 }
 
-/// A person's yes to one action.
+/// A person's approval of one action.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveOne {
@@ -79,25 +79,26 @@ pub struct ApproveOne {
     pub approval_hash: String,
 }
 
-/// What became of each, in the order of the request.
+/// The results, in the order of the request.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Approvals {
     pub data: Vec<Approved>,
 }
 
-/// What became of one of many approvals.
+/// The result for one of many approvals.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Approved {
     pub action_id: ActionId,
     pub approved: bool,
-    /// The action as it is afterwards, if it was approved.
+    /// The action after the approval, if it was approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionView>,
-    /// Why it was not approved: the code that `POST /actions/{action_id}/approve` answers, such as `approval_mismatch`.
+    /// Why it was not approved: the code that `POST /actions/{action_id}/approve` would return, such as
+    /// `approval_mismatch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "approval_mismatch")]
     pub code: Option<String>,
-    /// The same in words.
+    /// The reason as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -105,7 +106,7 @@ pub struct Approved {
 /// What was approved of an action, and what has changed since.
 ///
 /// # Errors
-/// 404 if there is no such action.
+/// 404 if the action does not exist.
 pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalView> {
     let action = load(cx, owner, id).await?.value;
     let agent = cx.store.agent(owner, action.agent_id).await?.ok_or(Error::NotFound("action"))?.value;
@@ -117,10 +118,10 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     Ok(ApprovalView { holds, approved, approval_hash, current, changes })
 }
 
-/// The approvals of an agent's actions that do not hold any more, newest action first.
+/// The approvals of an agent's actions that are no longer valid, newest action first.
 ///
 /// # Errors
-/// 404 if there is no such agent, 400 if `limit` or `cursor` is invalid.
+/// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn stale(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Result<Page<StaleApproval>> {
     let agent = cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))?.value;
     let read = |after: Option<String>, limit| {
@@ -133,7 +134,7 @@ pub async fn stale(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Re
     Ok(Page { data: try_join_all(described).await?, next_cursor, has_more })
 }
 
-/// The approvals that do not hold for `agent` as it is after an edit: at most 100 of them, newest action first.
+/// The approvals that are no longer valid after an edit of `agent`: at most 100, newest action first.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -173,10 +174,10 @@ async fn describe(cx: &Cx, owner: &Owner, action: Action, agent: &Agent) -> Resu
     })
 }
 
-/// Gives many approvals of one agent's actions. Each is given or refused by itself.
+/// Approves many of one agent's actions. Each one succeeds or fails by itself.
 ///
 /// # Errors
-/// 404 if there is no such agent; 400 if there are none or more than 100, or an action is named twice.
+/// 404 if the agent does not exist; 400 if there are no approvals, more than 100, or two for the same action.
 pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMany) -> Result<Approvals> {
     let mut errors = FieldErrors::default();
     let count = input.approvals.len();
@@ -215,7 +216,7 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
             },
         }
     });
-    // Each is an approval of its own, and a second yes to the same changes nothing.
+    // Each approval is a transaction of its own, and approving the same content twice changes nothing.
     let data = Claimed::repeatable(stream::iter(given).buffered(AT_ONCE).collect()).await;
     Ok(Approvals { data })
 }

@@ -1,4 +1,4 @@
-//! Defining an action: directly, or by taking a proposal.
+//! Defines an action, directly or from a proposal.
 
 use domain::actions::DefineAction;
 use domain::chats::{Proposal, ProposalBody};
@@ -13,10 +13,10 @@ use crate::store::Store;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 
-/// Defines an action of an agent. Where it was proposed, the proposal is taken with it, or nothing happens.
+/// Defines an action of an agent. If it was proposed, the same transaction removes the proposal.
 ///
 /// # Errors
-/// 404 for an agent or proposal that is none (any more), 400 with every invalid field and its limit.
+/// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
 pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction) -> Result<ActionView> {
     let agent = agents::load(cx, owner, agent).await?.value;
     let proposal = match input.proposal_id {

@@ -1,4 +1,4 @@
-//! Deleting an action with all that belongs to it.
+//! Deletes an action with everything that belongs to it.
 
 use domain::ids::{ActionId, Owner};
 
@@ -18,16 +18,17 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ActionId, if_match: Option<IfMat
     delete_if_there(cx, owner, id).await
 }
 
-/// Deletes an action, its occurrences, their runs and the messages about it. Deleting one that is gone is no error.
+/// Deletes an action, its occurrences, their runs and the messages about it. It is no error if the action is already
+/// gone.
 ///
 /// # Errors
-/// If the table does not answer; the call can be made again.
+/// If the table does not answer; the call can be repeated.
 pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
     let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
     cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;
     delete_runs(cx, owner, id).await?;
     cx.store.delete_action(owner, &action.value).await?;
-    // An executor or a turn may have written meanwhile; with the record gone they can no more.
+    // An executor or a turn may have written meanwhile. Without the record they can write no more.
     delete_runs(cx, owner, id).await?;
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?)
 }
@@ -38,7 +39,7 @@ async fn delete_runs(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()> {
     loop {
         let found = store.occurrences(owner, id, after.as_deref(), 50, Order::Oldest).await?;
         for (_, occurrence) in found.items {
-            // Only a run that took steps can have left one in S3: most due times cost nothing here.
+            // Only a run that has taken steps can have left one in S3. For other due times this costs no call.
             if occurrence.value.steps_done > 0 {
                 cx.blobs.delete_prefix(&BlobKey::run_prefix(owner, occurrence.value.run_id)).await?;
             }

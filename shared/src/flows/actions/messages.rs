@@ -1,4 +1,4 @@
-//! The conversation about one action: what people say of it, what its runs ask, and what a model answers.
+//! The conversation about one action: messages of people, questions of its runs, and answers of a model.
 
 use domain::actions::{ActionState, OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, Owner};
@@ -26,7 +26,7 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
     let read = |after: Option<String>, limit| {
         async move { cx.store.messages(owner, id, after.as_deref(), limit, Order::Oldest).await }.boxed()
     };
-    // Calls of tools and their results are the model's memory, and nothing to read.
+    // Tool calls and their results are for the model; people do not read them.
     let shown = |stored: &StoredMessage| stored.overflow || !stored.message.text().is_empty();
     let found = page::filtered(owner, &format!("messages of {id}"), query, read, shown).await?;
     let Page { data, next_cursor, has_more } = found;
@@ -36,8 +36,8 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
     Ok(Page { data, next_cursor, has_more })
 }
 
-/// Says something about an action. If a run of it waits for an answer, this is the answer, and the run goes on: what it
-/// says next is its reply. Otherwise a model answers in a turn of its own.
+/// Sends a message about an action. If a run of the action waits for an answer, the message is the answer, the run
+/// continues, and its next output is the reply. Otherwise a model answers in a new turn.
 ///
 /// # Errors
 /// As [`turn::start`].
@@ -65,10 +65,10 @@ pub async fn say(
         };
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
-        // Followers hear what comes after the question.
+        // Followers get the events after the question.
         let heard = cx.store.last_event_id(owner, run).await?;
         match apply::answer(cx, owner, id, action.version, answer).await {
-            // It was answered, cancelled or edited meanwhile: look again what this is.
+            // The run was answered, cancelled or edited meanwhile. Check again what the message is for.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
             // Another process executes it.

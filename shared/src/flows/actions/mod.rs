@@ -1,11 +1,11 @@
-//! Actions: defined, approved, scheduled, run, and everything a person may ask of them.
+//! Actions: defined, approved, scheduled and run, and the commands of people.
 //!
-//! Every change goes one way: load the action and its live occurrence, let [`transition`](domain::actions::transition) decide, and write the action,
-//! the occurrences that the decision touches and the place in the `due` index in one transaction, at the versions that
-//! were read. Who loses a race decides anew.
+//! Every change works the same way. It loads the action and its live occurrence and lets
+//! [`transition`](domain::actions::transition) decide. Then one transaction writes the action, the affected occurrences
+//! and the place in the `due` index, at the versions that were read. A writer that loses a race decides again.
 //!
-//! [`apply`] is that way for what a person asks. An executor has occurrences of its own to write: it takes [`load_live`]
-//! and [`action_writes`], and adds to the transaction.
+//! [`apply`] does this for the commands of people. An executor has other occurrences to write, so it uses [`load_live`]
+//! and [`action_writes`] and adds to the transaction.
 
 mod apply;
 mod approvals;
@@ -47,10 +47,10 @@ pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, out
 pub struct ActionView {
     #[serde(flatten)]
     pub action: Action,
-    /// Names everything that an approval binds as it is now, the agent included: what `approve` takes. If `approval.hash` is
-    /// another one, the approval does not hold any more, and nothing runs under it.
+    /// The hash of everything that an approval currently binds, including the agent. Send it to `approve`. If it
+    /// differs from `approval.hash`, the approval is no longer valid, and nothing runs under it.
     pub approval_hash: String,
-    /// The schedule in words.
+    /// The schedule as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
     pub schedule_text: Option<String>,
@@ -63,7 +63,7 @@ impl ActionView {
     }
 
     fn with(briefing: &Briefing, action: Action) -> Self {
-        // What sweeps note there is of no use to clients.
+        // Clients have no use for what sweeps note there.
         let action = Action { found_at: None, found_until: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
@@ -73,14 +73,14 @@ impl ActionView {
     }
 }
 
-/// An action as clients see it, with its agent as it is now.
+/// An action for clients, with its current agent.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn view(cx: &Cx, owner: &Owner, action: Action) -> Result<ActionView> {
     Ok(match cx.store.agent(owner, action.agent_id).await? {
         Some(agent) => ActionView::new(action, &agent.value),
-        // It is being deleted, and its actions with it.
+        // The agent is being deleted, and its actions with it.
         None => ActionView::with(&Briefing::default(), action),
     })
 }
@@ -93,20 +93,20 @@ pub struct Loaded {
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if the action does not exist.
 pub async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Versioned<Action>> {
     let found = cx.store.action(owner, id).await?.ok_or(Error::NotFound("action"))?;
     Ok(stored(found))
 }
 
-/// The record's own version is the stored one, whatever was counted before it was written.
+/// Sets the record's version to the stored one, whatever it was before the write.
 pub(super) fn stored(mut found: Versioned<Action>) -> Versioned<Action> {
     found.value.version = found.version;
     found
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if the action does not exist.
 pub async fn load_live(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Loaded> {
     let action = load(cx, owner, id).await?;
     let live = match action.value.live_run {
@@ -116,11 +116,11 @@ pub async fn load_live(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Loaded> {
     Ok(Loaded { action, live })
 }
 
-/// The writes of `next` over what was `read`: the record with its place in the `due` index, and the agent's count where
-/// the action has come to its end. `live` is the occurrence `next.live_run` as it will be.
+/// The writes that replace `read` by `next`: the record with its place in the `due` index, and the agent's count if the
+/// action has ended. `live` is the occurrence `next.live_run` after the change.
 ///
 /// # Errors
-/// When the record has no form as an item; a bug.
+/// If the record can't be encoded as an item, which is a bug.
 pub fn action_writes(
     owner: &Owner,
     read: &Versioned<Action>,
@@ -139,7 +139,7 @@ pub fn action_writes(
     Ok(writes)
 }
 
-/// When the action is to be looked at next. A run that is queued and whose turn has come is not left to the next due time.
+/// When the action is due next. A queued run that can start now does not wait for the next due time.
 pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp) -> Option<Timestamp> {
     let turn_has_come = action.queued > 0
         && action.live_run.is_none()
@@ -147,12 +147,12 @@ pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp
     if turn_has_come { Some(now) } else { action.wake_at(live) }
 }
 
-/// Sends an executor at this time, if that is now or soon.
+/// Dispatches an executor for this time, if the time is now or soon.
 pub(super) async fn dispatch_at(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) {
     due::dispatch_at(cx, &DueItem::action(owner, id), at).await;
 }
 
-/// 409 with the action as it is.
+/// A 409 with the current action.
 async fn refusal(cx: &Cx, owner: &Owner, refused: &Refused, action: &Action) -> Error {
     match view(cx, owner, action.clone()).await {
         Ok(view) => Error::conflict_with(refused.code(), refused.to_string(), &view),
@@ -160,7 +160,7 @@ async fn refusal(cx: &Cx, owner: &Owner, refused: &Refused, action: &Action) -> 
     }
 }
 
-/// Refuses an edit that was made against another version than the one that is there.
+/// Refuses an edit whose `If-Match` is not the current version.
 async fn check_version(
     cx: &Cx,
     owner: &Owner,
@@ -176,7 +176,7 @@ async fn check_version(
 }
 
 /// # Errors
-/// 404 where there is none.
+/// 404 if the action does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
     let action = load(cx, owner, id).await?.value;
     view(cx, owner, action).await
@@ -185,7 +185,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
 /// Newest first.
 ///
 /// # Errors
-/// 404 for an agent that is none, 400 for a limit or cursor that is none.
+/// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(
     cx: &Cx,
     owner: &Owner,
@@ -213,7 +213,7 @@ pub async fn list(
     Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
 }
 
-/// Many actions as clients see them; each agent is read once.
+/// Views of many actions. Each agent is read once.
 async fn views(cx: &Cx, owner: &Owner, actions: Vec<Action>) -> Result<Vec<ActionView>> {
     let ids: BTreeSet<AgentId> = actions.iter().map(|action| action.agent_id).collect();
     let reads = ids.into_iter().map(async |id| Ok::<_, Error>((id, cx.store.agent(owner, id).await?)));

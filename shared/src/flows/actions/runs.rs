@@ -1,4 +1,4 @@
-//! The runs of an action: started by hand, listed, read, explained, ended.
+//! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
     Action, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
@@ -25,7 +25,7 @@ use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, Versioned, keys};
 
-/// What became of one due time, or of one run by hand.
+/// The result of one due time, or of one run that was started by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OccurrenceView {
     pub run_id: RunId,
@@ -33,7 +33,7 @@ pub struct OccurrenceView {
     pub kind: OccurrenceKind,
     pub due_at: Timestamp,
     pub state: OccurrenceState,
-    /// A sentence, where it has not simply succeeded.
+    /// A sentence, unless the run has simply succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,15 +42,16 @@ pub struct OccurrenceView {
     pub started_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// How long after its due time (with jitter), or after the approval if that came later, it began, in milliseconds.
+    /// How long the start was delayed, in milliseconds: since its due time (with jitter), or since the approval if that
+    /// came later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_ms: Option<i64>,
-    /// It is not tried (again) before this.
+    /// It is not tried before this time.
     pub not_before: Timestamp,
     pub attempts: u32,
     pub usage: Usage,
     pub cost_micros: i64,
-    /// How good the output is by the agent's own judgement, 0 to 100.
+    /// How good the output is in the agent's own judgement, 0 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<u8>,
 }
@@ -95,7 +96,7 @@ impl From<Occurrence> for OccurrenceView {
     }
 }
 
-/// A run that was begun by hand.
+/// A run that was started by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StartedRun {
     /// Follow it at `/runs/{run_id}/events`.
@@ -104,23 +105,23 @@ pub struct StartedRun {
     pub action: ActionView,
 }
 
-/// Runs an action now, once. It is under way when this returns, and goes on without the caller.
+/// Runs an action once, now. The run continues without the caller after this returns.
 ///
 /// # Errors
-/// 404 where there is none; 409 if its agent is paused or archived, it is not approved as it is now, or a run is live.
+/// 404 if the action does not exist; 409 if its agent is not active, if its current content is not approved, or if a
+/// run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
     let agent = agents::load(cx, owner, action.agent_id).await?.value;
     if agent.status != AgentStatus::Active {
         let message = match agent.status {
-            AgentStatus::Archived => "the agent is archived: nothing of it runs",
-            _ => "the agent is paused: nothing of it runs before it is active again",
+            AgentStatus::Archived => "the agent is archived: its actions do not run",
+            _ => "the agent is paused: its actions do not run until it is active again",
         };
         return Err(Error::conflict_with("agent_not_active", message, &ActionView::new(action, &agent)));
     }
     if action.approval.is_some() && !action.is_approved_with(&agent) {
-        let message =
-            "the agent or a tool has changed since the action was approved: approve it as it is now";
+        let message = "the agent or a tool has changed since the action was approved: approve it again";
         return Err(Error::conflict_with("approval_mismatch", message, &ActionView::new(action, &agent)));
     }
     let run_id = RunId::from_uuid(cx.clock.uuid());
@@ -128,7 +129,7 @@ pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun>
     Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })
 }
 
-/// The record by which a run of `action` can be followed.
+/// The record that makes a run of `action` visible to followers.
 #[must_use]
 pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
     Run {
@@ -138,10 +139,10 @@ pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
     }
 }
 
-/// The write by which the record of a run that waited says that it goes on: who follows it hears how.
+/// The write that marks a waiting run as running again, so that its followers get what comes next.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub(super) async fn goes_on(
     cx: &Cx,
     owner: &Owner,
@@ -155,16 +156,16 @@ pub(super) async fn goes_on(
             Some(Store::replace_run_write(owner, &run, version)?)
         }
         Some(_) => None,
-        // Records are kept for a month; a question may wait longer.
+        // The record expires after a month, but a question may wait longer.
         None => Some(Store::run_write(owner, &record(action, run, now))?),
     })
 }
 
-/// Ends the record of a run whose occurrence was cancelled, and tells its executor, if it has one, to stop. Who follows the
-/// run sees it end at once.
+/// Ends the record of a run whose occurrence was cancelled, and tells its executor, if there is one, to stop. Followers
+/// see the end at once.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
     let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
@@ -179,16 +180,17 @@ pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
             return Ok(());
         }
     }
-    // Its executor writes faster than this: it lives, and looks for the request to stop twice a second.
+    // The executor keeps writing faster than this call. So it is alive, and it checks for a stop request twice a
+    // second.
     Ok(())
 }
 
-/// Cancels one run of an action, whatever its state: queued, claimed, running or waiting, also if its executor is dead.
+/// Cancels one run of an action in any state: queued, claimed, running or waiting, even if its executor is dead.
 ///
 /// # Errors
-/// 404 if the action is not there.
+/// 404 if the action does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<()> {
-    // A live executor stops at its next look, and then finds that the run is no longer its own.
+    // A live executor stops at its next check, and then finds that the run no longer belongs to it.
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
     let mut tries = edit::Tries::default();
     loop {
@@ -228,7 +230,7 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
 /// Newest first.
 ///
 /// # Errors
-/// 404 where there is no such action, 400 for a limit or cursor that is none.
+/// 404 if the action does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn occurrences(
     cx: &Cx,
     owner: &Owner,
@@ -244,24 +246,24 @@ pub async fn occurrences(
 }
 
 /// # Errors
-/// 404 where the action has no such run.
+/// 404 if the action has no such run.
 pub async fn occurrence(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<OccurrenceView> {
     let found = cx.store.occurrence(owner, id, run).await?.ok_or(Error::NotFound("run"))?;
     Ok(found.value.into())
 }
 
 /// # Errors
-/// 404 where the action has no such run.
+/// 404 if the action has no such run.
 pub async fn outputs(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<Page<RunOutput>> {
     occurrence(cx, owner, id, run).await?;
     let data = cx.store.run_outputs(owner, run).await?;
     Ok(Page { data, next_cursor: None, has_more: false })
 }
 
-/// What became of the due time in the minute of `at`; without it, of the newest one.
+/// What happened at the due time in the minute of `at`. Without `at`, at the newest due time.
 ///
 /// # Errors
-/// 404 where there is no such action.
+/// 404 if the action does not exist.
 pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
     let mut errors = FieldErrors::default();
     at.iter().for_each(|at| errors.time("at", *at));
@@ -279,10 +281,10 @@ pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) ->
     Ok(explain(&action, occurrence.as_ref(), at, cx.clock.now()))
 }
 
-/// The occurrence in the minute of `at`: that of `at` itself, else that of the schedule, else any.
+/// The occurrence in the minute of `at`. In this order: the one at exactly `at`, one of the schedule, any other.
 async fn occurrence_at(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
     let minute = at.as_second().div_euclid(60) * 60;
-    // Ids begin with their instant in milliseconds: this one sorts before all of the minute.
+    // Ids begin with their time in milliseconds. This id sorts before all ids of the minute.
     let millis = u128::try_from(minute).unwrap_or(0) * 1_000;
     let before = keys::occurrence(owner, id, RunId::from_uuid(Uuid::from_u128(millis << 80))).sk;
     let found = cx.store.occurrences(owner, id, Some(&before), 20, Order::Oldest).await?;

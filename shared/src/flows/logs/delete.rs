@@ -1,4 +1,4 @@
-//! Deleting a project deletes its logs: the lines, the segments, and what is remembered of their sessions.
+//! Deletes a project's logs together with the project: the lines, the segments, and the records of their sessions.
 
 use domain::ids::{Owner, ProjectId};
 
@@ -11,8 +11,8 @@ use crate::store::table::Order;
 /// How many sessions or logs one query reads.
 const PAGE: usize = 100;
 
-/// Deletes the logs of a project in all sessions; a session whose logs are all the project's is forgotten with them. A
-/// call that was cut off can be made again: a log's head goes after everything that it leads to.
+/// Deletes the logs of a project in all sessions. A session that has logs of no other project is deleted with them. An
+/// interrupted call can be repeated, because a log's head is deleted after everything that it leads to.
 ///
 /// # Errors
 /// If the table or the bucket does not answer.
@@ -30,7 +30,7 @@ pub async fn of_project(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()
     }
 }
 
-/// Deletes what a log has in the bucket. What an import has brought of it lies with the import.
+/// Deletes what a log has in the bucket. Segments from an import are stored under the import instead.
 async fn delete_bodies(cx: &Cx, owner: &Owner, head: &LogHead) -> Result<()> {
     let (session, agent) = (&head.session_id, &head.agent_id);
     let first = cx.store.log_segment(owner, session, agent, 1).await?;

@@ -1,4 +1,4 @@
-//! All logs as a zip of files, written while it is sent: however much there is, little of it is in memory.
+//! Exports all logs as a zip of files. The zip is written while it is sent, so only a little of it is in memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,10 +22,10 @@ use crate::problem::{Error, Result};
 use crate::store::logs::LogSession;
 use crate::store::table::Order;
 
-/// How many sessions, or logs of one, a query reads.
+/// How many sessions, or logs of one session, a query reads.
 const PAGE: usize = 100;
 
-/// A piece of the archive is about as large, in bytes.
+/// The approximate size of a piece of the archive, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// What is exported.
@@ -37,7 +37,7 @@ pub struct Selection {
     pub session: Option<SessionId>,
 }
 
-/// The archive, piece by piece. It ends with an error where something could not be read.
+/// The archive, piece by piece. It ends with an error if something could not be read.
 pub fn archive(cx: Cx, owner: Owner, selection: Selection) -> impl Stream<Item = Result<Bytes>> + use<> {
     let (sender, receiver) = mpsc::channel(2);
     tokio::spawn(async move {
@@ -50,7 +50,7 @@ pub fn archive(cx: Cx, owner: Owner, selection: Selection) -> impl Stream<Item =
     ReceiverStream::new(receiver)
 }
 
-/// Why the writing ends early.
+/// Why the writing ended early.
 enum Stopped {
     /// The client has disconnected.
     Disconnected,
@@ -84,7 +84,7 @@ async fn write(cx: &Cx, owner: &Owner, selection: &Selection, mut zip: Archive) 
     zip.finish().await
 }
 
-/// The sessions that are exported, those that began first first.
+/// The sessions to export, in the order in which they began.
 struct Sessions<'a> {
     owner: &'a Owner,
     selection: &'a Selection,
@@ -120,7 +120,7 @@ impl<'a> Sessions<'a> {
     }
 }
 
-/// The agents of a session, `main` among them though nobody may have asked it.
+/// The agents of a session, and always `main`, even if it has no log.
 async fn agents(cx: &Cx, owner: &Owner, session: &SessionId) -> Result<Vec<InstanceId>> {
     let (mut agents, mut after) = (Vec::new(), None);
     loop {
@@ -137,7 +137,7 @@ async fn agents(cx: &Cx, owner: &Owner, session: &SessionId) -> Result<Vec<Insta
     Ok(agents)
 }
 
-/// Writes the lines of all agents of a session, in the order of their time.
+/// Writes the lines of all agents of a session, ordered by time.
 async fn together(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive) -> Result<(), Stopped> {
     let agents = agents(cx, owner, session).await?;
     let mut logs = Vec::with_capacity(agents.len());
@@ -160,7 +160,7 @@ async fn together(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive
     Ok(())
 }
 
-/// A log, line by line.
+/// Reads a log line by line.
 struct Lines<'a> {
     log: Log<'a>,
     pages: Pages<'a>,
@@ -176,7 +176,7 @@ impl<'a> Lines<'a> {
         self.page.iter().position(|&byte| byte == b'\n').map_or(self.page.len(), |at| at + 1)
     }
 
-    /// When the next line was written; nothing at the end.
+    /// The time of the next line. `None` at the end.
     async fn time(&mut self, cx: &Cx) -> Result<Option<Timestamp>> {
         if self.page.is_empty() {
             match self.pages.next(cx).await? {
@@ -188,7 +188,7 @@ impl<'a> Lines<'a> {
         Ok(Some(line.timestamp))
     }
 
-    /// The next line, with its newline.
+    /// Takes the next line, with its newline.
     fn take(&mut self) -> Bytes {
         self.page.split_to(self.length())
     }
@@ -209,7 +209,7 @@ impl Write for Buffer {
     }
 }
 
-/// A zip that goes out as it is written.
+/// A zip that is sent while it is written.
 struct Archive {
     zip: ZipWriter<StreamWriter<Buffer>>,
     buffer: Buffer,
@@ -223,7 +223,7 @@ impl Archive {
     }
 
     fn file(&mut self, path: &str) -> Result<()> {
-        // Files may be of any size: the writer must know before.
+        // Files may have any size, and the writer must know this in advance.
         let options = SimpleFileOptions::default().large_file(true);
         self.zip.start_file(path, options).map_err(|error| broken(&error))
     }
@@ -242,7 +242,7 @@ impl Archive {
         self.send(0).await
     }
 
-    /// Hands over what is there, once it is this much.
+    /// Sends what has been written if it is at least this much.
     async fn send(&self, at_least: usize) -> Result<(), Stopped> {
         let piece = {
             let mut buffer = self.buffer.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What a coding assistant's hooks say goes into the logs. Nothing that a hook sends is an error to the assistant: what is
-//! not taken is kept for a day, to be looked at.
+//! Writes the events of a coding assistant's hooks to the logs. A hook never gets an error for its content. A payload
+//! that is not accepted is kept for a day, so that people can look at it.
 
 use std::collections::BTreeMap;
 
@@ -27,29 +27,30 @@ use crate::store::table::Written;
 /// How much of a refused payload is kept, in characters.
 const EXCERPT: usize = 1_000;
 
-/// How many agent types are listed whose hooks were dropped.
+/// The most agent types with dropped hooks that are listed.
 const MAX_DROPPED: usize = 100;
 
 /// How far the clock of a hook's machine may be ahead of ours.
 const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
-/// What a hook's address says.
+/// The query parameters of a hook's address.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct HookQuery {
-    /// The session, in place of the payload's `session_id`.
+    /// The session. It replaces the payload's `session_id`.
     #[serde(rename = "session_id", alias = "session")]
     pub session: Option<String>,
-    /// The project; `default` where nothing else is said.
+    /// The project. Default: `default`.
     #[serde(rename = "project_id", alias = "project")]
     pub project: Option<String>,
-    /// When it happened (RFC 3339), for a hook that is reported later. Left out, it is when it arrives. One that is no time,
-    /// or more than 5 minutes ahead, is listed under `/context/hooks/rejected`, and the time of arrival taken in its place.
+    /// When the event happened (RFC 3339), for a hook that is reported later. Default: when the hook arrives. If the
+    /// value is not a valid time, or is more than 5 minutes ahead, it is listed under `/context/hooks/rejected`, and
+    /// the time of arrival is used instead.
     #[param(example = "2026-11-21T09:00:00.250Z")]
     pub at: Option<String>,
 }
 
-/// Why a hook is not taken: it is to blame, or we are.
+/// Why a hook was not processed: its content is invalid, or our side failed.
 enum Failure {
     Refused(Refusal),
     Ours(Error),
@@ -67,10 +68,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// Takes a hook's payload. What is refused is no error.
+/// Processes a hook's payload. A refused payload is not an error.
 ///
 /// # Errors
-/// If the table or the bucket does not answer: then nothing is acknowledged, and the hook may be sent again.
+/// If the table or the bucket does not answer. Then nothing is acknowledged, and the hook may be sent again.
 pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> Result<()> {
     let now = cx.clock.now();
     let at = match happened(query.at.as_deref(), now) {
@@ -87,7 +88,7 @@ pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> 
     }
 }
 
-/// Keeps what was not taken.
+/// Keeps a payload that was not accepted.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -107,7 +108,7 @@ fn refused_hook(now: Timestamp, refusal: &Refusal, body: &[u8]) -> RefusedHook {
     }
 }
 
-/// When a hook happened, by what its address says.
+/// The time of a hook, from its address.
 fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
     let Some(text) = at else { return Ok(now) };
     let at: Timestamp = text.parse().map_err(|_| Refusal::field("at", "must be a time of RFC 3339"))?;
@@ -121,7 +122,7 @@ fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
 }
 
 async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[u8]) -> Result<(), Failure> {
-    // Four megabytes of small values take a fifth of a second to parse.
+    // Parsing four megabytes of small values takes a fifth of a second.
     let (owned, session) = (body.to_vec(), query.session.clone());
     let parse = move || Ok(hook::parse(&owned, session.as_deref()));
     let parsed = cx.compute.on_body(body.len(), parse).await??;
@@ -165,13 +166,13 @@ async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[
     Ok(())
 }
 
-/// What names an event of a call within its session.
+/// The name of an event of a call, unique within its session.
 fn once(event: LogEvent, call: &str) -> String {
     format!("{} {call}", event.as_str())
 }
 
-/// The project of a hook, if the project takes it. What its filter drops is counted: without that nobody would know why
-/// there is nothing to read.
+/// The project of a hook, if the project accepts it. Hooks that its filter drops are counted. Otherwise nobody could
+/// see why there is nothing to read.
 async fn wanted(
     cx: &Cx,
     owner: &Owner,
@@ -199,8 +200,9 @@ async fn project_of(cx: &Cx, owner: &Owner, query: &HookQuery) -> Result<Project
     }
 }
 
-/// Whose log a task goes to: the one that the assistant names, that of the question to which this is the answer, the one
-/// that the prompt names, the assistant's own, or one that is named now.
+/// The agent whose log gets a task's entry. In this order: the agent that the assistant names, the agent of the
+/// question that this answers, the agent that the prompt names, the assistant itself (`main`) if there is no agent
+/// type, and otherwise a generated name.
 async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Timestamp) -> Result<InstanceId> {
     if let Some(instance) = &task.instance {
         return Ok(instance.clone());
@@ -218,7 +220,7 @@ async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Time
     }
 }
 
-/// The name that a prompt without one has been given, or is given now.
+/// The generated name for a prompt that names no agent. The same prompt keeps its name.
 async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Result<InstanceId> {
     let fallback = name::Fallback::new(&task.session, &task.agent_type, &task.prompt);
     let mut taken = 0;
@@ -239,15 +241,16 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Resul
         let of_hash = (fallback.hash.as_str(), &names, read_at);
         match cx.store.give_name(owner, &task.session, given, of_hash).await? {
             Written::Yes => return Ok(name),
-            // An agent has chosen this very name: the next number.
+            // An agent has chosen this very name itself. Try the next number.
             Written::Refused(Guard::LogHead) => taken += 1,
             Written::Refused(_) => {}
         }
     }
 }
 
-/// An agent will stop, or has stopped, under the assistant's own id. Whoever tells of it first keeps what he knows and then
-/// looks for the other: so one of two that meet finds both.
+/// Records under which id of the assistant an agent was started. The agent's stop may be reported before or after this,
+/// or at the same time. Both sides first write what they know and then look for the other, so at least one of them
+/// finds both.
 async fn launched(
     cx: &Cx,
     owner: &Owner,
@@ -269,8 +272,8 @@ async fn launched(
     Ok(cx.store.forget_early_stop(owner, session, background, &early).await?)
 }
 
-/// An agent has stopped. One that nobody has told of yet is kept, and shown among what was refused until somebody does: an
-/// agent that the assistant waits for stops before its answer is reported.
+/// Handles the stop of an agent. If its start has not been reported yet, the stop is kept and listed among the refused
+/// hooks until that report. This is usual: an agent that the assistant waits for stops before its answer is reported.
 async fn stopped(
     cx: &Cx,
     owner: &Owner,
@@ -300,7 +303,7 @@ async fn stopped(
     Ok(())
 }
 
-/// Logs the answer of an agent that stopped, once; whether it is known whose it is.
+/// Logs the answer of a stopped agent, once. Returns whether the agent is known.
 async fn completed(
     cx: &Cx,
     owner: &Owner,
@@ -316,7 +319,7 @@ async fn completed(
         (None, Err(_)) => return Ok(false),
     };
     let head = cx.store.log_head(owner, session, &agent_id).await?.map(|head| head.value);
-    // Without the call's id, the number of the question tells one answer from another.
+    // Without a call id, the number of the question tells answers apart.
     let number = head.as_ref().map_or(0, |head| head.entries);
     let project = head.as_ref().map_or(project, |head| head.project_id);
     let (agent_type, description, call) = match (launch, head) {
@@ -331,7 +334,7 @@ async fn completed(
         (None, Some(LogHead { agent_type, asked: Some(asked), .. })) => {
             (agent_type, asked, format!("{background} {number}"))
         }
-        // It has answered before.
+        // The answer is already logged.
         (_, Some(_)) => return Ok(true),
         (_, None) => return Ok(false),
     };
@@ -349,22 +352,22 @@ async fn completed(
     Ok(true)
 }
 
-/// A payload that was not taken.
+/// A payload that was not accepted.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RefusedView {
     pub refused_at: Timestamp,
     #[schema(example = "session_id: must be 1 to 128 of the characters A-Z a-z 0-9 _ -")]
     pub reason: String,
-    /// The field that is to blame.
+    /// The invalid field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Size of the payload.
+    /// The size of the payload.
     pub bytes: u64,
     /// Its first 1,000 characters.
     pub excerpt: String,
 }
 
-/// Hooks of one agent type that the filter of a project dropped. Nothing of them is kept.
+/// Hooks of one agent type that a project's filter dropped. Their content is not kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DroppedView {
     pub project_id: ProjectId,
@@ -376,12 +379,13 @@ pub struct DroppedView {
     pub reason: &'static str,
 }
 
-/// What was not taken in the last 24 hours.
+/// What was not accepted in the last 24 hours.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RefusedHooks {
-    /// How many were refused since yesterday began (UTC).
+    /// How many payloads were refused since the beginning of yesterday (UTC).
     pub count: u64,
-    /// How many hooks the filters of projects dropped since yesterday began (UTC), for up to 100 agent types.
+    /// How many hooks the filters of projects dropped since the beginning of yesterday (UTC), for up to 100 agent
+    /// types.
     pub dropped: Vec<DroppedView>,
     /// Newest first.
     pub data: Vec<RefusedView>,

@@ -1,4 +1,5 @@
-//! Context logs: written by hooks and by hand, read from the end, sealed when they are old, taken out and in as files.
+//! Context logs: written by hooks and by hand, read from the end, sealed when they are old, exported and imported as
+//! files.
 
 pub mod delete;
 pub mod export;
@@ -23,22 +24,22 @@ use crate::context::Cx;
 use crate::problem::Result;
 use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
 
-/// The longest line that is kept within an item, in bytes; longer ones lie in S3.
+/// The longest line that is kept within an item, in bytes. Longer lines are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// How often an append is tried if other processes append first. Appends of one process wait for each other.
 const TRIES: u32 = 40;
 
-/// Longest agent type, in characters.
+/// The longest agent type, in characters.
 const MAX_AGENT_TYPE: usize = 128;
 
-/// Longest description, in characters.
+/// The longest description, in characters.
 const MAX_DESCRIPTION: usize = 500;
 
-/// Longest summary of an output, in characters.
+/// The longest summary of an output, in characters.
 const MAX_SUMMARY: usize = 1_000;
 
-/// Longest instruction, in bytes of UTF-8: what fits into one request beside the rest.
+/// The longest instruction, in bytes of UTF-8. It must fit into one request together with the other fields.
 const MAX_INSTRUCTION_BYTES: usize = 4 * 1024 * 1024;
 
 /// An entry that is written by hand.
@@ -51,7 +52,7 @@ const MAX_INSTRUCTION_BYTES: usize = 4 * 1024 * 1024;
     "output_summary": "Sessions in DynamoDB, one item each."
 }))]
 pub struct NewEntry {
-    /// Left out, it is the latest session that has the agent.
+    /// Default: the latest session with a log of the agent.
     #[serde(default)]
     pub session_id: Option<SessionId>,
     pub event: LogEvent,
@@ -61,13 +62,13 @@ pub struct NewEntry {
     /// Up to 500 characters.
     #[serde(default)]
     pub description: String,
-    /// What the agent is told, up to 4 MiB; with `agent_start` only.
+    /// What the agent is told, up to 4 MiB. Only with `agent_start`.
     #[serde(default)]
     pub instruction: Option<String>,
-    /// What it answered, up to 1,000 characters; with `agent_complete` only.
+    /// What the agent answered, up to 1,000 characters. Only with `agent_complete`.
     #[serde(default)]
     pub output_summary: Option<String>,
-    /// The project of a session that is new; `default` where nothing else is said.
+    /// The project of a new session. Default: `default`.
     #[serde(default)]
     pub project_id: Option<ProjectId>,
 }
@@ -102,8 +103,8 @@ impl NewEntry {
 /// Appends an entry to the log of an agent.
 ///
 /// # Errors
-/// 400 with every invalid field and its limit, or without a session where none has the agent; 404 where there is no such
-/// project.
+/// 400 with every invalid field and its limit, or if `session_id` is missing and no session has a log of the agent; 404
+/// if the project does not exist.
 pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry) -> Result<Entry> {
     input.check()?;
     if agent.is_reserved() && *agent != InstanceId::main() {
@@ -132,16 +133,17 @@ pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry)
     Ok(entry)
 }
 
-/// Appends an entry, once where it is named: a name that the session has seen appends nothing.
+/// Appends an entry. An entry with a name (`once`) is appended only once per session.
 ///
 /// # Errors
-/// If the table or the bucket does not answer; then the entry may be there or not, and a name makes a repetition safe.
+/// If the table or the bucket does not answer. The entry may or may not be stored then; with a name, a retry is safe.
 async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: Option<&str>) -> Result<()> {
     let (session, agent) = (&entry.session_id, &entry.agent_id);
     let text = entry.to_line();
     let bytes = text.len() as u64 + 1;
     let line = StoredLine { at: cx.clock.now(), body: body(cx, owner, entry, text).await? };
-    // Writers of this process take turns, in order of arrival, so that they do not make each other retry.
+    // Concurrent writers of this process wait for each other, in order of arrival, so that they do not make each other
+    // retry.
     let _lock = cx.locks.lock((owner, session, agent)).await;
     let mut tries = Tries::at_most(TRIES);
     loop {
@@ -177,7 +179,7 @@ async fn body(cx: &Cx, owner: &Owner, entry: &Entry, text: String) -> Result<Lin
     Ok(LineBody::Blob(blob))
 }
 
-/// Deletes what was stored for a line that is not appended.
+/// Deletes what was stored for a line that was not appended.
 async fn discard(cx: &Cx, owner: &Owner, entry: &Entry, line: &StoredLine) -> Result<()> {
     if let LineBody::Blob(blob) = line.body {
         let key = BlobKey::log_line(owner, &entry.session_id, &entry.agent_id, blob);
@@ -214,7 +216,7 @@ fn first(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> Log
     moved_on(head, entry, bytes, at)
 }
 
-/// The head with one more line.
+/// The head of a log after one more line.
 fn moved_on(mut head: LogHead, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
     head.entries += 1;
     head.bytes += bytes;

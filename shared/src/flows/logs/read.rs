@@ -1,4 +1,4 @@
-//! Reading a log: its end, all of it page by page, and which logs there are.
+//! Reads logs: the end of a log, a whole log page by page, and the list of logs.
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
@@ -19,28 +19,29 @@ use crate::store::Versioned;
 use crate::store::logs::{LineBody, LogHead, LogSession, StoredLine};
 use crate::store::table::Order;
 
-/// How many lines of the table one query reads while a log is read whole.
+/// How many lines one query of the table reads when a whole log is read.
 const PAGE: usize = 200;
 
-/// How many sessions are looked up at once.
+/// How many sessions are read at once.
 const AT_ONCE: usize = 16;
 
-/// How many bytes of lines one answer reads, from all of its sessions and agents together: a function has 512 MB.
+/// The most bytes of lines that one answer reads, from all its sessions and agents together. A function has 512 MB of
+/// memory.
 const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many long lines are fetched at once.
 const LONG_AT_ONCE: usize = 4;
 
-/// How many of an agent's sessions are looked through for those of a project, newest first.
+/// How many of an agent's sessions, newest first, are searched for sessions of a project.
 const MAX_LISTED: usize = 100;
 
 /// How many earlier sessions one answer reads.
 const MAX_EARLIER: usize = 20;
 
-/// How many agents of a session are named in the list of sessions.
+/// The most agents of a session that the list of sessions names.
 const MAX_AGENTS: usize = 200;
 
-/// The bytes of lines that one answer may still read. Its first line is read whatever its length.
+/// The bytes of lines that one answer may still read. The first line is read whatever its length.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
@@ -48,14 +49,14 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room of one answer, shared equally by this many parts of it.
+    /// The room of one answer, divided equally into this many parts.
     #[must_use]
     pub fn shared_by(parts: usize) -> Self {
         Self { bytes: MAX_TAIL_BYTES / parts.max(1), is_untouched: true }
     }
 
-    /// Takes lines while they fit and answers how many do. After one that does not fit there is no room left, because older
-    /// lines would leave a gap.
+    /// Takes lines while they fit, and returns how many did. After a line that does not fit there is no room left,
+    /// because older lines would leave a gap.
     fn take(&mut self, newest_first: &[Bytes]) -> usize {
         for (taken, line) in newest_first.iter().enumerate() {
             let fits = line.len() <= self.bytes || self.is_untouched;
@@ -72,16 +73,16 @@ impl Room {
 /// The end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// Of the session that was asked for, or the latest one.
+    /// Of the requested session, or of the latest one.
     pub metadata: Metadata,
-    /// Oldest first. Those of earlier sessions come before, and say so.
+    /// Oldest first. Entries of earlier sessions come first and are marked.
     pub entries: Vec<Shown>,
 }
 
-/// The latest session that has a log of the agent, in one project or in any.
+/// The latest session with a log of the agent, in one project or in any.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn latest_session(
     cx: &Cx,
     owner: &Owner,
@@ -91,18 +92,18 @@ pub async fn latest_session(
     if let Some(latest) = cx.store.latest_log(owner, project, agent).await? {
         return Ok(Some(latest.session_id));
     }
-    // What was the latest went with its project; there may be others.
+    // The latest session was deleted with its project. There may be others.
     let mut sessions = cx.store.agent_sessions(owner, agent, MAX_LISTED).await?.into_iter();
     let found = sessions.find(|found| project.is_none_or(|project| found.project_id == project));
     Ok(found.map(|found| found.session_id))
 }
 
-/// The last `lines` entries of an agent: of one session, or, where none is named, of the latest session that has the agent and
-/// then of those before it. An agent that starts is logged before it reads: the latest session alone would always be new.
-/// An agent that is not known has an empty log.
+/// The last `lines` entries of an agent: of the given session, or, without one, of the latest session with the agent
+/// and then of earlier ones. An agent's start is logged before the agent reads, so the latest session alone would
+/// always be new. An unknown agent has an empty log.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn tail(
     cx: &Cx,
     owner: &Owner,
@@ -131,10 +132,10 @@ pub async fn tail(
     Ok(Tail { metadata, entries: shown })
 }
 
-/// The last `lines` entries of an agent in the sessions before one, oldest first, as far as there is room.
+/// The last `lines` entries of an agent in the sessions before a given one, oldest first, as far as there is room.
 ///
 /// # Errors
-/// When the table or the bucket does not answer.
+/// If the table or the bucket does not answer.
 pub async fn earlier(
     cx: &Cx,
     owner: &Owner,
@@ -183,13 +184,13 @@ async fn of_session(
     let log = Log { owner, session, agent };
     let any_hot = head.sealed < head.entries;
     let mut newest = match last_lines(cx, log, any_hot, lines, room.bytes).await {
-        // A long line went into a segment between the look at its record and the one at its text.
+        // A long line was moved into a segment after its record was read.
         Err(Error::Blob(BlobError::Missing { .. })) => {
             last_lines(cx, log, any_hot, lines, room.bytes).await?
         }
         newest => newest?,
     };
-    // Reading stops where the room is full, so the room is empty then.
+    // If reading stopped because the room was full, the room is empty now.
     newest.truncate(room.take(&newest));
     let entries = newest.iter().rev().map(|line| parse(log, line)).collect::<Result<_>>()?;
     let LogHead { entries: total, bytes, last_at, .. } = head;
@@ -200,15 +201,15 @@ async fn of_session(
 /// Reads a stored line.
 ///
 /// # Errors
-/// When it is no entry; a bug.
+/// If it is not an entry, which is a bug.
 pub fn parse(log: Log<'_>, line: &[u8]) -> Result<Entry> {
     Entry::from_line(line, log.session, log.agent).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// The last lines: those of the table first, and what is missing from the newest segments. A line leaves the table only
-/// after its segment is named, so what a sealing takes away between the two reads is found by the second. Where all were
-/// sealed when the head was read, the table is not asked. Newest first. Reading stops soon after `room` bytes, so the result
-/// may have fewer lines than `count`, and a few more bytes than `room`.
+/// The last lines of a log, newest first: those in the table, and the missing ones from the newest segments. A line
+/// leaves the table only after its segment is recorded, so lines that are sealed between the two reads are found by the
+/// second read. If all lines were sealed when the head was read, the table is not queried. Reading stops soon after
+/// `room` bytes, so the result may have fewer lines than `count`, and a few more bytes than `room`.
 async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64, room: usize) -> Result<Vec<Bytes>> {
     let Log { owner, session, agent } = log;
     let (mut newest, mut before): (Vec<Bytes>, _) = (Vec::new(), None);
@@ -230,7 +231,7 @@ async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64, room: usiz
         let found = cx.store.log_segments(owner, session, agent, at, 1).await?;
         let Some(segment) = found.into_iter().next() else { break };
         at = Some(segment.first);
-        // Lines that the table had too: a sealing has not deleted them yet.
+        // The table also had these lines: the sealing has not deleted them yet.
         let known = before.map_or(0, |before| (segment.last + 1).saturating_sub(before));
         if known < segment.lines() {
             let missing = count - newest.len() as u64;
@@ -243,10 +244,10 @@ async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64, room: usiz
     Ok(newest)
 }
 
-/// The text of a line, from wherever it is.
+/// The text of a line, from the table or from S3.
 ///
 /// # Errors
-/// When S3 does not answer.
+/// If S3 does not answer.
 pub async fn text(cx: &Cx, log: Log<'_>, line: StoredLine) -> Result<Bytes> {
     match line.body {
         LineBody::Line(text) => Ok(text.into()),
@@ -257,7 +258,7 @@ pub async fn text(cx: &Cx, log: Log<'_>, line: StoredLine) -> Result<Bytes> {
     }
 }
 
-/// Reads a log from its beginning, some lines at a time, whatever is sealed meanwhile.
+/// Reads a log from its beginning, some lines at a time. Lines may be sealed meanwhile.
 pub struct Pages<'a> {
     log: Log<'a>,
     next: u64,
@@ -269,10 +270,10 @@ impl<'a> Pages<'a> {
         Self { log, next: 1 }
     }
 
-    /// The next lines, each with its newline; nothing at the end.
+    /// The next lines, each with its newline. `None` at the end.
     ///
     /// # Errors
-    /// When the table or the bucket does not answer.
+    /// If the table or the bucket does not answer.
     pub async fn next(&mut self, cx: &Cx) -> Result<Option<Bytes>> {
         let Log { owner, session, agent } = self.log;
         loop {
@@ -284,7 +285,7 @@ impl<'a> Pages<'a> {
             let (lines, _) = cx.store.log_lines(owner, session, agent, after, PAGE, Order::Oldest).await?;
             match lines.first() {
                 None => return Ok(None),
-                // They were sealed between the two reads.
+                // The lines were sealed between the two reads.
                 Some((number, _)) if *number != self.next => {}
                 Some(_) => {
                     let read = lines.len() as u64;
@@ -300,14 +301,14 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Whether the next line has gone into a segment.
+    /// Whether the next line is in a segment now.
     async fn was_sealed(&self, cx: &Cx) -> Result<bool> {
         let Log { owner, session, agent } = self.log;
         Ok(cx.store.log_segment(owner, session, agent, self.next).await?.is_some())
     }
 }
 
-/// Lines as a text, each with its newline.
+/// Joins lines to a text, each with its newline.
 #[must_use]
 pub fn joined(lines: &[Bytes]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
@@ -318,7 +319,7 @@ pub fn joined(lines: &[Bytes]) -> Vec<u8> {
     text
 }
 
-/// A log in the list of its session.
+/// A log in the list of a session.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LogView {
     pub agent_id: InstanceId,
@@ -336,9 +337,9 @@ pub struct SessionView {
     pub project_id: ProjectId,
     #[serde(serialize_with = "entry::to_millis")]
     pub started_at: Timestamp,
-    /// By name, up to 200.
+    /// Ordered by name, up to 200.
     pub agents: Vec<LogView>,
-    /// Whether the session has more agents than are named here.
+    /// Whether the session has more agents than the list names.
     pub more_agents: bool,
 }
 
@@ -348,10 +349,10 @@ impl From<LogHead> for LogView {
     }
 }
 
-/// The sessions of one project or of all, those that began last first.
+/// The sessions of one project or of all projects, the newest first.
 ///
 /// # Errors
-/// 400 for a limit or cursor that is none.
+/// 400 if `limit` or `cursor` is invalid.
 pub async fn sessions(
     cx: &Cx,
     owner: &Owner,

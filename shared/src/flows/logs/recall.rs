@@ -1,4 +1,4 @@
-//! What an assistant's hook hands over when a session or a sub-agent starts.
+//! What a hook of a coding assistant gets when a session or a sub-agent starts.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,26 @@ use crate::problem::Result;
 use crate::store::logs::LogHead;
 use crate::store::table::Order;
 
-/// How many sessions are looked through for agents, newest first.
+/// How many sessions are searched for agents, newest first.
 const SESSIONS: usize = 10;
 
-/// How many logs one query reads, and how many queries look for an agent that has just started.
+/// How many logs one query reads, and how many queries search for an agent that has just started.
 const PAGE: usize = 200;
 const PAGES: usize = 5;
 
-/// How many agents of one type may be starting at once for each to be told of all.
+/// If several agents of one type are starting at once, each of them is told about all, up to this many.
 const MAX_STARTING: usize = 3;
 
-/// How many agents' last entries are read at once. A line may have as many bytes as a request's body.
+/// How many agents' last entries are read at once. One line may be as long as a request's body.
 const AGENTS_AT_ONCE: usize = 4;
 
-/// How many entries of a log are handed over.
+/// How many entries of an agent's own log are returned.
 const LINES: u64 = 20;
 
-/// How many entries of another agent's log are handed over.
+/// How many entries of another agent's log are returned.
 const LINES_OF_OTHERS: u64 = 4;
 
-/// Who starts.
+/// What starts.
 #[derive(Clone, Debug)]
 pub struct Starting {
     pub session: SessionId,
@@ -44,18 +44,18 @@ pub struct Starting {
     pub place: Place,
 }
 
-/// What is to be put before the model.
+/// The text for the model.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Recalled {
-    /// At most 9,000 characters; absent where nothing is known. Every line that somebody else wrote is quoted with `|`.
+    /// At most 9,000 characters. Absent if nothing is known. Every line that somebody else wrote is quoted with `|`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 
-/// What was done before, as text for the model that starts.
+/// The earlier work, as a text for the model that starts.
 ///
 /// # Errors
-/// 404 where the project is not there.
+/// 404 if the project does not exist.
 pub async fn recall(cx: &Cx, owner: &Owner, starting: &Starting) -> Result<Recalled> {
     let Starting { session, agent_type, place } = starting;
     let context = match agent_type {
@@ -83,7 +83,7 @@ async fn for_session(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Str
     let mut known: Vec<Known> = known.into_values().collect();
     known.sort_by_key(|known| std::cmp::Reverse(known.last_at));
     known.truncate(MAX_AGENTS);
-    // What an agent that has answered was asked for stands in its log alone.
+    // For an agent that has answered, only its log says what it was asked.
     for some in known.chunks_mut(AGENTS_AT_ONCE) {
         let last =
             some.iter().map(|known| read::tail(cx, owner, Some(place.project), None, &known.agent_id, 1));
@@ -97,7 +97,7 @@ async fn for_session(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Str
     Ok(recall::for_session(&known, document.map(|document| document.markdown()).as_deref()))
 }
 
-/// The logs of the newest sessions of a project, the newest session first.
+/// The logs in the newest sessions of a project, the newest session first.
 async fn recent(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Vec<LogHead>> {
     let sessions = cx.store.log_sessions(owner, None, SESSIONS, Order::Newest).await?;
     let heads = sessions
@@ -109,8 +109,9 @@ async fn recent(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Vec<LogHea
     Ok(heads.filter(|head| head.project_id == project).collect())
 }
 
-/// The assistant does not say which call has started an agent, only the agent's type. Mostly one agent of a type has been
-/// asked and has not answered; where there are more, each is told of all and knows from its prompt which it is.
+/// The text for a sub-agent that starts. The assistant reports only the agent's type, not the call that started it.
+/// Usually one agent of the type was asked and has not answered yet. If there are several, each one is told about all
+/// and knows from its prompt which one it is.
 async fn for_agent(
     cx: &Cx,
     owner: &Owner,

@@ -1,10 +1,13 @@
-//! Sealing: lines that are older than some days leave the table for S3, where keeping them costs a tenth.
+//! Sealing: lines older than some days move from the table to S3, where they cost a tenth.
 //!
-//! It is done when a log begins: its first append also seals a part of the owner's oldest logs. So there is no clock to pay
-//! for and nobody reads across owners; whoever makes logs seals more than he makes, and whoever makes none has none to
-//! seal but the last. A call seals at most a few megabytes, so that the hook that it is part of stays quick.
+//! Sealing happens when a log begins: the first append to a new log also seals a part of the owner's oldest logs. So no
+//! timer has to be paid for, and nobody reads across owners. An owner who makes logs seals more than they make. An
+//! owner who makes none has only the last lines left to seal. One call seals at most a few megabytes, so that the hook
+//! that it is part of stays fast.
 //!
-//! A segment is stored, then named in one transaction with the head that says so, then its lines are deleted; the log stays
+//! A segment is stored first. Then one transaction records it together with the new head, and then its lines are
+//! deleted. The log stays in the list of logs to seal until that is done. If a process dies at any point, the next one
+//! continues. The only possible leftover is an object that no record names, and lines that exist twice are identical.
 //! in the list of those to be sealed until that is done. Wherever a process dies, the next one goes on: an object that no
 //! record names is all that can be left, and lines that are there twice are the same.
 
@@ -26,13 +29,13 @@ const LOGS: usize = 2;
 /// How many lines one query reads.
 const PAGE: usize = 100;
 
-/// Most lines of a segment.
+/// The most lines of a segment.
 const MAX_LINES: u64 = 5_000;
 
-/// Seals a part of the owner's oldest logs. What keeps it from that is for the log file only: the caller's line is stored.
+/// Seals a part of the owner's oldest logs. Failures are only logged, because the caller's line is already stored.
 ///
 /// # Errors
-/// None; the caller ends with it.
+/// Never. The caller returns this result.
 pub(super) async fn some_old_log(cx: &Cx, owner: &Owner) -> Result<()> {
     if let Err(error) = old_logs(cx, owner).await {
         tracing::warn!(cause = %error.causes(), "old logs could not be sealed; the next new log tries again");
@@ -55,7 +58,7 @@ pub async fn old_logs(cx: &Cx, owner: &Owner) -> Result<()> {
     Ok(())
 }
 
-/// Moves the lines of a log that arrived until `before` to S3, or as many as a segment takes.
+/// Moves the lines of a log that arrived before `before` to S3, at most as many as fit into one segment.
 async fn seal(cx: &Cx, owner: &Owner, hot: &HotLog, before: Timestamp) -> Result<()> {
     let log = Log { owner, session: &hot.session_id, agent: &hot.agent_id };
     let mut tries = edit::Tries::default();
@@ -65,7 +68,7 @@ async fn seal(cx: &Cx, owner: &Owner, hot: &HotLog, before: Timestamp) -> Result
         };
         delete_sealed(cx, log, was.value.sealed).await?;
         if was.value.hot_since != Some(hot.hot_since) {
-            // It is in the list for its later lines, or not at all.
+            // This entry is out of date. If the log has later lines in the table, it has a newer entry.
             return Ok(cx.store.forget_hot_log(owner, hot).await?);
         }
         let (segment, hot_since) = old_lines(cx, log, &was.value, before).await?;
@@ -78,7 +81,7 @@ async fn seal(cx: &Cx, owner: &Owner, hot: &HotLog, before: Timestamp) -> Result
     Ok(())
 }
 
-/// Stores the oldest lines of the table as a segment; also tells when the first line after them arrived.
+/// Stores the oldest lines of the table as a segment. Also returns when the first line after them arrived.
 async fn old_lines(
     cx: &Cx,
     log: Log<'_>,
@@ -113,7 +116,7 @@ async fn old_lines(
     Ok((Some(segment), hot_since))
 }
 
-/// Deletes the lines of the table that lie in segments, oldest first, and then what they had in S3.
+/// Deletes the table's lines that are in segments, oldest first, and then their contents in S3.
 async fn delete_sealed(cx: &Cx, log: Log<'_>, sealed: u64) -> Result<()> {
     let Log { owner, session, agent } = log;
     loop {

@@ -1,4 +1,4 @@
-//! Lines in S3: written together as one object, read from its end or whole.
+//! Segments: lines that are stored together as one object in S3. A segment is read from its end, or whole.
 
 use bytes::Bytes;
 use domain::ids::Owner;
@@ -9,10 +9,10 @@ use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::logs::{Segment, SegmentPlace};
 
-/// About how large a segment is, in bytes: what a read of all takes into memory at once.
+/// The approximate size of a segment, in bytes. Reading a whole segment takes this much memory.
 pub const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// A log and whose it is.
+/// A log and its owner.
 #[derive(Clone, Copy)]
 pub struct Log<'a> {
     pub owner: &'a Owner,
@@ -35,7 +35,7 @@ impl Log<'_> {
 /// Stores lines, each with its newline, as the segment that begins with line `first`.
 ///
 /// # Errors
-/// When S3 does not take it.
+/// If S3 does not accept it.
 pub async fn store(
     cx: &Cx,
     log: Log<'_>,
@@ -52,7 +52,7 @@ pub async fn store(
 /// Deletes a segment that no log names.
 ///
 /// # Errors
-/// When S3 does not answer.
+/// If S3 does not answer.
 pub async fn discard(cx: &Cx, log: Log<'_>, segment: &Segment) -> Result<()> {
     Ok(cx.blobs.delete(&log.key(segment)).await?)
 }
@@ -60,15 +60,15 @@ pub async fn discard(cx: &Cx, log: Log<'_>, segment: &Segment) -> Result<()> {
 /// All lines of a segment, each with its newline.
 ///
 /// # Errors
-/// When S3 does not answer.
+/// If S3 does not answer.
 pub async fn whole(cx: &Cx, log: Log<'_>, segment: &Segment) -> Result<Bytes> {
     Ok(cx.blobs.get(&log.key(segment)).await?)
 }
 
-/// The last `count` lines of a segment. What is read is about as long as these lines, however long the segment is.
+/// The last `count` lines of a segment. It reads only about as much as these lines, not the whole segment.
 ///
 /// # Errors
-/// When S3 does not answer.
+/// If S3 does not answer.
 pub async fn tail(cx: &Cx, log: Log<'_>, segment: &Segment, count: u64) -> Result<Vec<Bytes>> {
     let count = count.min(segment.lines());
     let mut length = segment.bytes / segment.lines() * count * 5 / 4 + 4_096;
@@ -86,7 +86,7 @@ pub async fn tail(cx: &Cx, log: Log<'_>, segment: &Segment, count: u64) -> Resul
     }
 }
 
-/// The last lines of a text, in their order; its first line counts only where the text is `whole`.
+/// The last lines of a text, in their order. The first line of the text counts only if the text is `whole`.
 fn last_lines(text: &Bytes, count: usize, whole: bool) -> Vec<Bytes> {
     let mut lines = Vec::with_capacity(count);
     let mut end = text.len();
@@ -115,7 +115,7 @@ mod tests {
         check("a\nbb\nccc\n", 2, true, &["bb", "ccc"]);
         check("a\nbb\nccc\n", 3, true, &["a", "bb", "ccc"]);
         check("a\nbb\nccc\n", 9, true, &["a", "bb", "ccc"]);
-        // The beginning may be the end of a longer line.
+        // The first line may be the end of a longer one.
         check("a\nbb\nccc\n", 3, false, &["bb", "ccc"]);
         check("\nbb\n", 2, false, &["bb"]);
         check("bb\n", 1, false, &[]);

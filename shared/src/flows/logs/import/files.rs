@@ -1,4 +1,4 @@
-//! The files of an archive, read as the lines of logs, some megabytes at a time.
+//! Reads the files of an archive as the lines of logs, some megabytes at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,34 +12,35 @@ use tokio::sync::mpsc;
 use super::super::segments::SEGMENT_BYTES;
 use crate::archive::{self, ArchiveError, Limits};
 
-/// What an archive may have. A file is taken into memory whole.
+/// The limits of an archive. A file is read into memory whole.
 const LIMITS: Limits =
     Limits { entries: 20_000, entry_bytes: 128 << 20, total_bytes: MAX_INFLATED_BYTES, path_bytes: 1_024 };
 
-/// Which log.
+/// The name of a log.
 pub type Name = (SessionId, InstanceId);
 
-/// What was read. The pieces of a log come in the order of its lines; those of several logs may take turns.
+/// A part of what was read. The pieces of one log come in the order of its lines. Pieces of different logs may
+/// alternate.
 pub enum Piece {
-    /// The next lines of a log, each with its newline: as many as a segment takes, but for the last.
+    /// The next lines of a log, each with its newline. Every piece except the last fills a segment.
     Lines { log: Name, lines: u64, text: Vec<u8> },
-    /// A file has no more lines of a log.
+    /// The end of a log in its file.
     Whole(Whole),
-    /// So many lines of a file are no entries.
+    /// This many lines of a file are not entries.
     Corrupt(u64),
 }
 
-/// A log as a file has it.
+/// A complete log of a file.
 pub struct Whole {
     pub log: Name,
     pub entries: u64,
     pub bytes: u64,
-    /// Of the first line.
+    /// The time of the first line.
     pub began: Timestamp,
     pub last: Last,
 }
 
-/// What the last line says.
+/// What the last line contains.
 pub struct Last {
     pub at: Timestamp,
     pub agent_type: String,
@@ -51,10 +52,10 @@ struct Disconnected;
 
 type Out = mpsc::Sender<Piece>;
 
-/// Reads the logs of an archive, and tells how many files it left aside. It ends early if the receiver was dropped.
+/// Reads the logs of an archive, and returns how many files it ignored. It ends early if the receiver was dropped.
 ///
 /// # Errors
-/// What is wrong with the archive; the pieces until then are in order.
+/// What is wrong with the archive. The pieces before the error are valid.
 pub fn read(archive: &[u8], out: &Out) -> Result<u64, ArchiveError> {
     let mut paths = Vec::new();
     let note = |path: &str| {
@@ -83,7 +84,8 @@ pub fn read(archive: &[u8], out: &Out) -> Result<u64, ArchiveError> {
     Ok(paths.len() as u64 - taken)
 }
 
-/// The files with all agents together hold what the logs hold, and are read only where these are missing.
+/// Whether a file is read. A file with all agents of a session repeats the logs of single agents, so it is read only if
+/// those are missing.
 fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
     match file {
         LogFile::Log(..) => true,
@@ -94,7 +96,7 @@ fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
     }
 }
 
-/// A file that is one log.
+/// Reads a file that is one log.
 fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Disconnected> {
     let (mut reading, mut corrupt) = (Reading::new(log), 0);
     for line in lines(text) {
@@ -104,7 +106,7 @@ fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Disconnected> {
     give(out, Piece::Corrupt(corrupt))
 }
 
-/// A file with the lines of several logs, which name theirs.
+/// Reads a file with the lines of several logs. Each line names its log.
 fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Disconnected> {
     #[derive(Deserialize)]
     struct Names {
@@ -127,7 +129,7 @@ fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Di
     give(out, Piece::Corrupt(corrupt))
 }
 
-/// The lines of a text that are not blank.
+/// The lines of a text, without blank ones.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
 }
@@ -136,10 +138,10 @@ fn give(out: &Out, piece: Piece) -> Result<(), Disconnected> {
     out.blocking_send(piece).map_err(|_| Disconnected)
 }
 
-/// A log while its lines are read.
+/// A log whose lines are being read.
 struct Reading {
     log: Name,
-    /// The lines that are in no piece yet.
+    /// The lines that are not in a piece yet.
     lines: u64,
     text: Vec<u8>,
     entries: u64,
@@ -154,7 +156,7 @@ impl Reading {
         Self { log, lines: 0, text, entries: 0, bytes: 0, began, last: None }
     }
 
-    /// Takes a line; whether it is an entry.
+    /// Adds a line. Returns whether it is an entry.
     fn add(&mut self, line: &[u8], out: &Out) -> Result<bool, Disconnected> {
         let (session, agent) = &self.log;
         let Ok(entry) = Entry::from_line(line, session, agent) else { return Ok(false) };

@@ -1,13 +1,14 @@
-//! A folder of log files, as a zip, into logs.
+//! Imports a folder of log files, as a zip.
 //!
-//! Its lines are history and are sealed at once. A log that is there already is left as it is. There is a record of each import,
-//! and its archive lies in the bucket until the end: a client has put it there, or the request that has brought it did. The
-//! upload wakes the indexer either way. A request that has brought an archive does the work itself, and the indexer waits for
-//! it; if the request is cut off, the indexer takes over.
+//! The imported lines are history, so they are sealed at once. A log that already exists is not changed. Each import
+//! has a record, and its archive stays in the bucket until the end. Either the client has uploaded the archive, or the
+//! request contained it. In both cases the upload wakes the indexer. If the request contained the archive, the request
+//! does the work itself, and the indexer waits for it. If the request is interrupted, the indexer takes over.
 //!
-//! Wherever an import is cut off, the same event takes it up again: a log that it has made is known by its first segment,
-//! and a segment that it has stored is stored again under the same name. Nothing is doubled, and what no log names in the
-//! end is deleted: by the import itself, or, where nobody tries it any more, by the owner's next one.
+//! An interrupted import can be continued from the same event at any point. The import recognises a log that it has
+//! made by the log's first segment, and it stores a segment again under the same name. So nothing is doubled. Objects
+//! that no log names are deleted at the end, either by the import itself or, if nobody retries it any more, by the
+//! owner's next import.
 
 mod files;
 mod taking;
@@ -32,23 +33,23 @@ use crate::flows::{edit, projects};
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
 
-/// How often the record says how far an import is.
+/// How often the record is updated with the progress.
 const NOTED_EVERY: Duration = Duration::from_secs(2);
 
-/// How often an upload asks whether the request that has brought it still works.
+/// How often the indexer checks whether the request still works on the import.
 const HOLDER_ASKED_EVERY: Duration = Duration::from_millis(500);
 
-/// So long before the end of its time an import stops, and is taken up again.
+/// An import stops this long before its time is over, and is continued later.
 const RESERVE: SignedDuration = SignedDuration::from_secs(20);
 
-/// How many imports that were given up one call cleans up after.
+/// How many abandoned imports one call cleans up.
 const CLEANED: usize = 5;
 
 /// An import as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LogImportView {
     pub import_id: ImportId,
-    /// That of sessions which are new.
+    /// The project of new sessions.
     pub project_id: ProjectId,
     pub state: LogImportState,
     #[serde(flatten)]
@@ -56,11 +57,11 @@ pub struct LogImportView {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Size of the archive.
+    /// The size of the archive.
     pub archive_bytes: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Where the archive is to be put, for an import that was begun without one.
+    /// Where to upload the archive, if the import was requested without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload: Option<UploadTarget>,
 }
@@ -74,11 +75,11 @@ impl From<LogImport> for LogImportView {
     }
 }
 
-/// Imports an archive that the request has brought. If the request is cut off, the indexer goes on with the import.
+/// Imports the archive of the request. If the request is interrupted, the indexer continues the import.
 ///
 /// # Errors
-/// 400 for what is no archive or breaks a limit; the logs before it in the archive have been taken then. 404 where there
-/// is no such project.
+/// 400 if the archive is invalid or breaks a limit; the logs before the error are imported then. 404 if the project
+/// does not exist.
 pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<LogImportView> {
     let _turn = cx.imports.acquire().await;
     let held_until = Some(cx.clock.now() + HELD);
@@ -92,10 +93,10 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
     }
 }
 
-/// Begins an import and says where its archive is to be put.
+/// Begins an import and returns where to upload its archive.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 for a size that is not taken.
+/// 404 if the project does not exist, 400 if the announced size is not allowed.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<LogImportView> {
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
     let import = begin(cx, owner, project, new.bytes, None).await?;
@@ -134,7 +135,7 @@ async fn begin(
     }
 }
 
-/// What has become of an import.
+/// An import and its state.
 ///
 /// # Errors
 /// 404 if it does not exist.
@@ -146,27 +147,27 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImportView>
     Ok(import.value.into())
 }
 
-/// Does what the upload of an archive asks for.
+/// Handles the upload of an archive.
 ///
 /// # Errors
-/// If the table or the bucket does not answer, or the time is up: the event is to come again.
+/// If the table or the bucket does not answer, or the time is over. The event must then be delivered again.
 pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp) -> Result<()> {
     while cx.store.log_import(owner, id).await?.is_some_and(|import| import.value.is_held(cx.clock.now())) {
         in_time(cx, deadline)?;
         tokio::time::sleep(HOLDER_ASKED_EVERY).await;
     }
-    // An archive may take much of the memory: one at a time.
+    // An archive may take much of the memory, so only one is processed at a time.
     let _turn = cx.imports.acquire().await;
     in_time(cx, deadline)?;
     let key = BlobKey::log_archive(owner, id);
     let found = cx.store.log_import(owner, id).await?;
     let Some(mut import) = found.filter(|import| !import.value.state.is_final()) else {
-        // It was put again after the end, or the end was cut off.
+        // The archive was uploaded again after the end, or the end was interrupted.
         return Ok(cx.blobs.delete(&key).await?);
     };
-    // The request that held it is gone, or comes second.
+    // The request that held the import is gone, or was slower.
     import.value.held_until = None;
-    // What was signed is checked again: the size before anything is read.
+    // Checks the upload against what was announced, before it reads anything.
     let expected = import.value.archive_bytes;
     let refused = match cx.blobs.size(&key).await? {
         Some(bytes) if bytes == expected => match cx.blobs.get(&key).await {
@@ -183,7 +184,7 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp)
     finish(cx, owner, import, Some(refused)).await.map(|_| ())
 }
 
-/// Makes logs of an archive until it ends or the time is up.
+/// Makes logs of an archive until it is complete or the time is over.
 async fn take_over(
     cx: &Cx,
     owner: &Owner,
@@ -195,7 +196,7 @@ async fn take_over(
     import.value.state = LogImportState::Running;
     let mut taking = Taking::new(cx, owner, &import.value, again);
     let (sender, mut pieces) = mpsc::channel(1);
-    // Inflating and parsing would keep other requests of this process waiting.
+    // Inflating and parsing would block other requests of this process.
     let reader = tokio::task::spawn_blocking(move || files::read(&archive, &sender));
     let mut noted: Option<Instant> = None;
     let mut refused = None;
@@ -234,10 +235,10 @@ async fn take_over(
 }
 
 /// # Errors
-/// When the time is up.
+/// If the time is over.
 fn in_time(cx: &Cx, deadline: Timestamp) -> Result<()> {
     if cx.clock.now() + RESERVE > deadline {
-        return Err(Error::conflict("out_of_time", "the import goes on with the next try"));
+        return Err(Error::conflict("out_of_time", "the import continues with the next try"));
     }
     Ok(())
 }
@@ -246,7 +247,7 @@ async fn current(cx: &Cx, owner: &Owner, id: ImportId) -> Result<LogImport> {
     Ok(cx.store.log_import(owner, id).await?.ok_or(Error::NotFound("import"))?.value)
 }
 
-/// Writes how far an import is. Of two that do the same work, the end that comes first stays.
+/// Stores the progress of an import. If two processes do the same work, the first end stays.
 async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Result<()> {
     import.value.updated_at = cx.clock.now();
     if import.value.held_until.is_some() {
@@ -265,13 +266,13 @@ async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Resu
             *import = found;
             return Ok(());
         }
-        // Whoever took the import over keeps it.
+        // If another process took the import over, it keeps it.
         import.value.held_until = import.value.held_until.and(found.value.held_until);
         import.version = found.version;
     }
 }
 
-/// Writes how an import has ended, and lets its archive go.
+/// Stores how an import ended, and deletes its archive.
 async fn finish(
     cx: &Cx,
     owner: &Owner,
@@ -284,7 +285,7 @@ async fn finish(
     Ok(import.value)
 }
 
-/// Ends imports that nobody works on any more, and deletes what they have left.
+/// Ends abandoned imports, and deletes what they have left.
 ///
 /// # Errors
 /// If the table or the bucket does not answer; the call can be repeated.
@@ -309,9 +310,9 @@ async fn give_up(cx: &Cx, owner: &Owner, import: Versioned<LogImport>) -> Result
     let id = import.value.import_id;
     let reason = match import.value.state {
         LogImportState::Waiting => "nothing was uploaded in time",
-        _ => "it was cut off",
+        _ => "the import was interrupted",
     };
-    // First no more logs are made, then what no log names is deleted.
+    // First mark the import, so that no more logs are made. Then delete what no log names.
     cx.store.mark_left_log_import(owner, id).await?;
     let import = finish(cx, owner, import, Some(reason.to_owned())).await?;
     delete_unnamed(cx, owner, id).await?;
@@ -319,7 +320,7 @@ async fn give_up(cx: &Cx, owner: &Owner, import: Versioned<LogImport>) -> Result
     Ok(import)
 }
 
-/// Deletes the segments of an import that has ended which no log names.
+/// Deletes the segments of an ended import that no log names.
 async fn delete_unnamed(cx: &Cx, owner: &Owner, id: ImportId) -> Result<()> {
     let prefix = BlobKey::imported_logs(owner, id);
     let mut after: Option<String> = None;

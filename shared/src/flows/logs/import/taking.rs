@@ -1,7 +1,7 @@
-//! The pieces of an archive become logs.
+//! Makes logs from the pieces of an archive.
 //!
-//! Segments are stored first, under names that the import, the log and the line give: tried again, they are the same. A log
-//! then comes into being in one transaction with all its segments, or not at all.
+//! Segments are stored first. Their names are computed from the import, the log and the line, so a retry stores the
+//! same objects. A log is then created in one transaction with all its segments, or not at all.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,13 +20,13 @@ use crate::store::logs::{Created, LogHead, LogSession, Segment, SegmentPlace};
 /// How many paths of skipped logs are named.
 const MAX_NAMED: usize = 100;
 
-/// Why no more is taken.
+/// Why the import stops.
 pub enum Stop {
-    /// The import has come to its end elsewhere.
+    /// Another process has ended the import.
     Ended,
-    /// It can't be done, for this reason.
+    /// The import is impossible, for this reason.
     Refused(String),
-    /// The table or the bucket did not answer: it is to be tried again.
+    /// The table or the bucket did not answer. The import must be retried.
     Ours(Error),
 }
 
@@ -36,28 +36,28 @@ impl<E: Into<Error>> From<E> for Stop {
     }
 }
 
-/// An import under way.
+/// An import in progress.
 pub struct Taking<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
     id: ImportId,
     project: ProjectId,
-    /// Whether a try before this one may have left something.
+    /// Whether an earlier try may have left something.
     again: bool,
-    /// Logs of which pieces have come, and are to come.
+    /// Logs with pieces that have arrived and pieces to come.
     open: HashMap<Name, Found>,
-    /// Logs that this try has been through: a second file of one is left aside.
+    /// Logs that this try has completed. A second file of the same log is ignored.
     seen: HashSet<Name>,
     pub report: ImportReport,
 }
 
-/// What there is of a log in the table.
+/// What the table has of a log.
 enum Found {
-    /// Nothing yet; these segments are stored.
+    /// Nothing yet. These segments are stored.
     Nothing(Vec<Segment>),
-    /// An earlier try of this import has made it.
+    /// An earlier try of this import has made the log.
     Ours,
-    /// It was there before.
+    /// The log existed before the import.
     Another,
 }
 
@@ -101,7 +101,8 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    /// Deletes what was stored of logs that were not made. Nobody makes them any more: the import or the project is gone.
+    /// Deletes the segments of logs that were not made. Nobody will make them, because the import or the project is
+    /// gone.
     pub async fn discard(&mut self) -> Result<()> {
         for (log, found) in std::mem::take(&mut self.open) {
             let is_stored = matches!(&found, Found::Nothing(stored) if !stored.is_empty());
@@ -140,7 +141,7 @@ impl<'a> Taking<'a> {
         Ok(Found::Another)
     }
 
-    /// Makes a log; whether it is this import's.
+    /// Makes a log. Returns whether the log belongs to this import.
     async fn make(&self, whole: &Whole, stored: &[Segment]) -> Result<bool, Stop> {
         let Self { cx, owner, id, project, .. } = *self;
         let Whole { log, entries, bytes, began, last: Last { at, agent_type, asked } } = whole;
@@ -171,7 +172,7 @@ impl<'a> Taking<'a> {
             let is_latest = latest.is_none_or(|latest| latest.at < *at);
             match cx.store.create_sealed_log(owner, id, &head, stored, record.as_ref(), is_latest).await? {
                 Created::Yes => return Ok(true),
-                // By a hook meanwhile, or by the same event that was told of twice.
+                // A hook has made it meanwhile, or the same event was delivered twice.
                 Created::Taken if is_of(cx, owner, id, log).await? => return Ok(true),
                 Created::Taken => {
                     self.discard_log(log).await?;
@@ -191,7 +192,7 @@ impl<'a> Taking<'a> {
     }
 }
 
-/// Whether a log that is there has come with this import.
+/// Whether an existing log was made by this import.
 pub async fn is_of(cx: &Cx, owner: &Owner, id: ImportId, (session, agent): &Name) -> Result<bool> {
     let first = cx.store.log_segment(owner, session, agent, 1).await?;
     Ok(first.is_some_and(|segment| segment.place == SegmentPlace::Import(id)))
