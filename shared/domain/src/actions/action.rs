@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::occurrence::Occurrence;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
@@ -71,19 +70,6 @@ impl Action {
     /// Forgets what sweeps have found: other due times come, or all that came are decided about.
     pub(super) fn forget_found(&mut self) {
         (self.found_at, self.found_until) = (None, None);
-    }
-
-    /// When to process it next: the earliest of its next fire time (with jitter), the time that its live run waits for, and
-    /// the time when the next queued run may begin. `live` is the occurrence `live_run`. `None` if nothing happens before a
-    /// person acts.
-    #[must_use]
-    pub fn wake_at(&self, live: Option<&Occurrence>) -> Option<Timestamp> {
-        let fire =
-            self.schedule.as_ref().zip(self.next_due).map(|(schedule, due)| schedule.wake_at(self.id, due));
-        let run = live.filter(|live| Some(live.run_id) == self.live_run).and_then(Occurrence::wake_at);
-        let may_start = matches!(self.state, ActionState::Scheduled | ActionState::InProgress);
-        let queue = (self.queued > 0 && self.live_run.is_none() && may_start).then_some(self.updated_at);
-        fire.into_iter().chain(run).chain(queue).min()
     }
 }
 

@@ -16,7 +16,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
-use super::plan::{Decided, Decision};
 use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
 use crate::models::Usage;
@@ -142,27 +141,6 @@ impl OccurrenceState {
 }
 
 impl Occurrence {
-    /// The record of a decision: either due, or final at once.
-    #[must_use]
-    pub fn decided(action: &Action, decided: &Decided, now: Timestamp) -> Self {
-        let mut occurrence =
-            Self::due(action, decided.run_id(action.id), OccurrenceKind::Scheduled, decided.due_at);
-        let (state, reason) = match &decided.decision {
-            Decision::Run { kind, .. } => {
-                occurrence.kind = *kind;
-                let wake_at = action.schedule.as_ref().map(|s| s.wake_at(action.id, decided.due_at));
-                occurrence.starts_at = wake_at.max(action.anchor).filter(|at| *at > decided.due_at);
-                return occurrence;
-            }
-            Decision::Missed(reason) => (OccurrenceState::Missed, reason),
-            Decision::Skipped(reason) => (OccurrenceState::Skipped, reason),
-            Decision::Held(reason) => (OccurrenceState::Held, reason),
-        };
-        occurrence.finish(state, now);
-        occurrence.because(reason.code, &reason.text);
-        occurrence
-    }
-
     /// A due time whose run waits for earlier runs of its action.
     #[must_use]
     pub fn queued(self) -> Self {
@@ -194,7 +172,7 @@ impl Occurrence {
         Self::due(action, run, OccurrenceKind::Manual, now)
     }
 
-    fn due(action: &Action, run_id: RunId, kind: OccurrenceKind, due_at: Timestamp) -> Self {
+    pub(super) fn due(action: &Action, run_id: RunId, kind: OccurrenceKind, due_at: Timestamp) -> Self {
         Self {
             run_id,
             action_id: action.id,

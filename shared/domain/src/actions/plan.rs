@@ -64,6 +64,44 @@ pub enum Decision {
     Held(Reason),
 }
 
+impl Action {
+    /// When to process it next: the earliest of its next fire time (with jitter), the time that its live run waits for, and
+    /// the time when the next queued run may begin. `live` is the occurrence `live_run`. `None` if nothing happens before a
+    /// person acts.
+    #[must_use]
+    pub fn wake_at(&self, live: Option<&Occurrence>) -> Option<Timestamp> {
+        let fire =
+            self.schedule.as_ref().zip(self.next_due).map(|(schedule, due)| schedule.wake_at(self.id, due));
+        let run = live.filter(|live| Some(live.run_id) == self.live_run).and_then(Occurrence::wake_at);
+        let may_start = matches!(self.state, ActionState::Scheduled | ActionState::InProgress);
+        let queue = (self.queued > 0 && self.live_run.is_none() && may_start).then_some(self.updated_at);
+        fire.into_iter().chain(run).chain(queue).min()
+    }
+}
+
+impl Occurrence {
+    /// The record of a decision: either due, or final at once.
+    #[must_use]
+    pub fn decided(action: &Action, decided: &Decided, now: Timestamp) -> Self {
+        let mut occurrence =
+            Self::due(action, decided.run_id(action.id), OccurrenceKind::Scheduled, decided.due_at);
+        let (state, reason) = match &decided.decision {
+            Decision::Run { kind, .. } => {
+                occurrence.kind = *kind;
+                let wake_at = action.schedule.as_ref().map(|s| s.wake_at(action.id, decided.due_at));
+                occurrence.starts_at = wake_at.max(action.anchor).filter(|at| *at > decided.due_at);
+                return occurrence;
+            }
+            Decision::Missed(reason) => (OccurrenceState::Missed, reason),
+            Decision::Skipped(reason) => (OccurrenceState::Skipped, reason),
+            Decision::Held(reason) => (OccurrenceState::Held, reason),
+        };
+        occurrence.finish(state, now);
+        occurrence.because(reason.code, &reason.text);
+        occurrence
+    }
+}
+
 /// Decides about the fire times of `action`, beginning with `next_due`, whose wake time (with jitter) is not after `now`. At
 /// most `limit` of them (at least one) are decided. `live` is the occurrence `action.live_run`; without it, that run counts as
 /// live. If it has ended and the action does not know, write

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MAX_DOCUMENT, MAX_ITEM, MAX_NAME, MAX_TITLE, markdown};
+use super::MAX_NAME;
 use crate::validate::FieldErrors;
 
 /// What an assistant is at.
@@ -206,43 +206,6 @@ impl Document {
             self.sections.len() - 1
         });
         &mut self.sections[at]
-    }
-
-    /// Itself, where it keeps the limits that hold for a whole document.
-    ///
-    /// # Errors
-    /// Every invalid field with its limit.
-    pub fn validated(self) -> Result<Self, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        optional(&mut errors, "title", self.title.as_deref(), MAX_TITLE);
-        optional(&mut errors, "task", self.task.as_deref(), MAX_ITEM);
-        for section in &self.sections {
-            let path = |field: &str| format!("{}.{field}", section.mode);
-            optional(&mut errors, &path("task"), section.task.as_deref(), MAX_ITEM);
-            line(&mut errors, &path("status"), section.status.as_deref());
-            line(&mut errors, &path("primaryAgent"), section.primary_agent.as_deref());
-            let agent = section.recommended_act_agent.as_ref().map(|agent| agent.name.as_str());
-            agent_name(&mut errors, &path("recommendedActAgent"), agent);
-            for (name, list) in section.lists() {
-                for (i, item) in list.iter().enumerate() {
-                    errors.length(&format!("{}[{i}]", path(name)), item, 1, MAX_ITEM);
-                }
-            }
-        }
-        let bytes = markdown::export(&self).len();
-        if bytes > MAX_DOCUMENT {
-            errors.add(
-                "document",
-                format!("a context document has at most {MAX_DOCUMENT} bytes of Markdown (256 KiB); this would have {bytes}"),
-            );
-        }
-        errors.into_result(self)
-    }
-}
-
-fn optional(errors: &mut FieldErrors, field: &str, text: Option<&str>, max: usize) {
-    if let Some(text) = text {
-        errors.length(field, text, 1, max);
     }
 }
 

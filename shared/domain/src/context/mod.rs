@@ -7,6 +7,7 @@
 
 pub mod document;
 pub mod import;
+mod limits;
 pub mod markdown;
 pub mod mode;
 pub mod recommend;

@@ -50,10 +50,6 @@ pub(crate) fn json_bytes(value: &serde_json::Value) -> usize {
     value.to_string().len()
 }
 
-pub(super) fn within(tokens: u128, limit: u32) -> u32 {
-    u32::try_from(tokens).map_or(limit, |tokens| tokens.min(limit))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::estimate::within;
 use super::request::{ModelId, Provider};
 use super::usage::Usage;
 
@@ -156,6 +155,11 @@ pub fn max_output_affordable(model: &ModelId, input_tokens: u64, budget_micros: 
 
 fn micros(pico: u128) -> i64 {
     i64::try_from(pico.div_ceil(PICO_PER_MICRO)).unwrap_or(i64::MAX)
+}
+
+/// A number of tokens, at most `limit`.
+pub(super) fn within(tokens: u128, limit: u32) -> u32 {
+    u32::try_from(tokens).map_or(limit, |tokens| tokens.min(limit))
 }
 
 #[cfg(test)]
