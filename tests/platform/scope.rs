@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::ids::{AgentId, Owner};
 use domain::tools::actions::QUERY_ACTIONS;
 use domain::tools::assets::{QUERY_ASSETS, READ_ASSET};
-use domain::tools::{Effect, LOOP};
+use domain::tools::{Effect, LOOP, ToolCall};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::flows::tools::look_up;
@@ -147,7 +147,7 @@ async fn every_tool_that_looks_things_up_stays_with_its_agent_and_owner() {
     for owner in [made::local(), Owner::new("a-third").unwrap()] {
         for (tool, inputs) in &inputs {
             for input in inputs {
-                let call = tool.parse(input).unwrap();
+                let call = ToolCall::parse(tool, input).unwrap();
                 match look_up(cx, &owner, mine, call).await.unwrap() {
                     Ok(told) => assert!(told == r#"{"actions":[]}"# || told == r#"{"assets":[]}"#, "{told}"),
                     Err(sentence) => assert!(sentence.starts_with("there is no asset ast_"), "{sentence}"),

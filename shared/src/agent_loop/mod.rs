@@ -350,7 +350,7 @@ impl<K: Kind> Agent<K> {
                 return Ok(CallResult::asked(told, true, reason).into());
             }
         };
-        match tool.parse(&call.input) {
+        match ToolCall::parse(tool, &call.input) {
             Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));

@@ -1,5 +1,5 @@
 use domain::chats::signals::{Deliverable, Reply};
-use domain::tools::{LOOP, find};
+use domain::tools::{LOOP, ToolCall, find};
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn delivered(said: &str) -> Deliverable {
     let by_tool = answer(&ask(Scene::Chat, &offered, &["Hello", said]));
     let (name, input) = by_tool.call.expect(said);
     // What is called is what the registry takes.
-    find(LOOP, &name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
+    ToolCall::parse(find(LOOP, &name).unwrap(), &input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
     let by_signal = Reply::parse(&answer(&ask(Scene::Chat, &[], &["Hello", said])).text);
     let deliverable = Deliverable::from_tool_call(&name, &input).unwrap();
     assert_eq!(by_signal.deliverables, std::slice::from_ref(&deliverable));
@@ -145,7 +145,7 @@ fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
     ] {
         let content = answer(&ask(Scene::Run, &[], &[&task])).text;
         let (name, input) = answer(&ask(Scene::Run, &["save_output"], &[&task])).call.unwrap();
-        find(LOOP, &name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{error:?}"));
+        ToolCall::parse(find(LOOP, &name).unwrap(), &input).unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!((name.as_str(), input["content"].as_str()), ("save_output", Some(content.as_str())));
         assert!(content.starts_with("# About lamps\n") && content.contains("## Three risks"), "{content}");
         assert_eq!(check_of(expected, &content), json!({"score": 100, "meets": true, "missing": []}));
@@ -181,7 +181,7 @@ fn proposed(said: &str) -> Value {
     let ask = |tools: &[&str]| Ask { view: VIEW.into(), ..ask(Scene::About, tools, &["Hello", said]) };
     let by_tool = answer(&ask(&["change_action"]));
     let (name, input) = by_tool.call.expect(said);
-    find(LOOP, &name).unwrap().parse(&input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
+    ToolCall::parse(find(LOOP, &name).unwrap(), &input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
     let by_signal = Reply::parse(&answer(&ask(&[])).text);
     assert_eq!(by_signal.deliverables, [Deliverable::UseTool { name, input: input.clone() }]);
     input

@@ -360,7 +360,7 @@ fn a_signal_is_the_call_that_it_stands_for() {
         match deliverable {
             Deliverable::UseTool { .. } => {
                 assert!(matches!(
-                    QUERY_ASSETS.parse(&call.input),
+                    ToolCall::parse(&QUERY_ASSETS, &call.input),
                     Ok(ToolCall::QueryAssets(QueryAssets { limit: Some(3), .. }))
                 ));
             }
@@ -369,7 +369,7 @@ fn a_signal_is_the_call_that_it_stands_for() {
             }
             whole => {
                 let tool = find(LOOP, &call.name).unwrap();
-                assert_eq!(tool.parse(&call.input), Ok(ToolCall::Deliver(whole)));
+                assert_eq!(ToolCall::parse(tool, &call.input), Ok(ToolCall::Deliver(whole)));
             }
         }
     }

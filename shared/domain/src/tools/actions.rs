@@ -5,31 +5,28 @@ use serde_json::{Value, json};
 
 use super::Effect::{Propose, Read};
 use super::Surface::{AboutAction, Chat, Mcp, Run};
-use super::arguments::{Arguments, checked_limit, deliverable, parse};
+use super::ToolDef;
+use super::arguments::{Arguments, checked_limit};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
 use super::schedules::schedule;
 use super::schema::{choice, limit, listing, object, optional, string, text, up_to};
-use super::{ToolCall, ToolDef};
 use crate::actions::{ActionChange, ActionState, Priority};
 use crate::ids::{ActionId, AgentId};
 use crate::validate::FieldErrors;
 
-pub static QUERY_ACTIONS: ToolDef = ToolDef {
-    to_call: Some(|input| parse(input).map(ToolCall::QueryActions)),
-    ..ToolDef::new(
-        "query_actions",
-        "Lists this agent's actions, newest first: id, title, state, schedule and next due time of each. \
+pub static QUERY_ACTIONS: ToolDef = ToolDef::new(
+    "query_actions",
+    "Lists this agent's actions, newest first: id, title, state, schedule and next due time of each. \
          Call it before you propose an action, so that nothing is proposed twice.",
-        Read,
-        &[Chat, AboutAction, Run],
-        || {
-            let states = ActionState::ALL.map(ActionState::as_str);
-            let state = choice(&states, "Only actions in this state.");
-            object(&json!({"state": state, "limit": limit()}), &[])
-        },
-    )
-};
+    Read,
+    &[Chat, AboutAction, Run],
+    || {
+        let states = ActionState::ALL.map(ActionState::as_str);
+        let state = choice(&states, "Only actions in this state.");
+        object(&json!({"state": state, "limit": limit()}), &[])
+    },
+);
 
 /// The arguments of [`QUERY_ACTIONS`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -47,34 +44,28 @@ impl Arguments for QueryActions {
     }
 }
 
-pub static GENERATE_ACTIONS: ToolDef = ToolDef {
-    to_call: Some(|input| deliverable("generate_actions", input)),
-    ..ToolDef::new(
-        "generate_actions",
-        "Proposes work that runs later, with or without a schedule. Nothing runs before a person approves it. \
+pub static GENERATE_ACTIONS: ToolDef = ToolDef::new(
+    "generate_actions",
+    "Proposes work that runs later, with or without a schedule. Nothing runs before a person approves it. \
          Write the instructions so that they can be followed without this conversation.",
-        Propose,
-        &[Chat, AboutAction, Run],
-        || {
-            let action =
-                object(&plan(&["instructions", "expected_output"]), &["title", "description", "task_config"]);
-            object(&json!({"actions": {"type": "array", "minItems": 1, "items": action}}), &["actions"])
-        },
-    )
-};
+    Propose,
+    &[Chat, AboutAction, Run],
+    || {
+        let action =
+            object(&plan(&["instructions", "expected_output"]), &["title", "description", "task_config"]);
+        object(&json!({"actions": {"type": "array", "minItems": 1, "items": action}}), &["actions"])
+    },
+);
 
-pub static CHANGE_ACTION: ToolDef = ToolDef {
-    to_call: Some(|input| parse(input).map(ToolCall::ChangeAction)),
-    ..ToolDef::new(
-        "change_action",
-        "Proposes a change to the action that this conversation is about. Name only the fields that change, each with its \
+pub static CHANGE_ACTION: ToolDef = ToolDef::new(
+    "change_action",
+    "Proposes a change to the action that this conversation is about. Name only the fields that change, each with its \
          complete new text. Nothing changes before the person accepts it, and a changed action runs only after the \
          person has approved it again.",
-        Propose,
-        &[AboutAction],
-        || object(&plan(&[]), &[]),
-    )
-};
+    Propose,
+    &[AboutAction],
+    || object(&plan(&[]), &[]),
+);
 
 /// Checked later, against the action.
 impl Arguments for ActionChange {}

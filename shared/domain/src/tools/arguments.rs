@@ -3,8 +3,7 @@
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
-use super::{MAX_LIMIT, ToolCall};
-use crate::chats::signals::Deliverable;
+use super::MAX_LIMIT;
 use crate::validate::FieldErrors;
 use crate::wording::refusal;
 
@@ -34,15 +33,6 @@ pub(super) fn parse<A: Arguments>(input: &Value) -> Result<A, String> {
     let mut errors = FieldErrors::default();
     arguments.check(&mut errors);
     errors.into_result(arguments).map_err(|errors| errors.to_string())
-}
-
-/// The arguments of a tool that has the same meaning as the signal with its name.
-pub(super) fn deliverable(tool: &str, input: &Value) -> Result<ToolCall, String> {
-    match Deliverable::from_tool_call(tool, input) {
-        Some(Deliverable::Invalid { reason, .. }) => Err(reason),
-        Some(deliverable) => Ok(ToolCall::Deliver(deliverable)),
-        None => Err("it delivers nothing".to_owned()),
-    }
 }
 
 /// Checks the length of a list in the agent loop.

@@ -5,33 +5,30 @@ use serde_json::json;
 
 use super::Effect::{Deliver, Propose, Read};
 use super::Surface::{AboutAction, Chat, Mcp, Run};
-use super::arguments::{Arguments, checked_limit, deliverable, parse};
+use super::ToolDef;
+use super::arguments::{Arguments, checked_limit};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
 use super::schema::{asset_type, integer, limit, listing, object, optional, string, text, up_to};
-use super::{ToolCall, ToolDef};
 use crate::assets::{AssetType, NewAsset};
 use crate::ids::{AgentId, AssetId};
 use crate::validate::FieldErrors;
 
-pub static QUERY_ASSETS: ToolDef = ToolDef {
-    to_call: Some(|input| parse(input).map(ToolCall::QueryAssets)),
-    ..ToolDef::new(
-        "query_assets",
-        "Lists this agent's saved assets, newest first, without their contents: id, title, description and type \
+pub static QUERY_ASSETS: ToolDef = ToolDef::new(
+    "query_assets",
+    "Lists this agent's saved assets, newest first, without their contents: id, title, description and type \
          of each. Call read_asset to read a content.",
-        Read,
-        &[Chat, AboutAction, Run],
-        || {
-            let properties = json!({
-                "asset_type": asset_type("Only assets of this type."),
-                "query": text("Only assets whose title or description contains this, in any case.", 200),
-                "limit": limit(),
-            });
-            object(&properties, &[])
-        },
-    )
-};
+    Read,
+    &[Chat, AboutAction, Run],
+    || {
+        let properties = json!({
+            "asset_type": asset_type("Only assets of this type."),
+            "query": text("Only assets whose title or description contains this, in any case.", 200),
+            "limit": limit(),
+        });
+        object(&properties, &[])
+    },
+);
 
 /// The arguments of [`QUERY_ASSETS`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -56,27 +53,24 @@ impl Arguments for QueryAssets {
     }
 }
 
-pub static READ_ASSET: ToolDef = ToolDef {
-    to_call: Some(|input| parse(input).map(ToolCall::ReadAsset)),
-    ..ToolDef::new(
-        "read_asset",
-        "Reads the newest content of one of this agent's assets. A long content comes in parts: next_byte says where \
+pub static READ_ASSET: ToolDef = ToolDef::new(
+    "read_asset",
+    "Reads the newest content of one of this agent's assets. A long content comes in parts: next_byte says where \
          the next part begins.",
-        Read,
-        &[Chat, AboutAction, Run],
-        || {
-            let properties = json!({
-                "asset_id": {
-                    "type": "string", "pattern": "^ast_[0-9a-f]{32}$", "description": "As query_assets gave it.",
-                },
-                "from_byte": {
-                    "type": "integer", "minimum": 0, "description": "Where to begin; 0 if not given.",
-                },
-            });
-            object(&properties, &["asset_id"])
-        },
-    )
-};
+    Read,
+    &[Chat, AboutAction, Run],
+    || {
+        let properties = json!({
+            "asset_id": {
+                "type": "string", "pattern": "^ast_[0-9a-f]{32}$", "description": "As query_assets gave it.",
+            },
+            "from_byte": {
+                "type": "integer", "minimum": 0, "description": "Where to begin; 0 if not given.",
+            },
+        });
+        object(&properties, &["asset_id"])
+    },
+);
 
 /// The arguments of [`READ_ASSET`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -92,7 +86,6 @@ impl Arguments for ReadAsset {}
 pub static GENERATE_ASSET: ToolDef = ToolDef {
     // A run delivers content with save_output alone. If a model calls generate_asset there all the same, its content is saved.
     accepted_on: &[Run],
-    to_call: Some(|input| deliverable("generate_asset", input)),
     ..ToolDef::new(
         "generate_asset",
         "Proposes a finished asset to the person, with its complete content. Call it when the person asks for content; \
@@ -111,31 +104,28 @@ pub static GENERATE_ASSET: ToolDef = ToolDef {
     )
 };
 
-pub static SAVE_OUTPUT: ToolDef = ToolDef {
-    to_call: Some(|input| parse::<SaveOutput>(input).map(|output| ToolCall::SaveOutput(output.into()))),
-    ..ToolDef::new(
-        "save_output",
-        "Saves a finished output of this run, with its complete content. A run that saves nothing fails.",
-        Deliver,
-        &[Run],
-        || {
-            let properties = json!({
-                "title": text("What the output is called.", 200),
-                "content": {"type": "string", "minLength": 1, "description": "The whole content."},
-                "asset_type": asset_type("What kind of content it is; document if not given."),
-            });
-            object(&properties, &["title", "content"])
-        },
-    )
-};
+pub static SAVE_OUTPUT: ToolDef = ToolDef::new(
+    "save_output",
+    "Saves a finished output of this run, with its complete content. A run that saves nothing fails.",
+    Deliver,
+    &[Run],
+    || {
+        let properties = json!({
+            "title": text("What the output is called.", 200),
+            "content": {"type": "string", "minLength": 1, "description": "The whole content."},
+            "asset_type": asset_type("What kind of content it is; document if not given."),
+        });
+        object(&properties, &["title", "content"])
+    },
+);
 
 /// The arguments of [`SAVE_OUTPUT`].
-#[derive(Deserialize)]
-struct SaveOutput {
-    title: String,
-    content: String,
+#[derive(Debug, Deserialize)]
+pub struct SaveOutput {
+    pub title: String,
+    pub content: String,
     #[serde(default)]
-    asset_type: Option<AssetType>,
+    pub asset_type: Option<AssetType>,
 }
 
 impl Arguments for SaveOutput {

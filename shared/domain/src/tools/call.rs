@@ -1,7 +1,11 @@
 //! A call of the agent loop, with parsed arguments.
 
+use serde_json::{Value, json};
+
+use super::ToolDef;
 use super::actions::QueryActions;
-use super::assets::{QueryAssets, ReadAsset};
+use super::arguments::parse;
+use super::assets::{QueryAssets, ReadAsset, SaveOutput};
 use super::questions::AskPerson;
 use crate::actions::ActionChange;
 use crate::assets::NewAsset;
@@ -21,4 +25,35 @@ pub enum ToolCall {
     AskPerson(AskPerson),
     /// Not yet checked against the action.
     ChangeAction(ActionChange),
+}
+
+impl ToolCall {
+    /// Parses the arguments of a call of a tool of [`LOOP`](super::LOOP). Unknown fields are ignored.
+    ///
+    /// # Errors
+    /// A sentence for the model: which argument is wrong and what it should be.
+    pub fn parse(tool: &ToolDef, input: &Value) -> Result<Self, String> {
+        // If no argument is needed, some models send null.
+        let input = if input.is_null() { &json!({}) } else { input };
+        let call = match tool.name {
+            "query_actions" => parse(input).map(Self::QueryActions),
+            "query_assets" => parse(input).map(Self::QueryAssets),
+            "read_asset" => parse(input).map(Self::ReadAsset),
+            "generate_asset" | "generate_actions" | "ready_to_create" => deliverable(tool.name, input),
+            "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
+            "ask_person" => parse(input).map(Self::AskPerson),
+            "change_action" => parse(input).map(Self::ChangeAction),
+            _ => Err("it is not available here".to_owned()),
+        };
+        call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))
+    }
+}
+
+/// The arguments of a tool that has the same meaning as the signal with its name.
+fn deliverable(tool: &str, input: &Value) -> Result<ToolCall, String> {
+    match Deliverable::from_tool_call(tool, input) {
+        Some(Deliverable::Invalid { reason, .. }) => Err(reason),
+        Some(deliverable) => Ok(ToolCall::Deliver(deliverable)),
+        None => Err("it delivers nothing".to_owned()),
+    }
 }

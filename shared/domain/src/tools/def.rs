@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::ToolCall;
 use crate::models::ToolSpec;
 
 /// What a call changes. It decides who has to agree to a call, and what happens to a call whose process died.
@@ -39,9 +38,6 @@ pub enum Surface {
     Mcp,
 }
 
-/// Parses arguments. The error is a sentence's part for the model, without a full stop.
-pub type ToCall = fn(&Value) -> Result<ToolCall, String>;
-
 /// The definition of a tool. Definitions are statics; two are equal if they are the same static.
 pub struct ToolDef {
     /// The name that models, MCP clients and grants use. Unique on each surface.
@@ -63,12 +59,10 @@ pub struct ToolDef {
     pub surfaces: &'static [Surface],
     /// Surfaces that do not offer the tool, but accept a call of it.
     pub accepted_on: &'static [Surface],
-    /// Parses the arguments for the agent loop. `None` for tools that only other surfaces have.
-    pub to_call: Option<ToCall>,
 }
 
 impl ToolDef {
-    /// A tool without a title, a result schema and a parser, which neither is idempotent nor replaces anything.
+    /// A tool without a title and a result schema, which neither is idempotent nor replaces anything.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -88,7 +82,6 @@ impl ToolDef {
             replaces: false,
             surfaces,
             accepted_on: &[],
-            to_call: None,
         }
     }
 
@@ -128,18 +121,6 @@ impl ToolDef {
             description: self.description.to_owned(),
             input_schema: (self.input)(),
         }
-    }
-
-    /// Parses the arguments of a call in the agent loop. Unknown fields are ignored.
-    ///
-    /// # Errors
-    /// A sentence for the model: which argument is wrong and what it should be.
-    pub fn parse(&self, input: &Value) -> Result<ToolCall, String> {
-        // If no argument is needed, some models send null.
-        let input = if input.is_null() { &json!({}) } else { input };
-        let call = self.to_call.ok_or_else(|| "it is not available here".to_owned());
-        call.and_then(|parse| parse(input))
-            .map_err(|reason| format!("The call of {} was not made: {reason}.", self.name))
     }
 }
 

@@ -5,25 +5,22 @@ use serde_json::json;
 
 use super::Effect::Ask;
 use super::Surface::Run;
-use super::arguments::{Arguments, parse};
+use super::ToolDef;
+use super::arguments::Arguments;
 use super::schema::{object, text};
-use super::{ToolCall, ToolDef};
 use crate::validate::FieldErrors;
 
-pub static ASK_PERSON: ToolDef = ToolDef {
-    to_call: Some(|input| parse(input).map(ToolCall::AskPerson)),
-    ..ToolDef::new(
-        "ask_person",
-        "Asks a person something that you must know to do the work. The run stops and waits for the answer, which may \
+pub static ASK_PERSON: ToolDef = ToolDef::new(
+    "ask_person",
+    "Asks a person something that you must know to do the work. The run stops and waits for the answer, which may \
          take days. So decide by yourself whatever you can decide.",
-        Ask,
-        &[Run],
-        || {
-            let question = text("One question, with what the person needs to know to answer it.", 2_000);
-            object(&json!({"question": question}), &["question"])
-        },
-    )
-};
+    Ask,
+    &[Run],
+    || {
+        let question = text("One question, with what the person needs to know to answer it.", 2_000);
+        object(&json!({"question": question}), &["question"])
+    },
+);
 
 /// The arguments of [`ASK_PERSON`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

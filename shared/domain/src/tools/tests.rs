@@ -174,7 +174,7 @@ fn arguments_are_read_or_refused_with_a_sentence() {
     ];
     for (tool, input, expected) in cases {
         let expected = expected.map_err(|why| format!("The call of {} was not made: {why}.", tool.name));
-        assert_eq!(tool.parse(&input), expected, "{input}");
+        assert_eq!(ToolCall::parse(tool, &input), expected, "{input}");
     }
 }
 
@@ -196,7 +196,7 @@ fn what_is_delivered_by_a_tool_is_the_same_as_by_a_signal() {
     ];
     for (tool, input) in cases {
         let expected = Deliverable::from_tool_call(tool.name, &input).map(ToolCall::Deliver);
-        assert_eq!(tool.parse(&input).ok(), expected);
+        assert_eq!(ToolCall::parse(tool, &input).ok(), expected);
     }
 }
 
@@ -228,7 +228,11 @@ fn schemas_are_closed_objects() {
 #[test]
 fn a_table_holds_the_tools_of_its_surfaces() {
     for tool in LOOP {
-        assert!(tool.to_call.is_some(), "{tool:?} has a parser");
+        let without_arguments = ToolCall::parse(tool, &json!({}));
+        assert!(
+            !without_arguments.is_err_and(|error| error.contains("not available")),
+            "{tool:?} has no parser"
+        );
         assert!(tool.surfaces.iter().any(|surface| *surface != Surface::Mcp), "{tool:?}");
     }
     for tool in MCP {
@@ -265,7 +269,7 @@ proptest! {
             let input: serde_json::Map<String, Value> =
                 fields.iter().map(|field| ((*field).to_owned(), value.clone())).collect();
             for input in [Value::Object(input), value.clone()] {
-                if let Err(sentence) = LOOP[which].parse(&input) {
+                if let Err(sentence) = ToolCall::parse(LOOP[which], &input) {
                     prop_assert!(sentence.starts_with("The call of ") && sentence.ends_with('.'));
                 }
             }
