@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from rules import rule
+from registry import rule
 from sources import Repo, Route
 from template import Stack, sub, target
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from rules import rule
+from registry import rule
 from sources import Repo
 from template import Stack, sub, target
 

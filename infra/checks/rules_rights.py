@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rules import rule
+from registry import rule
 from sources import Repo
 from template import Stack, listed, sub
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rules import rule
+from registry import rule
 from sources import Repo
 from template import Stack, listed, sub, target
 
