@@ -9,8 +9,8 @@ use http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::config::ModelsConfig;
 use crate::context::Cx;
+use crate::models::ModelsConfig;
 use crate::models::{InvalidEndpoint, Models};
 use crate::problem::Result;
 

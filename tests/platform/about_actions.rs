@@ -10,7 +10,7 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
-use shared::config::ModelsConfig;
+use shared::models::ModelsConfig;
 use shared::store::keys;
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};

@@ -3,7 +3,7 @@
 use domain::actions::ActionState;
 use domain::ids::ActionId;
 use serde_json::{Value, json};
-use shared::config::ModelsConfig;
+use shared::models::ModelsConfig;
 use tests::model::{Says, ScriptedModel};
 
 use crate::occurrences::Stage;

@@ -6,10 +6,10 @@ use domain::actions::{ActionState, Decided, Decision, Occurrence, OccurrenceKind
 use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use shared::config::ModelsConfig;
 use shared::flows::actions;
 use shared::flows::clock::{self, ClockState};
 use shared::flows::wake::wake;
+use shared::models::ModelsConfig;
 use shared::store::Store;
 use tests::Answer;
 use tests::model::{Says, ScriptedModel};

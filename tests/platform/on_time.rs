@@ -7,8 +7,8 @@ use domain::actions::{ActionState, OccurrenceState};
 use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use shared::config::ModelsConfig;
 use shared::flows::{actions, due, restart};
+use shared::models::ModelsConfig;
 use shared::store::keys::SHARDS;
 use shared::store::{DueEntry, DueItem};
 

@@ -23,14 +23,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
-use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig, ModelsConfig,
-};
+use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig};
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
 use shared::function::{Function, Invocation, Trigger};
 use shared::guard::may_be_signed;
 use shared::models::InvalidEndpoint;
+use shared::models::ModelsConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

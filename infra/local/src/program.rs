@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, ModelsConfig};
+use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig};
+use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 

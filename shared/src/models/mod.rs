@@ -13,6 +13,7 @@ pub mod openai;
 pub mod responses;
 mod retry;
 pub mod routing;
+mod settings;
 pub mod strict;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use futures::stream::BoxStream;
 pub use call::{Endpoint, InvalidEndpoint, Limits};
 pub use retry::Retry;
 pub use routing::{Models, Route};
+pub use settings::ModelsConfig;
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use domain::models::{ModelError, ModelId, ModelRequest, ModelTier, Provider};
 
+use super::ModelsConfig;
 use super::anthropic::Anthropic;
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::Responses;
 use super::{Endpoint, EventStream, InvalidEndpoint, Model};
-use crate::config::ModelsConfig;
 
 const ANTHROPIC: &str = "https://api.anthropic.com";
 const OPENAI: &str = "https://api.openai.com/v1";

@@ -3,8 +3,8 @@ use domain::models::{
     ToolSpec, Usage,
 };
 use futures::TryStreamExt;
-use shared::config::ModelsConfig;
 use shared::models::Models;
+use shared::models::ModelsConfig;
 
 use super::*;
 

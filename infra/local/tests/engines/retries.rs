@@ -16,11 +16,10 @@ use lamplighter_local::engines::{
 };
 use serde_json::{Value, json};
 use shared::clock::Clock;
-use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig, ModelsConfig,
-};
+use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig};
 use shared::function::Invocation;
 use shared::models::Models;
+use shared::models::ModelsConfig;
 use shared::{Cx, Error, Result};
 use tokio::time::Instant;
 

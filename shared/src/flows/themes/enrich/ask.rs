@@ -13,8 +13,8 @@ use futures::StreamExt;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::config::ModelsConfig;
 use crate::context::Cx;
+use crate::models::ModelsConfig;
 use crate::models::{Limits, Models, Retry, Route};
 use crate::problem::{Error, Result};
 
