@@ -324,7 +324,7 @@ async fn long_headers_are_refused() {
         let (status, problem) = asked(bytes).await;
         assert_eq!((status, &problem["code"]), (431, &json!("headers_too_large")), "{problem:#}");
         let detail = problem["detail"].as_str().unwrap();
-        let limit = format!("the headers may have at most 10240 bytes together, they have {bytes}");
+        let limit = format!("the headers may have at most 10240 bytes together; these have {bytes}");
         assert!(detail.ends_with(&limit), "{detail}");
     }
     // What does not fit into the buffer is refused before it is read whole.

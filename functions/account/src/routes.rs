@@ -21,8 +21,8 @@ shared::routes!(create, list, revoke, usage);
 
 /// Create an API key
 ///
-/// `api_key` is the key; no other answer ever has it. A call that is repeated under its `Idempotency-Key` makes no
-/// second key and is answered without `api_key`: revoke a key whose only answer was lost, and make another.
+/// `api_key` is the key. Only this answer contains it. A repeated call with the same `Idempotency-Key` creates no
+/// second key, and its answer has no `api_key`. If the only answer was lost, revoke the key and create another one.
 #[utoipa::path(
     post, path = "/account/api-keys", tag = "account", operation_id = "create_api_key",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
@@ -47,7 +47,7 @@ async fn create(
 
 /// List the active API keys, newest first
 ///
-/// Revoked and expired keys are left out. The keys themselves are never shown again.
+/// Revoked and expired keys are not listed. The keys themselves are never shown again.
 #[utoipa::path(
     get, path = "/account/api-keys", tag = "account", operation_id = "list_api_keys",
     params(PageQuery),
@@ -63,11 +63,11 @@ async fn list(
 
 /// Revoke an API key
 ///
-/// The key is refused from now on, within a few seconds at the latest.
+/// The key is refused after a few seconds at the latest.
 #[utoipa::path(
     delete, path = "/account/api-keys/{key_id}", tag = "account", operation_id = "revoke_api_key",
     params(("key_id" = ApiKeyId, Path)),
-    responses((status = 204, description = "It holds no more"), Problems),
+    responses((status = 204, description = "The key is no longer valid"), Problems),
 )]
 async fn revoke(State(cx): State<Cx>, caller: Caller, Id(id): Id<ApiKeyId>) -> Result<StatusCode> {
     api_keys::revoke(&cx, &caller.owner, id).await?;
@@ -82,13 +82,13 @@ struct UsageView {
     date: Date,
     #[serde(flatten)]
     spend: Spend,
-    /// The daily ceiling, in micro-dollars.
+    /// The daily limit, in micro-dollars.
     ceiling_micros: i64,
 }
 
 /// Read today's costs
 ///
-/// The sum of all model calls since midnight UTC, what is reserved for calls that are under way, and the ceiling.
+/// The sum of all model calls since midnight UTC, the reservations for calls in progress, and the limit.
 #[utoipa::path(
     get, path = "/usage", tag = "account", operation_id = "read_usage",
     responses((status = 200, body = UsageView), Problems),

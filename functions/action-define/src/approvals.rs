@@ -1,4 +1,4 @@
-//! The routes of approvals that do not hold any more.
+//! The routes of approvals that are no longer valid.
 
 use axum::extract::State;
 use domain::ids::{ActionId, AgentId};
@@ -12,12 +12,12 @@ shared::routes!(read, list_stale, approve_many);
 
 /// Compare an action with what was approved
 ///
-/// `approved` is what was approved last, `current` is everything that an approval binds as it is now (the action, its agent, the
-/// tools it is granted), and `changes` is the difference, field by field.
+/// `approved` is what was last approved. `current` is everything that an approval binds now (the action, its agent, the
+/// granted tools). `changes` is the difference, field by field.
 #[utoipa::path(
     get, path = "/actions/{action_id}/approval", tag = "actions", operation_id = "read_action_approval",
     params(("action_id" = ActionId, Path, description = "The action")),
-    responses((status = 200, description = "What was approved, what is there now and the difference", body = ApprovalView), Problems),
+    responses((status = 200, description = "What was approved, what is current, and the difference", body = ApprovalView), Problems),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -29,12 +29,12 @@ async fn read(
 
 /// List the approvals that an edit of an agent withdrew
 ///
-/// An approval binds the words of the agent and the tools of the action. These approvals were given for other words or tools than
-/// those of now; nothing runs under them, and their due times are held. Each comes with what has changed.
+/// An approval binds the text of the agent and the tools of the action. The listed approvals were given for other texts
+/// or tools. Nothing runs under them, and their due times are held. Each one comes with the changes.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "list_stale_approvals",
     params(("agent_id" = AgentId, Path, description = "The agent"), PageQuery),
-    responses((status = 200, description = "Approvals that do not hold, newest action first", body = Page<StaleApproval>), Problems),
+    responses((status = 200, description = "Approvals that are no longer valid, newest action first", body = Page<StaleApproval>), Problems),
 )]
 async fn list_stale(
     State(cx): State<Cx>,
@@ -47,8 +47,9 @@ async fn list_stale(
 
 /// Approve many actions of an agent
 ///
-/// Give each action's `approval_hash` as the person has seen it, for example from the list of withdrawn approvals. Each approval is
-/// given or refused by itself; the answer says which. Schedules go on where they were. A call that is made again changes nothing.
+/// Send each action's `approval_hash` as the person has seen it, for example from the list of withdrawn approvals. Each
+/// approval succeeds or fails independently, and the answer gives the result of each. Schedules continue where they
+/// were. Repeating the call changes nothing.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "approve_actions",
     params(
@@ -56,7 +57,7 @@ async fn list_stale(
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body = ApproveMany,
-    responses((status = 200, description = "What became of each, in the order of the request", body = Approvals), Problems),
+    responses((status = 200, description = "The results, in the order of the request", body = Approvals), Problems),
 )]
 async fn approve_many(
     State(cx): State<Cx>,

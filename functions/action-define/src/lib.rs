@@ -1,7 +1,7 @@
 //! Actions: work that an agent does later.
 //!
-//! An action is defined (directly or from a proposal), approved (a person's yes to exactly this content), and due by its
-//! schedule or run by hand. Every due time has a record of what became of it.
+//! An action is defined (directly or from a proposal) and approved by a person, for exactly this content. Then it runs
+//! by its schedule or by hand. Every due time has a record of its result.
 
 mod approvals;
 mod lifecycle;

@@ -1,7 +1,7 @@
-//! The routes that take an action through its life.
+//! The routes that change the state of an action.
 //!
-//! Each answers the action as it is afterwards. What can't be done in its present state is a 409 that names the reason in
-//! `code` and shows the action in `current`; what was done already is done.
+//! Each one answers with the action after the change. If the current state does not allow it, the answer is a 409 with
+//! the reason in `code` and the action in `current`. Repeating a call that has already succeeded is no error.
 
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
@@ -19,22 +19,23 @@ use crate::routes::tagged;
 
 shared::routes!(approve, schedule, run, pause, resume, cancel, dismiss, complete);
 
-/// A person's yes.
+/// A person's approval.
 #[derive(Deserialize, ToSchema)]
 struct ApproveAction {
-    /// `approval_hash` of the action as the person has seen it.
+    /// The `approval_hash` of the action that the person has seen.
     approval_hash: String,
 }
 
 /// Approve an action
 ///
-/// An approval binds everything that a run is told: title, description, instructions and expected output, the agent's name, goal,
-/// success criteria, timeline and instructions; and the schedule, the granted tools with their schemas, the model tier and the
-/// budget. With a schedule, the action is due from now on.
+/// An approval binds everything that a run is told: title, description, instructions and expected output of the action,
+/// and name, goal, success criteria, timeline and instructions of the agent. It also binds the schedule, the granted
+/// tools with their schemas, the model tier and the budget. If the action has a schedule, it becomes due by it.
 ///
-/// 409 `approval_mismatch` if any of it has changed since the hash was read. 409 `schedule_in_the_past` if `schedule.at` passed more
-/// than five minutes ago, or something was decided about that time already: nothing would ever run. Set a new time, or take the
-/// schedule away, approve that and run it now. 409 `never_due` if a recurring schedule has ended.
+/// 409 `approval_mismatch` if any of this has changed since the hash was read. 409 `schedule_in_the_past` if
+/// `schedule.at` passed more than five minutes ago, or if that time was already decided: nothing would ever run. Set a
+/// new time, or remove the schedule, approve that, and run the action now. 409 `never_due` if a recurring schedule has
+/// ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/approve", tag = "actions", operation_id = "approve_action",
     params(("action_id" = ActionId, Path)),
@@ -50,18 +51,19 @@ async fn approve(
     Ok(tagged(actions::approve(&cx, &caller.owner, id, &input.approval_hash).await?))
 }
 
-/// When the action is to be due.
+/// The new schedule of an action.
 #[derive(Deserialize, ToSchema)]
 struct NewSchedule {
-    /// The schedule, which replaces the present one.
+    /// The schedule. It replaces the current one.
     schedule: ScheduleInput,
 }
 
 /// Set an action's schedule
 ///
-/// An approval that was given before there was any schedule covers the first one; another schedule needs another approval. 409
-/// `schedule_in_the_past` if `at` passed more than five minutes ago or was decided about already, 409 `never_due` if a recurring
-/// schedule has ended.
+/// An approval that was given before the action had a schedule also covers its first schedule. Another schedule needs
+/// another approval. 409
+/// `schedule_in_the_past` if `at` passed more than five minutes ago or was already decided, 409 `never_due` if a
+/// recurring schedule has ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/schedule", tag = "actions", operation_id = "schedule_action",
     params(("action_id" = ActionId, Path)),
@@ -79,7 +81,7 @@ async fn schedule(
 
 /// Run an action now, once
 ///
-/// The approval has to hold, as for a due time. Follow the run at `Location`.
+/// The action must be approved as it is now, as for a due time. Follow the run at `Location`.
 #[utoipa::path(
     post, path = "/actions/{action_id}/run", tag = "actions", operation_id = "run_action",
     params(
@@ -103,7 +105,7 @@ async fn run(
 
 /// Pause an action
 ///
-/// A live run goes on; due times are skipped until the action is resumed.
+/// A live run continues. Due times are skipped until the action is resumed.
 #[utoipa::path(
     post, path = "/actions/{action_id}/pause", tag = "actions", operation_id = "pause_action",
     params(("action_id" = ActionId, Path)),
@@ -113,17 +115,17 @@ async fn pause(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Re
     command(&cx, &caller.owner, id, Command::Pause).await
 }
 
-/// What a person answers to a run that waits.
+/// A person's answer to a waiting run.
 #[derive(Default, Deserialize, ToSchema)]
 struct ResumeAction {
-    /// What the run that waits is told. Up to 32,000 characters.
+    /// The answer for the waiting run. Up to 32,000 characters.
     #[serde(default)]
     message: Option<String>,
 }
 
 /// Continue after a pause, or after a question to a person
 ///
-/// A run that waits goes on at once.
+/// A waiting run continues at once.
 #[utoipa::path(
     post, path = "/actions/{action_id}/resume", tag = "actions", operation_id = "resume_action",
     params(("action_id" = ActionId, Path)),
@@ -141,7 +143,7 @@ async fn resume(
 
 /// Cancel the live run, or unschedule the action
 ///
-/// Where nothing runs, or nothing more is due afterwards, the approval is withdrawn.
+/// If nothing is live, or nothing more is due afterwards, the approval is withdrawn.
 #[utoipa::path(
     post, path = "/actions/{action_id}/cancel", tag = "actions", operation_id = "cancel_action",
     params(("action_id" = ActionId, Path)),
@@ -153,7 +155,7 @@ async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> R
 
 /// Dismiss an action permanently
 ///
-/// Nothing of it runs any more. Its runs and their outputs stay readable.
+/// The action does not run any more. Its runs and their outputs stay readable.
 #[utoipa::path(
     post, path = "/actions/{action_id}/dismiss", tag = "actions", operation_id = "dismiss_action",
     params(("action_id" = ActionId, Path)),
@@ -165,7 +167,7 @@ async fn dismiss(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> 
 
 /// Mark an action as done
 ///
-/// Saying it twice counts once.
+/// Repeating this changes nothing.
 #[utoipa::path(
     post, path = "/actions/{action_id}/complete", tag = "actions", operation_id = "complete_action",
     params(("action_id" = ActionId, Path)),

@@ -16,8 +16,8 @@ shared::routes!(define, list, read, change, delete);
 
 /// Define an action
 ///
-/// Written out, or as a proposal with what is different from it. The answer's `approval_hash` names its content: give it
-/// to `approve`.
+/// Send the fields, or a proposal's id and the fields that differ from it. `approval_hash` in the answer identifies the
+/// content. Send it to `approve`.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/actions", tag = "actions", operation_id = "define_action",
     params(
@@ -49,7 +49,7 @@ struct Filter {
 
 /// List actions, newest first
 ///
-/// All of them, or those of one agent or in one state. With a filter a page may be short while there is more.
+/// All actions, or those of one agent or in one state. With a filter, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/actions", tag = "actions", operation_id = "list_actions",
     params(PageQuery, Filter),
@@ -67,7 +67,7 @@ async fn list(
 
 /// Read an action
 ///
-/// Its `approval_hash` names what an approval would bind. `next_due` is when it is due next.
+/// `approval_hash` identifies what an approval would bind. `next_due` is the next due time.
 #[utoipa::path(
     get, path = "/actions/{action_id}", tag = "actions", operation_id = "read_action",
     params(("action_id" = ActionId, Path)),
@@ -79,8 +79,9 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Res
 
 /// Change an action
 ///
-/// What is left out stays. A change to anything that an approval binds (task, schedule, grants, model tier, budget)
-/// withdraws the approval. With `proposal_id`, it is what was proposed in the conversation about it.
+/// Omitted fields keep their values. A change to anything that an approval binds (task, schedule, grants, model tier,
+/// budget) withdraws the approval. With `proposal_id`, the change is the one that was proposed in the conversation
+/// about the action.
 #[utoipa::path(
     patch, path = "/actions/{action_id}", tag = "actions", operation_id = "change_action",
     params(
@@ -102,7 +103,7 @@ async fn change(
 
 /// Delete an action, its runs and the records of their outputs
 ///
-/// The assets that its runs have saved stay.
+/// The assets that its runs have saved are kept.
 #[utoipa::path(
     delete, path = "/actions/{action_id}", tag = "actions", operation_id = "delete_action",
     params(

@@ -1,4 +1,4 @@
-//! The routes of what became of due times, and of what would become of them.
+//! The routes of runs, explanations and previews of schedules.
 
 use axum::extract::State;
 use domain::actions::Why;
@@ -18,7 +18,7 @@ shared::routes!(list, read, outputs, why, preview);
 
 /// List an action's runs, newest first
 ///
-/// One for every due time that has come, whatever became of it, and one for every run by hand.
+/// One entry for every due time that has come, whatever the result was, and one for every run that was started by hand.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs", tag = "actions", operation_id = "list_action_runs",
     params(("action_id" = ActionId, Path), PageQuery),
@@ -35,7 +35,7 @@ async fn list(
 
 /// Read one of an action's runs
 ///
-/// When it was due, when it ran, what became of it and why, its score and its cost.
+/// When it was due, when it ran, the result with its reason, its score and its cost.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs/{run_id}", tag = "actions", operation_id = "read_action_run",
     params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
@@ -69,13 +69,13 @@ async fn outputs(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct At {
-    /// A due time, to the minute. The newest one if not given.
+    /// A due time, to the minute. Default: the newest one.
     at: Option<Timestamp>,
 }
 
 /// Explain what happened at a due time
 ///
-/// In one sentence for people, and as data: whether it ran, was skipped, missed or held, and the reason.
+/// The result as one sentence for people and as data: whether it ran, was skipped, missed or held, and the reason.
 #[utoipa::path(
     get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "explain_action",
     params(("action_id" = ActionId, Path), At),

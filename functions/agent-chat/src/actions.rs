@@ -1,4 +1,4 @@
-//! The conversation about one action: here, because a model answers.
+//! The conversation about one action. It is in this function because a model answers.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,7 +21,7 @@ shared::routes!(messages, talk);
 
 /// Read the conversation about an action, oldest first
 ///
-/// What a person and the action's agent have said about it. `next_cursor` leads to later messages.
+/// The messages of people and of the action's agent. `next_cursor` leads to later messages.
 #[utoipa::path(
     get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
     params(("action_id" = ActionId, Path), PageQuery),
@@ -36,25 +36,27 @@ async fn messages(
     Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
 }
 
-/// What a person says about an action.
+/// A person's message about an action.
 #[derive(Deserialize, ToSchema)]
 #[schema(example = json!({"content": "Make the report shorter, and tell me why the last run failed"}))]
 struct NewActionMessage {
     /// 1 to 32,000 characters.
     #[schema(min_length = 1, max_length = 32_000)]
     content: String,
-    /// What to do if a turn of this conversation is under way.
+    /// What to do if a turn of this conversation is in progress.
     #[serde(default)]
     if_busy: IfBusy,
 }
 
 /// One turn about an action
 ///
-/// Its agent answers with the action, its last runs and what they saved in view, as in a chat. A change to the action is
-/// proposed: `PATCH /actions/{action_id}` with the proposal's id takes it over, and withdraws the approval.
+/// The agent of the action answers, as in a chat. It sees the action, its last runs and their outputs. It can propose a
+/// change of the action. `PATCH /actions/{action_id}` with the proposal's id accepts the change and withdraws the
+/// approval.
 ///
-/// Where a run of the action waits for an answer, this is the answer. The run goes on elsewhere, and nobody else replies:
-/// the events are those of that run from here on; with `Accept: application/json` it is not waited for (202).
+/// If a run of the action waits for an answer, the message is the answer, and no other reply follows. The run continues
+/// in the background. The answer is the stream of that run's further events. With `Accept: application/json` it returns
+/// at once (202).
 #[utoipa::path(
     post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
     params(
@@ -66,7 +68,7 @@ struct NewActionMessage {
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
-        (status = 202, description = "The run that waited, and goes on", body = RunView),
+        (status = 202, description = "The run that waited and now continues", body = RunView),
         Problems,
     ),
 )]

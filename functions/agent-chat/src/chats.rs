@@ -17,7 +17,7 @@ fn tagged(chat: ChatDetail) -> Tagged<ChatDetail> {
 
 /// Save a chat
 ///
-/// With the messages so far, if there are any: the chat is there with all of them or not at all.
+/// With its messages, if there are any. The chat is created with all of them or not at all.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "create_chat",
     params(
@@ -39,7 +39,7 @@ async fn create(
 
 /// List an agent's chats, newest first
 ///
-/// Without their messages: reading a chat gives them.
+/// Without their messages. Read a chat to get them.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "list_agent_chats",
     params(("agent_id" = AgentId, Path), PageQuery),
@@ -56,7 +56,7 @@ async fn list(
 
 /// Read a chat with its newest messages
 ///
-/// The messages of a page are in the order they were said; `next_cursor` leads to those before them.
+/// The messages of a page are in the order in which they were written. `next_cursor` leads to older messages.
 #[utoipa::path(
     get, path = "/chats/{chat_id}", tag = "chats", operation_id = "read_chat",
     params(("chat_id" = ChatId, Path), PageQuery),
@@ -73,7 +73,8 @@ async fn read(
 
 /// Reset a chat: later turns do not see its earlier messages
 ///
-/// What was said is no longer shown or sent to a model, and is deleted. Proposals and what the chat has led to stay.
+/// Earlier messages are no longer shown or sent to a model, and are deleted. Proposals, and what the chat has produced,
+/// are kept.
 #[utoipa::path(
     post, path = "/chats/{chat_id}", tag = "chats", operation_id = "reset_chat",
     params(
@@ -88,7 +89,7 @@ async fn reset(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Resu
 
 /// Delete a chat and its messages
 ///
-/// What the chat has led to, assets and actions, stays.
+/// The assets and actions that the chat has produced are kept.
 #[utoipa::path(
     delete, path = "/chats/{chat_id}", tag = "chats", operation_id = "delete_chat",
     params(("chat_id" = ChatId, Path)),
@@ -101,7 +102,7 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Res
 
 /// Append to a chat
 ///
-/// Appends that meet lose nothing; the order is that of their arrival.
+/// Concurrent appends lose nothing. The order is the order of arrival.
 #[utoipa::path(
     post, path = "/chats/{chat_id}/messages", tag = "chats", operation_id = "append_to_chat",
     params(

@@ -1,7 +1,7 @@
-//! One turn with an agent, streamed; chats: list, read, append, reset; the conversation about an action; proposals.
+//! Turns with an agent, streamed; chats (list, read, append, reset); the conversation about an action; proposals.
 //!
-//! A chat keeps what was said and names what it has led to. What a reply proposes waits on the server for a person's
-//! yes, so that another device sees it.
+//! A chat stores its messages and the ids of what it has produced. The proposals of a reply wait on the server for a
+//! person's approval, so that every device sees them.
 
 mod actions;
 mod chats;

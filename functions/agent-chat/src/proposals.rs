@@ -13,7 +13,7 @@ shared::routes!(list, read, delete);
 
 /// List an agent's proposals, newest first
 ///
-/// A content of more than 64 KiB is left out here; reading the proposal gives it.
+/// Contents of more than 64 KiB are not included. Read the proposal to get them.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/proposals", tag = "proposals", operation_id = "list_agent_proposals",
     params(("agent_id" = AgentId, Path), PageQuery),
@@ -30,7 +30,7 @@ async fn list(
 
 /// Read a proposal
 ///
-/// All of it, also a long content.
+/// The whole proposal, including a long content.
 #[utoipa::path(
     get, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "read_proposal",
     params(("proposal_id" = ProposalId, Path)),
@@ -46,7 +46,7 @@ async fn read(
 
 /// Discard a proposal
 ///
-/// It can't be saved or defined any more.
+/// It can't be saved or defined afterwards.
 #[utoipa::path(
     delete, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "delete_proposal",
     params(("proposal_id" = ProposalId, Path)),

@@ -1,4 +1,4 @@
-//! Any run, of a chat or of an action: read, follow, cancel.
+//! The routes of all runs, of chats and of actions: read, follow, cancel.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -21,7 +21,7 @@ shared::routes!(read_run, follow_run, cancel_run);
 
 /// Read a run
 ///
-/// Its state, and once it has ended its result: the reply, the proposals, the cost.
+/// Its state. After its end also its result: the reply, the proposals, the cost.
 #[utoipa::path(
     get, path = "/runs/{run_id}", tag = "runs",
     params(("run_id" = RunId, Path)),
@@ -35,19 +35,20 @@ async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Re
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct After {
-    /// The id of the last event that is known; 0 for all. Of this and `Last-Event-ID` the greater one counts.
+    /// The id of the last known event; 0 for all events. If `Last-Event-ID` is greater, it is used instead.
     after: Option<u64>,
 }
 
 /// Follow a run
 ///
-/// Its events after the one named, and then as they happen, until the one that ends it. Where the run has ended and its
-/// last event is known already, the answer is 204. With `Accept: application/json` the result, once there is one.
+/// The events after the given one, and then new events as they happen, until the run ends. If the run has ended and its
+/// last event is already known, the answer is 204. With `Accept: application/json` the answer is the result, as soon as
+/// there is one.
 #[utoipa::path(
     get, path = "/runs/{run_id}/events", tag = "runs",
     params(
         ("run_id" = RunId, Path), After,
-        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`; the greater one counts"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "Like `after`; the greater one is used"),
     ),
     responses(
         (status = 200, description = "The events", content(
@@ -66,7 +67,7 @@ async fn follow_run(
     accept: Accept,
     invocation: Invocation,
 ) -> Result<Response> {
-    // An `EventSource` that comes back keeps its address, with the `after` that it began with: the header knows more.
+    // An `EventSource` reconnects to its first address, with the old `after`. The header is newer.
     let after = query.after.unwrap_or(0).max(last_event_id(&headers)?);
     stream::respond(&cx, &caller.owner, id, after, accept, invocation.answers_until()).await
 }
@@ -81,8 +82,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<u64, FieldErrors> {
 
 /// Cancel a run
 ///
-/// It has ended when this answers, within two seconds, and makes no further call. A run that has ended stays as it is; one
-/// that waits for a person is cancelled, too.
+/// The run ends within two seconds, before this answers, and makes no further call. A run that has already ended is not
+/// changed. A run that waits for a person is cancelled, too.
 #[utoipa::path(
     post, path = "/runs/{run_id}/cancel", tag = "runs",
     params(("run_id" = RunId, Path)),

@@ -1,4 +1,4 @@
-//! The turn.
+//! The route of a turn.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -16,9 +16,9 @@ shared::routes!(talk_to_agent);
 
 /// One turn with an agent
 ///
-/// Answers with the events of a run, as they happen; with `Accept: application/json` with its result. The run goes on when
-/// the client leaves: come back to `/runs/{run_id}/events` with `Last-Event-ID`. One turn of a conversation runs at a time:
-/// `if_busy` says what to do about one that is under way, and 409 `turn_in_progress` names its run.
+/// The answer is the stream of the run's events. With `Accept: application/json` it is the result. The run continues if
+/// the client disconnects: reconnect at `/runs/{run_id}/events` with `Last-Event-ID`. A conversation has one turn at a
+/// time. `if_busy` says what to do if one is in progress, and 409 `turn_in_progress` names its run.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/chat", tag = "chats",
     params(

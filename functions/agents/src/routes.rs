@@ -22,7 +22,7 @@ shared::routes!(create, list, read, change, delete, set_up);
 
 /// Create an agent
 ///
-/// Takes what a setup conversation arrived at, or the same written by hand.
+/// Send the draft of a setup conversation, or write the fields by hand.
 #[utoipa::path(
     post, path = "/agents", tag = "agents", operation_id = "create_agent",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
@@ -47,7 +47,7 @@ struct Filter {
 
 /// List agents, newest first
 ///
-/// With a filter a page may be short while there is more.
+/// With a filter, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/agents", tag = "agents", operation_id = "list_agents",
     params(PageQuery, Filter),
@@ -64,7 +64,7 @@ async fn list(
 
 /// Read an agent
 ///
-/// With its numbers: assets, actions that have ended, and cost.
+/// Includes its statistics: assets, ended actions, and cost.
 #[utoipa::path(
     get, path = "/agents/{agent_id}", tag = "agents", operation_id = "read_agent",
     params(("agent_id" = AgentId, Path)),
@@ -77,10 +77,11 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
 
 /// Change, pause or archive an agent
 ///
-/// Fields that are left out stay as they are.
+/// Omitted fields keep their values.
 ///
-/// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them changes,
-/// `withdrawn_approvals` names the approvals that do not hold any more: nothing runs under them until they are given again.
+/// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them
+/// changes, `withdrawn_approvals` lists the approvals that are no longer valid. Nothing runs under them until they are
+/// given again.
 #[utoipa::path(
     patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",
     params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
@@ -100,7 +101,7 @@ async fn change(
 
 /// Delete an agent and everything that belongs to it
 ///
-/// Its chats, proposals, assets and actions go with it.
+/// Its chats, proposals, assets and actions are deleted, too.
 #[utoipa::path(
     delete, path = "/agents/{agent_id}", tag = "agents", operation_id = "delete_agent",
     params(("agent_id" = AgentId, Path)),
@@ -113,8 +114,7 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
 
 /// One turn of the setup conversation
 ///
-/// One turn of the conversation. Once the model knows what it needs, the result has an `agent_draft`: give it to
-/// `POST /agents`.
+/// When the model knows enough, the result has an `agent_draft`. Send it to `POST /agents`.
 #[utoipa::path(
     post, path = "/setup/chat", tag = "agents", operation_id = "set_up_agent",
     params(

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use domain::assets::AssetType;
 use shared::flows::assets::Content;
 
-/// Longest file name, in characters, without its extension.
+/// The longest file name, in characters, without its extension.
 const MAX_NAME: usize = 80;
 
 /// A 200 response with only the content.

@@ -19,7 +19,7 @@ shared::routes!(save, list_of_agent, list, read, change, delete, content, versio
 
 /// Save an asset
 ///
-/// Written out, or as a proposal has it: `proposal_id`, and the fields that are to differ. A proposal can be saved once.
+/// Send the fields, or `proposal_id` and the fields that differ from the proposal. A proposal can be saved once.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "save_asset",
     params(
@@ -48,7 +48,7 @@ struct TypeFilter {
 
 /// List an agent's assets, newest first
 ///
-/// Without their contents. With a filter a page may be short while there is more.
+/// Without their contents. With a filter, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "list_agent_assets",
     params(("agent_id" = AgentId, Path), PageQuery, TypeFilter),
@@ -76,8 +76,8 @@ struct Filter {
 
 /// List assets, newest first
 ///
-/// All of them, or those of one agent or type, without their contents. With a filter a page may be short while there
-/// is more.
+/// All assets, or those of one agent or type, without their contents. With a filter, a page may be short although there
+/// are more.
 #[utoipa::path(
     get, path = "/assets", tag = "assets", operation_id = "list_assets",
     params(PageQuery, Filter),
@@ -94,7 +94,7 @@ async fn list(
 
 /// Read an asset
 ///
-/// Without its content: `/assets/{asset_id}/content` gives it.
+/// Without its content, which is at `/assets/{asset_id}/content`.
 #[utoipa::path(
     get, path = "/assets/{asset_id}", tag = "assets", operation_id = "read_asset",
     params(("asset_id" = AssetId, Path)),
@@ -107,7 +107,7 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Resu
 
 /// Change an asset
 ///
-/// New content makes a new version; the old one can still be read.
+/// New content makes a new version. Old versions stay readable.
 #[utoipa::path(
     patch, path = "/assets/{asset_id}", tag = "assets", operation_id = "change_asset",
     params(("asset_id" = AssetId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
@@ -127,7 +127,7 @@ async fn change(
 
 /// Delete an asset and all its versions
 ///
-/// It can't be had back.
+/// This can't be undone.
 #[utoipa::path(
     delete, path = "/assets/{asset_id}", tag = "assets", operation_id = "delete_asset",
     params(("asset_id" = AssetId, Path)),
@@ -147,13 +147,13 @@ struct Which {
 
 /// Read the content of an asset
 ///
-/// As text: Markdown for a document, plain for everything else.
+/// As text: Markdown for a document, plain text for everything else.
 #[utoipa::path(
     get, path = "/assets/{asset_id}/content", tag = "assets", operation_id = "read_asset_content",
     params(("asset_id" = AssetId, Path), Which),
     responses(
         (status = 200, content((String = "text/markdown"), (String = "text/plain")),
-            headers(("x-content-version" = u64, description = "Which version it is"))),
+            headers(("x-content-version" = u64, description = "The version of the content"))),
         Problems,
     ),
 )]
@@ -168,7 +168,7 @@ async fn content(
 
 /// List the versions of an asset's content, newest first
 ///
-/// Each can be read: `/assets/{asset_id}/content?version=`.
+/// Read a version at `/assets/{asset_id}/content?version=`.
 #[utoipa::path(
     get, path = "/assets/{asset_id}/versions", tag = "assets", operation_id = "list_asset_versions",
     params(("asset_id" = AssetId, Path), PageQuery),

@@ -21,10 +21,10 @@ const AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(5);
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Largest key set, in bytes.
+/// The largest key set, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Shortest RSA modulus, in bytes.
+/// The shortest RSA modulus, in bytes.
 const MIN_RSA_BYTES: usize = 256;
 
 /// A key that verifies signatures of one algorithm. The key determines the algorithm; the header of the token does not.

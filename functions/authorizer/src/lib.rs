@@ -22,7 +22,7 @@ pub const FUNCTION: Function = Function {
     models: Models::none,
 };
 
-/// Longest credentials, in bytes.
+/// The longest credentials, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
 /// The owner that a request's credentials identify.
@@ -36,7 +36,7 @@ pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Owner> {
     }
     match &cx.config.auth {
         AuthConfig::On(Some(config)) => jwt::owner(config, token, cx.clock.now()).await,
-        AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is no API key")),
+        AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is not an API key")),
     }
 }
 

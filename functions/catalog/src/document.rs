@@ -1,8 +1,8 @@
-//! The OpenAPI document: what the routes say of themselves, and what is the same for all of them.
+//! The OpenAPI document.
 //!
-//! A route declares its own path, parameters, body and results. Everything else is added here in one step, so that no
-//! route can forget it: the problems that any request can end in, the headers of requests and answers, the servers,
-//! and the meaning of names that mean the same everywhere.
+//! A route declares its own path, parameters, body and results. Everything that is the same for all routes is added
+//! here in one step, so that no route can forget it: the problems of any request, the headers of requests and answers,
+//! the servers, and the meaning of common names.
 
 mod answers;
 #[cfg(test)]
@@ -12,10 +12,10 @@ mod words;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-/// The methods of a path item; its other keys are no operations.
+/// The methods of a path item. Its other keys are not operations.
 pub(crate) const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/// Makes the document of what the routes say.
+/// Makes the complete document from the routes' descriptions.
 pub(crate) fn complete(routes: &OpenApi) -> Value {
     let mut document = serde_json::to_value(routes).expect("a description is JSON");
     document["info"] = json!({
@@ -46,7 +46,7 @@ pub(crate) fn complete(routes: &OpenApi) -> Value {
                             `LAMPLIGHTER_AUTH=off` needs none.",
         },
     });
-    // `{*path}` is axum's way to say that a parameter takes the rest of the path, slashes and all.
+    // In axum, `{*path}` is a parameter for the rest of the path, including slashes.
     let paths = std::mem::take(object(&mut document["paths"]));
     *object(&mut document["paths"]) =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
@@ -75,7 +75,7 @@ pub(crate) fn each_operation(
     }
 }
 
-/// Each object of the document that may be a schema, inner ones first. Examples hold data, not schemas.
+/// Each object of the document that may be a schema, inner ones first. Examples contain data, not schemas.
 fn each_schema(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(fields) => {
@@ -91,14 +91,14 @@ fn each_schema(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value
     }
 }
 
-/// Says the same as the derived schema in the way that generators of clients understand.
+/// Rewrites the derived schema in a form that client generators understand.
 fn tidy(schema: &mut Map<String, Value>) {
-    // A default says what holds where a field is left out. `null` says nothing, and makes generators believe that the
-    // field is always there.
+    // A default is the value of an absent field. A default of `null` means nothing, and makes generators believe that
+    // the field is always present.
     if schema.get("default").is_some_and(Value::is_null) {
         schema.remove("default");
     }
-    // What is said of an optional field belongs to the field, not to the type it refers to.
+    // The description of an optional field belongs to the field, not to the type that it refers to.
     let inner =
         schema.get_mut("oneOf").and_then(Value::as_array_mut).and_then(|variants| match &mut variants[..] {
             [Value::Object(null), Value::Object(inner)] | [Value::Object(inner), Value::Object(null)]
@@ -113,7 +113,7 @@ fn tidy(schema: &mut Map<String, Value>) {
     }
 }
 
-/// A page's items are of a type that has a name: utoipa repeats the whole type in each page.
+/// Makes pages refer to the named type of their items, because utoipa repeats the whole type in each page.
 fn refer_from_pages(schemas: &mut Map<String, Value>) {
     let names: Vec<String> = schemas.keys().cloned().collect();
     for (page, schema) in schemas.iter_mut() {

@@ -57,7 +57,7 @@ pub const FUNCTION: Function = Function {
 
 type Describe = fn() -> OpenApi;
 
-/// For each function with routes, what describes them.
+/// The descriptions of all functions with routes.
 const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("account", account::describe),
     ("action-define", action_define::describe),
@@ -86,7 +86,7 @@ pub fn router() -> Router<Cx> {
 
 /// The description of all routes.
 pub fn openapi() -> Value {
-    // What every route can answer is referred to by all of them and declared by none.
+    // Every route refers to these schemas and none declares them.
     let components = ComponentsBuilder::new().schema_from::<Problem>().schema_from::<FieldError>().build();
     let mut routes = OpenApi::default();
     routes.components = Some(components);

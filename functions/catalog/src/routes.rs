@@ -9,7 +9,7 @@ use crate::{NAMES, OPENAPI_JSON};
 
 shared::routes!(health, document);
 
-/// That it runs, and which version.
+/// The health and the version of the platform.
 #[derive(Serialize, ToSchema)]
 struct Health {
     #[schema(example = "ok")]
@@ -28,7 +28,7 @@ async fn health() -> axum::Json<Health> {
 
 /// The OpenAPI document
 ///
-/// OpenAPI 3.1, as it was when this version was built. Needs no credentials.
+/// OpenAPI 3.1, generated when this version was built. Needs no credentials.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "catalog", operation_id = "read_openapi", security(()),
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json")),

@@ -21,7 +21,7 @@ shared::routes!(read, read_markdown, replace, list_workflows, list_versions, rea
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Which {
-    /// Which of the project's workflows. Without it, `default`.
+    /// The workflow of the project. Default: `default`.
     #[serde(default)]
     #[param(value_type = Option<Workflow>)]
     workflow: Workflow,
@@ -30,7 +30,7 @@ struct Which {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct When {
-    /// An older version. Without it, the newest.
+    /// An older version. Default: the newest.
     version: Option<u64>,
 }
 
@@ -87,18 +87,18 @@ async fn read_markdown(
 
 /// Replace a context document with Markdown
 ///
-/// Takes the form that reading gives, and the older one with `# Context: title` and `## PLAN (HH:MM)`. A line that has
-/// no place in a document is refused with its number.
+/// Send the form that reading returns. The older form with `# Context: title` and `## PLAN (HH:MM)` is also accepted. A
+/// line that does not fit into a document is refused with its number.
 #[utoipa::path(
     put, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "replace_context",
     params(
         ("project_id" = ProjectId, Path), Which,
-        ("If-Match" = Option<String>, Header, description = "The version read; `\"0\"` where there was none"),
+        ("If-Match" = Option<String>, Header, description = "The version that was read; `\"0\"` if there was no document"),
     ),
     request_body(content = String, content_type = "text/markdown"),
     responses(
         (status = 200, body = DocumentView),
-        (status = 201, description = "It is the first of this workflow", body = DocumentView),
+        (status = 201, description = "It is the first document of this workflow", body = DocumentView),
         Problems,
     ),
 )]
@@ -123,7 +123,7 @@ async fn replace(
 
 /// List a project's context documents, one for each workflow
 ///
-/// In the order of the workflows' names.
+/// Ordered by the names of the workflows.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context/workflows", tag = "context", operation_id = "list_context_workflows",
     params(("project_id" = ProjectId, Path), PageQuery),
@@ -177,13 +177,13 @@ async fn read_version(
 
 /// Restore an older version of a context document
 ///
-/// It becomes a new version; nothing is lost.
+/// It becomes a new version. Nothing is lost.
 #[utoipa::path(
     post, path = "/projects/{project_id}/context/versions/{version}/restore", tag = "context",
     operation_id = "restore_context_version",
     params(
         ("project_id" = ProjectId, Path), ("version" = u64, Path), Which,
-        ("If-Match" = Option<String>, Header, description = "The newest version, as it was read"),
+        ("If-Match" = Option<String>, Header, description = "The newest version that was read"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     responses((status = 200, body = DocumentView), Problems),

@@ -1,5 +1,5 @@
-//! Where a coding assistant's hooks report. An assistant must not be disturbed: what it sends is taken with 200 and an
-//! empty body, whatever it is; only where nothing can be stored is it told to try again.
+//! The routes for a coding assistant's hooks. They must not disturb the assistant. So every payload gets 200 with an
+//! empty body. Only if nothing can be stored does the answer ask for a retry.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -16,10 +16,10 @@ shared::routes!(receive, list_refused);
 
 /// Report a hook
 ///
-/// The payload as the assistant gives it to its hooks: `PreToolUse` and `PostToolUse` of the tools `Task` and `Agent`, and
-/// `SubagentStop`. Always answered with 200 and an empty body; what was not taken is under `/context/hooks/rejected`, and so
-/// is the end of an agent whose call has not been reported yet: it is logged when that is. A payload with a `tool_use_id` is
-/// logged once, however often it is sent.
+/// Send the payload that the assistant gives to its hooks: `PreToolUse` and `PostToolUse` of the tools `Task` and
+/// `Agent`, and `SubagentStop`. The answer is always 200 with an empty body. Payloads that were not accepted are listed
+/// under `/context/hooks/rejected`. The end of an agent whose call was not reported yet is also listed there, and is
+/// logged after that report. A payload with a `tool_use_id` is logged once, however often it is sent.
 #[utoipa::path(
     post, path = "/context/hooks", tag = "context", operation_id = "report_hook",
     params(
@@ -27,7 +27,7 @@ shared::routes!(receive, list_refused);
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body(content = Object, content_type = "application/json"),
-    responses((status = 200, description = "It was taken, or kept among what was refused"), Problems),
+    responses((status = 200, description = "It was accepted, or kept in the list of refused payloads"), Problems),
 )]
 async fn receive(
     State(cx): State<Cx>,
@@ -54,7 +54,7 @@ async fn receive(
 
 /// List the hooks of the last 24 hours that were refused, newest first
 ///
-/// Each with the reason, so that a fault does not stay unseen.
+/// Each with the reason, so that errors are noticed.
 #[utoipa::path(
     get, path = "/context/hooks/rejected", tag = "context", operation_id = "list_rejected_hooks",
     params(PageQuery),

@@ -1,8 +1,9 @@
-//! What a coding assistant should still know when its own memory of the conversation is gone: the context document of a
-//! project's workflow, as JSON and as Markdown, with its versions; and the logs of the assistant's agents, which its hooks
-//! report.
+//! The memory of a coding assistant, for when its conversation is gone. It consists of the context documents of a
+//! project's workflows, as JSON and as Markdown, with their versions; and of the logs of the assistant's agents, which
+//! its hooks report.
 //!
-//! It streams: an export is as large as what was logged, and an import takes longer than API Gateway waits else.
+//! The function streams, because an export is as large as the logs, and an import takes longer than API Gateway
+//! otherwise waits.
 
 mod documents;
 mod hooks;

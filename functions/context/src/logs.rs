@@ -21,10 +21,10 @@ use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::{IntoParams, ToSchema};
 
-/// Entries that are read where nothing else is said.
+/// The default number of entries.
 const DEFAULT_LINES: u64 = 50;
 
-/// Most entries of one answer.
+/// The most entries in one answer.
 const MAX_LINES: u64 = 1_000;
 
 shared::routes!(list, read_tail, append, export_all, import_archive, read_import);
@@ -66,20 +66,20 @@ enum Format {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ReadQuery {
-    /// Only this session. Without it, the latest that has the agent, and then those before it.
+    /// Only this session. Default: the latest session that has the agent, and then earlier ones.
     #[serde(rename = "session_id", alias = "session")]
     session: Option<SessionId>,
-    /// Without a session, the latest of this project.
+    /// If no session is given: only sessions of this project.
     #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
-    /// How many entries, 1 to 1,000. Default 50. The answer has fewer where they are longer than 8 MB together.
+    /// How many entries, 1 to 1,000. Default 50. There are fewer if they are longer than 8 MB together.
     #[param(minimum = 1, maximum = 1000)]
     lines: Option<u64>,
-    /// `json` (the default), or `text`: headings with what was asked and answered, in at most 16,000 characters.
+    /// `json` (the default), or `text`: headings with the questions and answers, in at most 16,000 characters.
     #[serde(default)]
     #[param(inline, value_type = Option<Format>)]
     format: Format,
-    /// Whether to tell about the log as a whole.
+    /// Whether to include the data about the log as a whole.
     #[serde(default)]
     #[param(value_type = Option<bool>)]
     include_metadata: bool,
@@ -100,7 +100,7 @@ impl ReadQuery {
 struct LogAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata>,
-    /// Oldest first. Without `session`, entries of earlier sessions come first and say so.
+    /// Oldest first. Without `session`, entries of earlier sessions come first and are marked.
     entries: Vec<Shown>,
 }
 
@@ -110,9 +110,9 @@ fn agent(text: &str) -> Result<InstanceId, FieldErrors> {
 
 /// Read the last entries of an agent's log
 ///
-/// Without `session` the entries of the latest session that has the agent are given and, up to `lines`, the last ones of
-/// earlier sessions, which are marked with `earlier_session`. The log of an unknown agent is empty. `main` is the assistant's
-/// own.
+/// Without `session`, the answer has the entries of the latest session that has the agent. If these are fewer than
+/// `lines`, the last entries of earlier sessions are added and marked with `earlier_session`. An unknown agent has an
+/// empty log. `main` is the assistant itself.
 #[utoipa::path(
     get, path = "/context/logs/{agent_id}", tag = "context", operation_id = "read_log",
     params(("agent_id" = InstanceId, Path), ReadQuery),
@@ -143,7 +143,7 @@ async fn read_tail(
 
 /// Append an entry to an agent's log
 ///
-/// The log and the session are begun if need be. Entries are in the order of their arrival.
+/// The log and the session are created if necessary. Entries are in the order of arrival.
 #[utoipa::path(
     post, path = "/context/logs/{agent_id}", tag = "context", operation_id = "append_to_log",
     params(
@@ -176,8 +176,8 @@ struct ExportQuery {
 
 /// Export logs as a zip of files
 ///
-/// `{session}/{agent}.jsonl` for each log, `{session}/main.jsonl` for the assistant's own, and the same lines again in
-/// `{session}/agent-instructions.jsonl` and `all-agent-instructions.jsonl`.
+/// `{session}/{agent}.jsonl` for each log, `{session}/main.jsonl` for the assistant's own log, and the same lines again
+/// in `{session}/agent-instructions.jsonl` and `all-agent-instructions.jsonl`.
 #[utoipa::path(
     get, path = "/context/export", tag = "context", operation_id = "export_logs",
     params(ExportQuery),
@@ -201,21 +201,21 @@ async fn export_all(
 
 /// Import a zip of log files
 ///
-/// Takes what `/context/export` gives, also as a folder in the archive. Lines that are no entries are skipped and counted.
-/// A log that is there already is left as it is, so that an import can be repeated. A zip (up to 4.4 MB) is imported before
-/// the answer; if the call is cut off, the import goes on without it. For a larger one, up to 128 MB, send JSON with its
-/// size: the answer says where to put it within five
-/// minutes, the import begins with the upload, and `Location` says how far it is.
+/// Send the archive of `/context/export`; the files may also be in a folder of the archive. Lines that are not entries
+/// are skipped and counted. A log that already exists is not changed, so an import can be repeated. A zip (up to 4.4
+/// MB) is imported before the answer. If the call is interrupted, the import continues without it. For a larger
+/// archive, up to 128 MB, send JSON with its size. The answer says where to upload it within five minutes. The import
+/// begins with the upload, and `Location` reports its progress.
 #[utoipa::path(
     post, path = "/context/import", tag = "context", operation_id = "import_logs",
     params(
-        ("project_id" = Option<ProjectId>, Query, description = "The project of sessions that are new"),
+        ("project_id" = Option<ProjectId>, Query, description = "The project of new sessions"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
     ),
     request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
     responses(
         (status = 200, description = "It is done", body = LogImportView),
-        (status = 202, description = "It waits for its upload", body = LogImportView),
+        (status = 202, description = "The import waits for its upload", body = LogImportView),
         Problems,
     ),
 )]

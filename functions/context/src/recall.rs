@@ -1,4 +1,4 @@
-//! The route that hooks ask when a session or a sub-agent starts.
+//! The route for hooks when a session or a sub-agent starts.
 
 use axum::extract::State;
 use domain::context::Workflow;
@@ -22,10 +22,10 @@ struct RecallQuery {
     session: SessionId,
     /// The type of the sub-agent that starts. Without it, the session itself starts.
     agent_type: Option<String>,
-    /// Without it, `default`.
+    /// Default: `default`.
     #[serde(rename = "project_id", alias = "project")]
     project: Option<ProjectId>,
-    /// Whose context document a session is told of. Without it, `default`.
+    /// The workflow whose context document a session gets. Default: `default`.
     #[serde(default)]
     #[param(value_type = Option<Workflow>)]
     workflow: Workflow,
@@ -33,12 +33,13 @@ struct RecallQuery {
 
 /// Read what was done before, for a session or a sub-agent that starts
 ///
-/// A sub-agent gets the last entries of its own log from earlier sessions or, where it has none, those of agents of its type. A
-/// session gets the agents that it can continue, and the context document. The text is for the model that starts.
+/// A sub-agent gets the last entries of its own log from earlier sessions. If it has none, it gets those of other
+/// agents of its type. A session gets the agents that it can continue, and the context document. The text is for the
+/// model that starts.
 #[utoipa::path(
     get, path = "/context/recall", tag = "context", operation_id = "recall_context",
     params(RecallQuery),
-    responses((status = 200, description = "What was done before", body = Recalled), Problems),
+    responses((status = 200, description = "The earlier work", body = Recalled), Problems),
 )]
 async fn read_recall(
     State(cx): State<Cx>,

@@ -1,3 +1,3 @@
-//! All routes of the function; the handlers are with their subjects.
+//! All routes of the function. The handlers are in the files of their subjects.
 
 shared::routes!(in crate::documents, crate::hooks, crate::logs, crate::recall);

@@ -1,6 +1,8 @@
-//! Every minute: what will be due before the next sweep, of all owners, goes to the executors with the delay that remains.
+//! Runs every minute. Everything that will be due before the next sweep, of all owners, is sent to the executors with
+//! the remaining delay.
 //!
-//! The only function beside the watchdog and the memory sync that reads across owners, through the one index made for it.
+//! Besides the watchdog and the memory sync, it is the only function that reads across owners, through the only index
+//! for that.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! One due item: an action with due times to decide and an occurrence to run, or a chat turn whose process is gone.
+//! Executes due items: an action with due times to decide and an occurrence to run, or a chat turn whose process is
+//! gone.
 //!
-//! Ten of them are driven at once. Each has its own lease and deadline, and one that fails or panics is reported alone.
+//! Ten of them run at once. Each has its own lease and deadline, and one that fails or panics is reported alone.
 //!
-//! A message of the queue says only which item is due. What is to be done is read from the table and decided by the domain,
-//! so a message that comes twice runs nothing twice.
+//! A message of the queue names only the due item. The work itself is read from the table and decided by the domain, so
+//! a repeated message runs nothing twice.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -23,10 +24,11 @@ pub const FUNCTION: Function = Function {
 fn execute(cx: Cx, invocation: Invocation, message: Value) -> BoxFuture<'static, Result<()>> {
     async move {
         let item: DueItem = serde_json::from_value(message)
-            .map_err(|error| Error::internal(format!("the message names no due item: {error}")))?;
+            .map_err(|error| Error::internal(format!("the message does not name a due item: {error}")))?;
         let looked_at = due::look_at(&cx, &item, invocation.deadline).await;
         if looked_at.is_err() {
-            // The index brings it again in three minutes, long before the queue does. This is so that somebody sees it.
+            // The index brings the item again in three minutes, long before the queue does. The metric makes the
+            // failure visible.
             metrics::emit(FUNCTION.name, cx.clock.now(), &[("FailedItems", "Count", 1)]);
         }
         looked_at

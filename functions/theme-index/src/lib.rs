@@ -1,13 +1,12 @@
-//! Something was uploaded: a theme's map follows its files, and log files become logs.
+//! Handles uploads: updates the map of a theme after its files, and imports log files.
 //!
-//! The bucket tells of every upload whose key looks like ours. A theme's archive is imported; a note that files have changed
-//! makes the map catch up with them; an archive of log files becomes logs. None is believed more than that: what is to be
-//! done is read from the table, so an upload that is told of twice, late or out of order does nothing twice and undoes
-//! nothing. Logs have no function of their own, because a second queue would be asked all day long whether there is an
-//! archive, and that would cost more than everything else that sleeps.
+//! The bucket reports every upload whose key looks like one of ours. A theme's archive is imported. A note that files
+//! have changed starts an update of the map. An archive of log files is imported into logs. An event is only a hint:
+//! the work is read from the table. So a repeated, late or reordered event does nothing twice and undoes nothing. Logs
+//! do not have a function of their own, because a second queue would be polled all day, and that would cost more than
+//! everything else in the sleeping platform.
 //!
-//! Once the map is that of the files, and nobody waits for it any more, a model may describe what is new in them, where the
-//! project wants that.
+//! When the map is up to date and nobody waits for it, a model may describe the new files, if the project allows that.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

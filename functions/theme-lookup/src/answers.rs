@@ -1,4 +1,4 @@
-//! The routes of what is asked of a theme.
+//! The routes of queries about a theme.
 
 use axum::extract::State;
 use domain::ids::ProjectId;
@@ -17,8 +17,8 @@ shared::routes!(lookup, scout, gate, repo_map, map, graph, findings);
 
 /// Find the files and lines that a request is about
 ///
-/// Without a model, at once. `source` tells whether the stored map answered (`map`) or the files were read for it
-/// (`scout`); the answer is the same.
+/// The answer needs no model and comes at once. `source` says whether the stored map answered (`map`) or the files were
+/// read (`scout`). The answer is the same.
 #[utoipa::path(
     post, path = "/projects/{project_id}/lookup", tag = "themes", operation_id = "lookup_theme",
     params(("project_id" = ProjectId, Path)),
@@ -36,7 +36,7 @@ async fn lookup(
 
 /// Brief an agent: key files, their contents, and their references
 ///
-/// For an agent that is about to edit: without a model, at once.
+/// For an agent that is about to edit. It needs no model and comes at once.
 #[utoipa::path(
     post, path = "/projects/{project_id}/scout", tag = "themes", operation_id = "scout_theme",
     params(("project_id" = ProjectId, Path)),
@@ -54,8 +54,8 @@ async fn scout(
 
 /// Choose the files that an agent should see
 ///
-/// The targets of the lookup, the open file, and what is next to the surest targets. A file of more than 16,000
-/// characters comes with its outline, to be shown instead of the whole.
+/// The targets of the lookup, the open file, and the neighbours of the most certain targets. A file of more than 16,000
+/// characters comes with an outline to show instead of its content.
 #[utoipa::path(
     post, path = "/projects/{project_id}/gate", tag = "themes", operation_id = "choose_theme_files",
     params(("project_id" = ProjectId, Path)),
@@ -73,7 +73,7 @@ async fn gate(
 
 /// Outline the theme within a token budget
 ///
-/// The files that matter most come first; a request or an open file says what matters.
+/// The most important files come first. The request or the open file decides what is important.
 #[utoipa::path(
     post, path = "/projects/{project_id}/repo-map", tag = "themes", operation_id = "outline_theme",
     params(("project_id" = ProjectId, Path)),
@@ -91,7 +91,7 @@ async fn repo_map(
 
 /// Read the map, file by file
 ///
-/// What each file is for, what is in it and where, what it needs, and the words it is known by.
+/// The purpose of each file, its contents with their lines, its dependencies, and its keywords.
 #[utoipa::path(
     get, path = "/projects/{project_id}/map", tag = "themes", operation_id = "read_theme_map",
     params(("project_id" = ProjectId, Path), PageQuery),
@@ -109,7 +109,7 @@ async fn map(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Which {
-    /// The file that is asked about.
+    /// The path of the file.
     path: String,
 }
 
@@ -132,7 +132,7 @@ async fn graph(
 
 /// List files that nothing uses, and references to missing files
 ///
-/// Files that can probably go, and references that lead nowhere.
+/// Files that are probably unused, and references to files that do not exist.
 #[utoipa::path(
     get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "list_theme_findings",
     params(("project_id" = ProjectId, Path)),

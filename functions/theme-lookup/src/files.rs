@@ -20,14 +20,14 @@ shared::routes!(list, search, read, put, rename, delete);
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Only paths that this pattern takes: `*` within a part, `**` over parts, `?`, `{a,b}`. For example
+    /// Only paths that match this pattern: `*` matches within a part, `**` across parts, `?`, `{a,b}`. For example
     /// `sections/*.liquid`.
     glob: Option<String>,
 }
 
 /// List the files of a theme, by path
 ///
-/// With a `glob` a page may be short while there is more.
+/// With a `glob`, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/projects/{project_id}/files", tag = "themes", operation_id = "list_theme_files",
     params(("project_id" = ProjectId, Path), PageQuery, Filter),
@@ -46,8 +46,8 @@ async fn list(
 
 /// Search in the files of a theme
 ///
-/// A text or a regular expression, line by line. Expressions run in linear time: they have neither backreferences nor
-/// lookaround.
+/// Searches for a text or a regular expression, line by line. Expressions run in linear time, so they have neither
+/// backreferences nor lookaround.
 #[utoipa::path(
     get, path = "/projects/{project_id}/grep", tag = "themes", operation_id = "grep_theme_files",
     params(("project_id" = ProjectId, Path), GrepQuery),
@@ -72,7 +72,7 @@ struct Part {
 
 /// Read a file
 ///
-/// The content as it is. `ETag` is the version, `x-content-sha256` the content's hash.
+/// The content, unchanged. `ETag` is the version, `x-content-sha256` the content's hash.
 #[utoipa::path(
     get, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "read_theme_file",
     params(("project_id" = ProjectId, Path), ("path" = String, Path), Part),
@@ -80,7 +80,7 @@ struct Part {
         (String = "text/plain"), (serde_json::Value = "application/json"), (Vec<u8> = "application/octet-stream"),
     ), headers(
         ("ETag" = String, description = "The version, for `If-Match`"),
-        ("x-content-sha256" = String, description = "The hash of the whole content, in hexadecimal digits"),
+        ("x-content-sha256" = String, description = "SHA-256 of the whole content, in hexadecimal"),
     )), Problems),
 )]
 async fn read(
@@ -99,7 +99,7 @@ async fn read(
     })
 }
 
-/// Lines `from-to` of a content, with their ends.
+/// Lines `from-to` of a content, with their line ends.
 fn cut(content: &Bytes, lines: &str) -> Result<Bytes, FieldErrors> {
     let refused = || FieldErrors::one("lines", format!("must be like 10-25, 10- or 10, is {lines:?}"));
     let number = |text: &str| text.parse::<usize>().ok().filter(|&n| n > 0).ok_or_else(refused);
@@ -118,7 +118,7 @@ fn cut(content: &Bytes, lines: &str) -> Result<Bytes, FieldErrors> {
     Ok(content.slice(start..end))
 }
 
-/// The content as what it is, never as a page that could run.
+/// Sends the content with its type, but never as a page that could run scripts.
 fn download(FileContent { file, bytes }: FileContent) -> Response {
     let kind = match file.path.rsplit('.').next().unwrap_or_default() {
         "json" => "application/json",
@@ -147,8 +147,8 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
 
 /// Write a file
 ///
-/// The body is the content, whatever its type, up to 4.4 MB; larger files come with an import. The same content again changes nothing. The map follows within seconds;
-/// questions are answered from the files as they are at once.
+/// The body is the content, whatever its type, up to 4.4 MB. Larger files need an import. Writing the same content
+/// again changes nothing. The map is updated within seconds; answers always use the current files.
 #[utoipa::path(
     put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_theme_file",
     params(
@@ -172,7 +172,7 @@ async fn put(
 
 /// Rename a file
 ///
-/// The content stays. References to the file in other files are not changed.
+/// The content is kept. References to the file in other files are not changed.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "rename_theme_file",
     params(
@@ -195,7 +195,7 @@ async fn rename(
 
 /// Delete a file
 ///
-/// The map follows within seconds.
+/// The map is updated within seconds.
 #[utoipa::path(
     delete, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "delete_theme_file",
     params(

@@ -1,4 +1,4 @@
-//! The routes of imports and of how far the map is.
+//! The routes of imports and of the map's state.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -16,9 +16,10 @@ shared::routes!(begin, read, status);
 
 /// Import a whole theme
 ///
-/// A zip (`application/zip`, up to 4.4 MB) replaces all files of the project at once; the answer is 200 when it is done, or 202
-/// with the place where to look. For a larger one send JSON with its size: the answer says where to put it within five
-/// minutes, and the import begins with the upload. A folder around all of it is taken off; hidden files are left out.
+/// A zip (`application/zip`, up to 4.4 MB) replaces all files of the project at once. The answer is 200 when the import
+/// is done, or 202 with a `Location` for its progress. For a larger archive, send JSON with its size. The answer says
+/// where to upload it within five minutes, and the import begins with the upload. A folder around all files is removed,
+/// and hidden files are left out.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "themes", operation_id = "import_theme",
     params(
@@ -28,7 +29,7 @@ shared::routes!(begin, read, status);
     request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
     responses(
         (status = 200, description = "It is done", body = ImportView),
-        (status = 202, description = "It is under way, or waits for its upload", body = ImportView),
+        (status = 202, description = "The import is in progress, or waits for its upload", body = ImportView),
         Problems,
     ),
 )]
@@ -49,7 +50,7 @@ async fn begin(
             return Err(Error::Malformed {
                 status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 code: "unsupported_media_type",
-                message: "the body must be a zip (`application/zip`), or JSON with the size of one to come"
+                message: "the body must be a zip (`application/zip`), or JSON with the size of an archive to upload"
                     .to_owned(),
             });
         }
@@ -64,7 +65,7 @@ async fn begin(
 
 /// Read the state of an import
 ///
-/// For a week.
+/// Available for a week.
 #[utoipa::path(
     get, path = "/projects/{project_id}/imports/{import_id}", tag = "themes", operation_id = "read_theme_import",
     params(("project_id" = ProjectId, Path), ("import_id" = ImportId, Path)),
@@ -80,7 +81,7 @@ async fn read(
 
 /// Read the state of the map
 ///
-/// Whether the stored map is that of the files, what could not be understood whole, and what a model has described.
+/// Whether the stored map is up to date, which places could not be parsed, and what a model has described.
 #[utoipa::path(
     get, path = "/projects/{project_id}/map/status", tag = "themes", operation_id = "read_theme_map_status",
     params(("project_id" = ProjectId, Path)),

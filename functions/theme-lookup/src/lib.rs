@@ -1,7 +1,7 @@
-//! A theme: its files, and which of them a request is about.
+//! A theme: its files, and the files that a request is about.
 //!
-//! Projects hold a theme each. Their files are written here or imported, and everything else asks the theme's index,
-//! which is kept warm in the process.
+//! Each project has one theme. Its files are written or imported here. Everything else queries the theme's index, which
+//! the process keeps in memory.
 
 mod answers;
 mod files;

@@ -14,7 +14,7 @@ shared::routes!(create, list, read, change, delete);
 
 /// Create a project
 ///
-/// It has no files yet: import a theme, or write files one by one.
+/// It has no files yet. Import a theme, or write single files.
 #[utoipa::path(
     post, path = "/projects", tag = "projects", operation_id = "create_project",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
@@ -33,7 +33,7 @@ async fn create(
 
 /// List projects, newest first
 ///
-/// The last one is the default project, which everybody has.
+/// The last one is the default project, which every owner has.
 #[utoipa::path(
     get, path = "/projects", tag = "projects", operation_id = "list_projects",
     params(PageQuery),
@@ -49,7 +49,7 @@ async fn list(
 
 /// Read a project
 ///
-/// Its settings. `/projects/{project_id}/map/status` says how far its map is.
+/// Its settings. `/projects/{project_id}/map/status` reports the state of its map.
 #[utoipa::path(
     get, path = "/projects/{project_id}", tag = "projects", operation_id = "read_project",
     params(("project_id" = ProjectId, Path)),
@@ -62,7 +62,7 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Re
 
 /// Change a project
 ///
-/// Fields that are left out stay as they are.
+/// Omitted fields keep their values.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "projects", operation_id = "change_project",
     params(
@@ -85,7 +85,7 @@ async fn change(
 
 /// Delete a project and everything that belongs to it
 ///
-/// The default project is emptied: it is there again, as new.
+/// The default project is emptied and exists again as new.
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "projects", operation_id = "delete_project",
     params(("project_id" = ProjectId, Path)),

@@ -1,4 +1,4 @@
-//! All routes of the function; the handlers are with their subjects.
+//! All routes of the function. The handlers are in the files of their subjects.
 
 use crate::{answers, files, import, projects};
 

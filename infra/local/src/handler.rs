@@ -1,4 +1,4 @@
-//! Handlers of HTTP requests, which come through a port or from this process itself.
+//! Handlers of HTTP requests, which arrive through a port or from this process.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Hangup;
 
 pub type Reply = Result<Response<Body>, Hangup>;
 
-/// Answers requests. Clones share what they answer from.
+/// Answers requests. Clones share the state.
 #[derive(Clone)]
 pub struct Handler(Arc<dyn Fn(Request<Body>) -> BoxFuture<'static, Reply> + Send + Sync>);
 

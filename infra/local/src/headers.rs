@@ -1,4 +1,4 @@
-//! The bound on the headers of a request that API Gateway has, so that what works here works there.
+//! API Gateway's limit on the headers of a request, so that everything that works here also works there.
 
 use axum::response::IntoResponse;
 use futures::FutureExt;
@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::handler::Handler;
 
-/// The most bytes that all names and values of headers may have together.
+/// The most bytes of all header names and values together.
 const MAX_BYTES: usize = 10_240;
 
 /// Answers 431 to requests with more.
@@ -19,7 +19,7 @@ pub(crate) fn bounded(handler: Handler) -> Handler {
         let refusal = shared::Error::Malformed {
             status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             code: "headers_too_large",
-            message: format!("the headers may have at most {MAX_BYTES} bytes together, they have {bytes}"),
+            message: format!("the headers may have at most {MAX_BYTES} bytes together; these have {bytes}"),
         };
         async move { Ok(refusal.into_response()) }.boxed()
     })

@@ -1,4 +1,4 @@
-//! `GET /`: what runs here and how to try it.
+//! `GET /`: shows what runs here and how to try it.
 
 use axum::response::Html;
 

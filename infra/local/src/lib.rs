@@ -1,4 +1,4 @@
-//! The platform on one machine: the engines that replace AWS, and the code that runs the functions on them.
+//! The platform on one machine: engines that replace AWS, and the code that runs the functions on them.
 
 pub mod demo;
 pub mod engines;

@@ -1,7 +1,7 @@
-//! The platform in one process: the engines, the functions behind their routes, the timers, the queues' consumers.
+//! The platform in one process: the engines, the functions with their routes, the timers, and the consumers of queues.
 //!
-//! Nothing of a function is different here. The same handlers run behind the same edge; a timer calls what a schedule
-//! calls in AWS; a queue hands over the same SQS events, with the same duplicates and redeliveries.
+//! The functions are the same as on AWS. The same handlers run behind the same layers; a timer calls what a schedule
+//! calls on AWS; a queue delivers the same SQS events, with the same duplicates and redeliveries.
 
 use std::collections::HashMap;
 use std::io;
@@ -48,13 +48,13 @@ use crate::headers;
 use crate::home;
 use crate::served::{Limits, Served};
 
-/// The bucket's name, and the first part of the paths under which the server gives it out by presigned addresses.
+/// The bucket's name. It is also the first part of the paths of presigned addresses on this server.
 const BUCKET: &str = "lamplighter";
 
-/// The URL of the executors' queue, whose name is their function's.
+/// The URL of the executors' queue. The queue has the name of its function.
 const EXECUTORS_QUEUE: &str = "https://sqs.us-east-1.amazonaws.com/000000000000/scheduled-executor";
 
-/// As long as a Lambda may run.
+/// The longest time that a Lambda may run.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// How long a received message stays hidden from other consumers, unless its function reports that it failed. As in the
@@ -67,7 +67,7 @@ const RECEIVES: u32 = 5;
 /// The pause before an upload is handed over again. Shorter than in AWS, because somebody is watching.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How the platform is to run.
+/// The configuration of the platform.
 #[derive(Clone, Debug)]
 pub struct PlatformConfig {
     pub data: DataLocation,
@@ -78,24 +78,24 @@ pub struct PlatformConfig {
     pub logs: LogsConfig,
     pub cors: CorsConfig,
     pub clock: Clock,
-    /// Whether timers fire and queues are consumed by themselves. A simulation does both by hand.
+    /// Whether timers fire and queues are consumed automatically. A simulation does both by hand.
     pub automatic: bool,
     /// How many executors work at once. Each drives up to ten runs.
     pub executors: usize,
-    /// How the demo model behaves, which answers where no other model is configured.
+    /// The settings of the demo model, which answers if no other model is configured.
     pub demo: DemoSettings,
-    /// Whether the demo model is booked at the prices of a small model, so that budgets can be tried.
+    /// Whether calls of the demo model are counted at the prices of a small model, so that budgets can be tried.
     pub demo_costs: bool,
-    /// Puts what goes wrong on AWS between the functions and the table and bucket.
+    /// Adds faults of AWS between the functions and the table and bucket.
     pub faults: Option<FaultConfig>,
-    /// What the server's port takes.
+    /// The limits of the server's port.
     pub limits: Limits,
     /// Opens ports for the engines ([`EnginesConfig::ports`]). Only tests do.
     pub engine_ports: bool,
 }
 
 impl PlatformConfig {
-    /// For a test: everything in memory, on a port that is free.
+    /// For a test: everything in memory, on a free port.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -125,7 +125,7 @@ pub enum PlatformError {
     Engine(#[from] EngineError),
     #[error("read which uploads were handled: {0}")]
     Uploads(io::Error),
-    #[error("take over what the server before this one has left: {}", .0.causes())]
+    #[error("take over the work of the previous server: {}", .0.causes())]
     Leases(shared::Error),
     #[error("start the demo model: {0}")]
     Demo(io::Error),
@@ -164,10 +164,10 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Starts everything; when this returns, it answers.
+    /// Starts the platform. When this returns, it answers.
     ///
     /// # Errors
-    /// [`PlatformError`] says in one line what is in the way.
+    /// [`PlatformError`] describes the cause in one line.
     pub async fn start(config: PlatformConfig) -> Result<Self, PlatformError> {
         let PlatformConfig {
             data,
@@ -189,12 +189,12 @@ impl Platform {
         if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
         }
-        // The port first: a second start by mistake should not touch the data.
+        // Listen first: a second start by mistake must not change the data.
         let listen = |source| PlatformError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
 
-        // The table's items expire by the machine's clock: under another one they would at the wrong time.
+        // The table's items expire by the machine's clock. With another clock they would expire at the wrong time.
         let expiry = matches!(clock, Clock::System);
         let on_disk = matches!(data, DataLocation::Folder(_));
         let engines =
@@ -221,7 +221,7 @@ impl Platform {
         let cx = Cx::new(config, clock)?;
 
         if on_disk {
-            // The folder is ours alone: whoever held a lease in it is dead.
+            // Only this process uses the folder, so every earlier lease holder is dead.
             shared::flows::restart::free_leases(&cx).await.map_err(PlatformError::Leases)?;
         }
         let page = home::page(&url);
@@ -256,7 +256,7 @@ impl Platform {
         format!("http://{}", self.address)
     }
 
-    /// Which model answers, for people.
+    /// The configured model, for people.
     #[must_use]
     pub fn model(&self) -> &str {
         self.cx.models.description()
@@ -267,15 +267,15 @@ impl Platform {
         &self.engines
     }
 
-    /// Stops taking work, lets what is under way come to an end, and closes the data.
+    /// Stops accepting work, lets the current work end, and closes the data.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        // Runs are put down: the next process goes on with them.
+        // Runs are released. The next process continues them.
         self.cx.stopping.set();
         for poller in self.pollers {
             poller.stop().await;
         }
-        // Followers of a long run are given a moment.
+        // Followers of a long run get a moment.
         self.server.stop().await;
         let _ = tokio::time::timeout(Duration::from_secs(2), async {
             while self.tasks.join_next().await.is_some() {}
@@ -292,7 +292,7 @@ impl Platform {
 /// Makes an API key of the owner `local` in a folder that no server uses.
 ///
 /// # Errors
-/// As [`Platform::start`], and for a name that is too long.
+/// As [`Platform::start`]; also if the name is too long.
 pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, PlatformError> {
     let config = EnginesConfig { expiry: false, ..engines_config(DataLocation::Folder(folder)) };
     let engines = Engines::start(config).await?;
@@ -313,12 +313,13 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
     made.map_err(|error| PlatformError::Key(error.detail()))
 }
 
-/// What API Gateway has the authorizer for.
+/// Authenticates a request, as the authorizer does for API Gateway.
 fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Owner>> {
     async move { authorizer::authenticate(&cx, &headers).await }.boxed()
 }
 
-/// One queue for each function that is woken by one, as the template has them. The bus has no rules: events are for others.
+/// One queue for each function that is triggered by one, as in the template. The bus has no rules, because its events
+/// are for others.
 fn engines_config(data: DataLocation) -> EnginesConfig {
     let name = "lamplighter".to_owned();
     let mut queues = Vec::new();
@@ -344,7 +345,7 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
     }
 }
 
-/// `url`: where the server listens, and gives the bucket out.
+/// `url` is the address at which the server listens and serves the bucket.
 fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
     let keys = engines.keys();
     AwsConfig {
@@ -366,7 +367,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
     }
 }
 
-/// `/health` of a server whose storage fails says so.
+/// `/health` reports it if the storage of the server fails.
 async fn health(State(storage): State<Storage>, request: Request, next: Next) -> Response {
     if request.uri().path() == "/health"
         && let Ok(Some(failure)) = tokio::task::spawn_blocking(move || storage.state()).await
@@ -376,7 +377,7 @@ async fn health(State(storage): State<Storage>, request: Request, next: Next) ->
     next.run(request).await
 }
 
-/// The functions, and the bucket below its name for whoever has a presigned address.
+/// The functions, and the bucket below its name for clients with a presigned address.
 fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, CorsConfig)) -> Handler {
     let bucket = for_pages(bucket, &cors);
     Handler::new(move |request| {
@@ -400,7 +401,7 @@ fn for_pages(bucket: Handler, cors: &CorsConfig) -> Handler {
     Handler::new(move |request| bucket.clone().oneshot(request))
 }
 
-/// Where presigned addresses lead: to this machine, where the server listens on all of its addresses.
+/// The host of presigned addresses. If the server listens on all addresses, it is this machine.
 fn reachable(address: SocketAddr) -> String {
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -414,7 +415,7 @@ fn deadline(clock: &Clock) -> Timestamp {
     clock.now() + SignedDuration::try_from(TIMEOUT).unwrap_or(SignedDuration::ZERO)
 }
 
-/// Calls a function once at the start and then every so often. A call that takes longer delays the next.
+/// Calls a function once at the start and then at each interval. A call that takes longer delays the next one.
 async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped: watch::Receiver<bool>) {
     let Trigger::Timer { handler, .. } = function.trigger else { return };
     let period = match &cx.clock {
@@ -429,7 +430,7 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
             _ = ticks.tick() => {}
         }
         if let Err(error) = clock::look(&cx).await {
-            tracing::warn!(cause = %error.causes(), "could not look whether the clock was set back");
+            tracing::warn!(cause = %error.causes(), "could not check whether the clock was set back");
         }
         let invocation = Invocation { deadline: deadline(&cx.clock) };
         if let Err(error) = handler(cx.clone(), invocation).await {
@@ -454,8 +455,9 @@ fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: u
     }))
 }
 
-/// Calls a function for each upload, of one key one after the other: of several that wait, the newest tells all that the
-/// others would. What is under way when the platform stops is told of again at its next start.
+/// Calls a function for each upload. Uploads of one key are handled one after the other. If several of them wait, only
+/// the newest is delivered, because it includes the others. Unfinished uploads at the platform's stop are announced
+/// again at its next start.
 async fn notify(
     function: &'static Function,
     mut uploads: Uploads,
@@ -463,7 +465,7 @@ async fn notify(
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut calls = JoinSet::new();
-    // The keys that are handled, each with the upload that waits for it.
+    // The keys that are being handled, each with the upload that waits for it.
     let mut handled: HashMap<String, Option<Upload>> = HashMap::new();
     let call = |upload: Upload| {
         let (key, cx) = (upload.event.key.clone(), cx.clone());
@@ -504,11 +506,11 @@ async fn notify(
 
 fn acknowledge(function: &Function, upload: Upload) {
     if let Err(error) = upload.acknowledge() {
-        tracing::warn!(function = function.name, %error, "an upload will be told of again");
+        tracing::warn!(function = function.name, %error, "an upload will be announced again");
     }
 }
 
-/// Delivers one notification, again where it fails, and gives up as the queue would.
+/// Delivers one notification. It retries if that fails, and gives up when the queue would.
 async fn deliver(function: &'static Function, upload: Upload, cx: Cx) {
     let Trigger::Upload { handler } = function.trigger else { return };
     let mut message = SqsMessage::default();
@@ -527,7 +529,7 @@ async fn deliver(function: &'static Function, upload: Upload, cx: Cx) {
     acknowledge(function, upload);
 }
 
-/// What S3 sends, as far as anybody reads it.
+/// The notification that S3 sends, limited to the fields that are read.
 fn notification(event: &ObjectCreated) -> String {
     let encoded = |part: &str| form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>();
     let key = event.key.split('/').map(encoded).collect::<Vec<_>>().join("/");

@@ -72,7 +72,7 @@ impl Served {
     /// Serves on a free loopback port.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no free port.
     pub async fn on_loopback(handler: Handler) -> io::Result<Self> {
         Self::start(TcpListener::bind(("127.0.0.1", 0)).await?, handler, Limits::default())
     }
@@ -81,7 +81,7 @@ impl Served {
     pub async fn stop(mut self) {
         drop(self.stop.take());
         if let Err(error) = (&mut self.task).await {
-            tracing::error!(%error, "a server stopped in disorder");
+            tracing::error!(%error, "a server did not stop cleanly");
         }
     }
 }

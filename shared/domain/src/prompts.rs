@@ -129,7 +129,7 @@ pub struct RunInView {
     pub outputs: Vec<(AssetId, String, Option<String>)>,
 }
 
-/// An action with its last runs, newest first, for the newest message of the conversation about it.
+/// An action with its newest runs, newest first, for the newest message of the conversation about it.
 #[must_use]
 pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView]) -> String {
     let line =

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-/// What is said of a time for which [`is_sane`] does not hold.
+/// The message for a time that is not [`is_sane`].
 pub const TIME_LIMIT: &str = "must be between the years 1970 and 9000";
 
-/// Whether a time is far enough from the ends of the calendar for all arithmetic, and has four digits for its year: keys
-/// are sorted as text.
+/// Whether a time is far enough from the ends of the calendar for all arithmetic, and has a year of four digits. Keys
+/// are sorted as text, so all years need the same length.
 #[must_use]
 pub fn is_sane(time: Timestamp) -> bool {
     (1970..=9000).contains(&TimeZone::UTC.to_datetime(time).year())
@@ -54,8 +54,8 @@ impl FieldErrors {
         }
     }
 
-    /// Checks that `text` has `min` to `max` characters. Leading and trailing whitespace does not count towards `min`. A
-    /// field that is left out is an empty text here.
+    /// Checks that `text` has `min` to `max` characters. Leading and trailing whitespace does not count towards `min`.
+    /// An absent field counts as an empty text.
     pub fn length(&mut self, field: &str, text: &str, min: usize, max: usize) {
         let (characters, visible) = (text.chars().count(), text.trim().chars().count());
         let limit =
@@ -69,7 +69,7 @@ impl FieldErrors {
         }
     }
 
-    /// Checks that a time is one that calendars, sort keys and clients can handle.
+    /// Checks that calendars, sort keys and clients can handle a time.
     pub fn time(&mut self, field: &str, time: Timestamp) {
         if !is_sane(time) {
             self.add(field, TIME_LIMIT);

@@ -1,16 +1,16 @@
-//! What serde says of an input that does not fit, in words for people who know neither serde nor our types.
+//! Rewrites serde's error messages for people who know neither serde nor our types.
 
 use crate::validate::FieldErrors;
 
-/// What is said of a field that is not known.
+/// The message for an unknown field.
 pub const UNKNOWN_FIELD: &str = "is not a field here";
 
-/// The error for a message of serde about what is at `path`. `whole` names the input itself: `body` or `query`.
+/// The error for a serde message about the value at `path`. `whole` names the input itself: `body` or `query`.
 #[must_use]
 pub fn refusal(whole: &str, path: &str, message: &str) -> FieldErrors {
     let within = if path == "." { "" } else { path };
     let below = |name: &str| if within.is_empty() { name.to_owned() } else { format!("{within}.{name}") };
-    // These are about a field of the object at the path; serde's path may name that field already.
+    // These messages are about a field of the object at the path. Serde's path may already name that field.
     for (begin, says) in [
         ("missing field `", "is required"),
         ("unknown field `", UNKNOWN_FIELD),
@@ -28,7 +28,7 @@ pub fn refusal(whole: &str, path: &str, message: &str) -> FieldErrors {
     FieldErrors::one(field, plain(message))
 }
 
-/// "one of `a`, `b`", as serde says it of fields, or "there are no fields".
+/// Serde's list of fields: "one of `a`, `b`", or "there are no fields".
 fn known_fields(expected: &str) -> String {
     match expected.strip_prefix("one of ").unwrap_or(expected) {
         "there are no fields" => String::new(),
@@ -36,7 +36,7 @@ fn known_fields(expected: &str) -> String {
     }
 }
 
-/// Turns "invalid type: X, expected Y" around, and names types as JSON does.
+/// Rewrites "invalid type: X, expected Y", and names types as JSON does.
 fn plain(message: &str) -> String {
     for begin in ["invalid type: ", "invalid value: "] {
         if let Some((is, must)) = message.strip_prefix(begin).and_then(|rest| rest.split_once(", expected "))
@@ -54,7 +54,7 @@ fn plain(message: &str) -> String {
     {
         return format!("must be {}, has {length} items", kind(must));
     }
-    // The parsers of numbers and truth values, for the query's texts.
+    // The parsers of numbers and booleans, for values in the query.
     match message {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
             "must be a whole number"
@@ -92,7 +92,7 @@ fn kind(expected: &str) -> String {
             "an object".to_owned()
         }
         other if other.starts_with("enum ") || other.starts_with("variant ") => {
-            "one of the known words".to_owned()
+            "one of the allowed values".to_owned()
         }
         other if other.contains("RFC 3339") || other.contains("timestamp") => {
             "a time such as 2026-12-01T09:00:00Z".to_owned()
@@ -112,7 +112,7 @@ fn found(found: &str) -> String {
             match what {
                 "integer" | "boolean" => value.trim_matches('`').to_owned(),
                 "floating" => value.trim_start_matches("point ").trim_matches('`').to_owned(),
-                // A long text would hide what is said about it.
+                // A long text would hide the message about it.
                 "string" if value.chars().count() > 80 => "a longer text".to_owned(),
                 "string" => value.to_owned(),
                 _ => other.to_owned(),

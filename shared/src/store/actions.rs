@@ -1,7 +1,7 @@
 //! Actions and their occurrences.
 //!
-//! Every write of an action computes its place in the `due` index anew, from its next fire time and its live run: the
-//! index can't drift from the record. Writes of an action and of its occurrences go together in one transaction.
+//! Every write of an action computes its place in the `due` index from its next fire time and its live run. So the
+//! index always matches the record. An action and its occurrences are written together in one transaction.
 
 use domain::actions::{Action, ApprovalRecord, Occurrence};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
@@ -11,7 +11,7 @@ use super::agents::child;
 use super::keys;
 use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, item};
 
-/// How long an occurrence can be asked about.
+/// How long an occurrence is kept.
 const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 fn extras(action: &Action, wake_at: Option<Timestamp>) -> Extras {
@@ -19,7 +19,8 @@ fn extras(action: &Action, wake_at: Option<Timestamp>) -> Extras {
 }
 
 impl Store {
-    /// The writes that make an action: refused where it is there already or its agent is gone.
+    /// The writes that create an action. They are refused if the action exists already or the agent does not exist any
+    /// more.
     pub fn action_writes(owner: &Owner, action: &Action) -> Result<Vec<Write>, StoreError> {
         let extras = extras(action, action.wake_at(None));
         Ok(vec![
@@ -33,7 +34,7 @@ impl Store {
         self.get(&keys::action(owner, id)).await
     }
 
-    /// The write of an action over the one that was read at `version`; it is looked at again at `wake_at`.
+    /// The write of an action over the one that was read at `version`. The action is due next at `wake_at`.
     pub fn replace_action(
         owner: &Owner,
         action: &Action,
@@ -69,12 +70,12 @@ impl Store {
         self.resolve(marks, |id: ActionId| keys::action(owner, id)).await
     }
 
-    /// The write of what was approved, in the place of what was approved before.
+    /// The write that stores what was approved, and replaces the previous approval.
     pub fn approval_write(owner: &Owner, id: ActionId, record: &ApprovalRecord) -> Result<Write, StoreError> {
         Ok(Write::Put { key: keys::approval(owner, id), item: item(record, &Extras::default())? })
     }
 
-    /// What was approved last, whether the approval still stands or not.
+    /// What was last approved, whether or not that approval is still valid.
     pub async fn approval(&self, owner: &Owner, id: ActionId) -> Result<Option<ApprovalRecord>, StoreError> {
         let found: Option<Versioned<ApprovalRecord>> = self.get(&keys::approval(owner, id)).await?;
         Ok(found.map(|found| found.value))
@@ -89,7 +90,7 @@ impl Store {
         self.get(&keys::occurrence(owner, action, run)).await
     }
 
-    /// The write of a new occurrence: refused where it is there already.
+    /// The write that creates an occurrence. It is refused if the occurrence exists already.
     pub fn create_occurrence(owner: &Owner, occurrence: &Occurrence) -> Result<Write, StoreError> {
         let key = keys::occurrence(owner, occurrence.action_id, occurrence.run_id);
         Ok(Write::Create { key, item: occurrence_item(occurrence)? })
@@ -105,7 +106,7 @@ impl Store {
         Ok(Write::Replace { key, version, item: occurrence_item(occurrence)? })
     }
 
-    /// By due time.
+    /// Sorted by due time.
     pub async fn occurrences(
         &self,
         owner: &Owner,
@@ -117,7 +118,7 @@ impl Store {
         self.query(&keys::occurrences(owner, action), after, limit, order).await
     }
 
-    /// Takes the action's record away: from then on it is not due any more.
+    /// Deletes the action's record. The action is no longer due afterwards.
     pub async fn delete_action(&self, owner: &Owner, action: &Action) -> Result<(), StoreError> {
         self.transact(vec![
             Write::Delete { key: keys::action(owner, action.id), must_exist: false },

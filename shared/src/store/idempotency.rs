@@ -80,8 +80,8 @@ impl Claimed {
         CLAIMED.scope(self.clone(), work).await
     }
 
-    /// Does work that is safe to repeat and commits more than once: no commit in it says that the request is done. If it is cut
-    /// off, the next try under the same key does it again.
+    /// Does work that is safe to repeat and commits more than once. No commit in it marks the request as done. If it is
+    /// interrupted, the next try with the same key does it again.
     pub async fn repeatable<T>(work: impl Future<Output = T>) -> T {
         let Ok(claimed) = CLAIMED.try_with(Arc::clone) else { return work.await };
         let Self { key, fingerprint, version, .. } = &*claimed;
@@ -95,8 +95,8 @@ impl Claimed {
         CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
     }
 
-    /// The write that records that it is done; if it began a run, which one, and until when that can be replayed. Refused if
-    /// another request has taken the key over.
+    /// The write that marks the request as done. If the request began a run, the mark names the run and says until when
+    /// it can be replayed. Refused if another request has taken the key over.
     fn mark(&self, run: Option<(RunId, Timestamp)>) -> Write {
         let texts = match run {
             None => vec![("outcome.state", "done".to_owned())],
@@ -132,12 +132,12 @@ impl Store {
     /// be safe to repeat.
     ///
     /// # Errors
-    /// As [`Store::transact`]; and where another request has taken the key over.
+    /// As [`Store::transact`]; also if another request has taken the key over.
     pub async fn commit(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
         self.commit_marked(writes, None).await
     }
 
-    /// Like [`Store::commit`], for a request that begins a run: from then on the key answers with the run.
+    /// Like [`Store::commit`], for a request that begins a run. Afterwards the answer for the key is the run.
     ///
     /// # Errors
     /// As [`Store::commit`].

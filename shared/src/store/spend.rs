@@ -29,7 +29,7 @@ fn day_of(now: Timestamp) -> Date {
 }
 
 impl Store {
-    /// The write that takes `amount` from the day's ceiling: refused if the ceiling does not pay for it.
+    /// The write that takes `amount` from the day's ceiling. It is refused if the rest of the ceiling is too small.
     #[must_use]
     pub fn reserve_write(owner: &Owner, now: Timestamp, amount: i64, ceiling: i64) -> Write {
         Write::Add {
@@ -40,7 +40,7 @@ impl Store {
         }
     }
 
-    /// The write that gives a reservation of `reserved_at` back and counts what was spent.
+    /// The write that returns a reservation of `reserved_at` and records what was spent.
     #[must_use]
     pub fn settle_write(owner: &Owner, reserved_at: Timestamp, reserved: i64, spent: i64) -> Write {
         Write::Add {

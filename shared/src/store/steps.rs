@@ -1,5 +1,5 @@
-//! The steps of a run. A reply is stored whole before its calls begin, and the result of each call as it ends, so that
-//! another process goes on with the run and repeats nothing that was done.
+//! The steps of a run. A complete reply is stored before its calls begin, and each call's result when the call ends. So
+//! another process can continue the run and repeats nothing that is done.
 
 use domain::agent_loop::{CallResult, Purpose, Reply, Step};
 use domain::ids::{Owner, RunId};
@@ -9,12 +9,12 @@ use super::keys;
 use super::runs::LIFETIME;
 use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
 
-/// A part of a step as it is stored: its reply, or the result of one of its calls.
+/// A stored part of a step: its reply, or the result of one of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepPart {
     /// The step, from 1.
     pub n: u32,
-    /// The call that this is the result of, from 0. Absent for the reply.
+    /// The call that has this result, from 0. Absent for the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<u32>,
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct StepPart {
     pub reply: Option<Reply>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CallResult>,
-    /// The reply or result lies in S3 and not in the record.
+    /// The reply or result is stored in S3 and not in the record.
     #[serde(default)]
     pub overflow: bool,
     /// The claim under which it was stored.
@@ -32,14 +32,14 @@ pub struct StepPart {
     /// The run's newest event when it was stored.
     #[serde(default)]
     pub event: u64,
-    /// The steps before it had expired: the conversation begins with this one.
+    /// The earlier steps had expired, so the conversation begins with this step.
     #[serde(default)]
     pub anew: bool,
 }
 
-/// The steps that can be continued, made of the parts that are `left`. Parts expire one at a time, and a person may answer
-/// later than that: without its beginning a conversation makes no sense to a model, so it begins anew. `done` is how many
-/// replies were stored, if that is known.
+/// The steps that can be continued, built from the parts that are `left`. Parts expire one by one, and a person may
+/// answer later than that. A model can't understand a conversation without its beginning, so such a conversation begins
+/// anew. `done` is the number of stored replies, if it is known.
 #[must_use]
 pub fn continued(mut left: Vec<StepPart>, done: Option<u32>) -> Vec<Step> {
     let begin = left.iter().rposition(|part| part.call.is_none() && (part.n == 1 || part.anew));
@@ -57,7 +57,7 @@ pub fn continued(mut left: Vec<StepPart>, done: Option<u32>) -> Vec<Step> {
                     _ => return Vec::new(),
                 }
             }
-            // A gap, or a format of before.
+            // A gap, or an earlier format.
             _ => return Vec::new(),
         }
     }
@@ -66,7 +66,7 @@ pub fn continued(mut left: Vec<StepPart>, done: Option<u32>) -> Vec<Step> {
 }
 
 impl Store {
-    /// The parts of a run's steps, in their order.
+    /// The parts of a run's steps, in order.
     pub async fn step_parts(&self, owner: &Owner, run: RunId) -> Result<Vec<StepPart>, StoreError> {
         let (mut parts, mut after) = (Vec::new(), None::<String>);
         loop {
@@ -80,13 +80,13 @@ impl Store {
         }
     }
 
-    /// The newest event of a run that tells of something that is stored; 0 if there is no step.
+    /// The run's newest event about something that is stored. 0 if there is no step.
     pub async fn last_stored_event(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
         let found: Found<StepPart> = self.query(&keys::run_steps(owner, run), None, 1, Order::Newest).await?;
         Ok(found.items.first().map_or(0, |(_, part)| part.value.event))
     }
 
-    /// The write of a part of a step: refused if another process has stored it.
+    /// The write of a part of a step. It is refused if another process has stored the part.
     pub fn step_write(owner: &Owner, run: RunId, part: &StepPart) -> Result<Write, StoreError> {
         let key = keys::run_step(owner, run, part.n, part.call);
         Ok(Write::Create { key, item: item(part, &Extras::expiring(run.instant() + LIFETIME))? })

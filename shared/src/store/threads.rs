@@ -1,7 +1,7 @@
-//! The turn that is under way in a conversation: at most one.
+//! The live turn of a conversation. There is at most one.
 //!
-//! The mark is made with the run and goes with its end, in one transaction each. It is only a mark: whether its run is
-//! live is read from the run's own record, so a crash can't leave a conversation locked.
+//! The mark is created together with the run and deleted together with its end, each in one transaction. It is only a
+//! mark: the run's own record says whether the run is live. So a crash can't leave a conversation locked.
 
 use domain::ids::{Owner, RunId};
 use domain::runs::{Run, RunKind};
@@ -12,13 +12,13 @@ use super::messages::Thread;
 use super::runs::LIFETIME;
 use super::table::{Extras, Store, StoreError, Versioned, Write, item};
 
-/// The mark of a conversation with a turn under way.
+/// The mark of a conversation with a live turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveTurn {
     pub run_id: RunId,
 }
 
-/// The conversation that a turn is part of. The runs of actions hold none.
+/// The conversation that a turn belongs to. `None` for the runs of actions.
 #[must_use]
 pub fn thread_of(run: &Run) -> Option<Thread> {
     match (run.kind, run.chat_id, run.action_id) {
@@ -30,7 +30,7 @@ pub fn thread_of(run: &Run) -> Option<Thread> {
 }
 
 impl Store {
-    /// The write that marks a conversation as this run's: over the mark that was read at `version`, 0 for none.
+    /// The write that marks a conversation as this run's, over the mark that was read at `version` (0: there was none).
     pub fn hold_thread(owner: &Owner, thread: Thread, run: RunId, version: u64) -> Result<Write, StoreError> {
         let item = item(&LiveTurn { run_id: run }, &Extras::expiring(run.instant() + LIFETIME))?;
         Ok(Write::over(keys::live_turn(owner, thread), version, item))
@@ -44,7 +44,8 @@ impl Store {
         self.get(&keys::live_turn(owner, thread)).await
     }
 
-    /// The write that deletes the mark, for a transaction that ends its run. It is refused if the mark is another run's.
+    /// The write that deletes the mark, for a transaction that ends its run. It is refused if the mark belongs to
+    /// another run.
     #[must_use]
     pub fn free_thread(owner: &Owner, thread: Thread, run: RunId) -> Write {
         Write::DeleteWhile {

@@ -1,4 +1,4 @@
-//! What every request may carry and every answer may be, apart from a route's own: written once, and referred to.
+//! The common parts of requests and answers. They are defined once, and routes refer to them.
 
 use serde_json::{Map, Value, json};
 
@@ -6,49 +6,49 @@ use super::{each_operation, object};
 
 type Object = Map<String, Value>;
 
-/// A name among the responses of the document, the status, and what it means.
+/// The name of the response in the document, the status, and its meaning.
 const PROBLEMS: &[(&str, u16, &str)] = &[
     (
         "BadRequest",
         400,
-        "The input breaks a rule, or is not JSON. `errors` names each wrong field and its limit.",
+        "The input breaks a rule, or is not JSON. `errors` names each invalid field and its limit.",
     ),
     ("Unauthenticated", 401, "There are no valid credentials."),
     ("BudgetExceeded", 402, "The budget of the run or of the day is used up."),
-    ("Forbidden", 403, "The credentials are valid, and the call is not allowed."),
-    ("NotFound", 404, "There is no such thing, or it belongs to somebody else."),
+    ("Forbidden", 403, "The credentials are valid, but the call is not allowed."),
+    ("NotFound", 404, "It does not exist, or it belongs to somebody else."),
     ("NotAcceptable", 406, "`Accept` allows neither JSON nor server-sent events."),
     (
         "Conflict",
         409,
-        "The present state forbids it, and `current` shows that state; or a request with the same \
+        "The current state, which is in `current`, forbids it; or a request with the same \
          `Idempotency-Key` is still in flight.",
     ),
-    ("PayloadTooLarge", 413, "The body is larger than the server takes."),
-    ("UnsupportedMediaType", 415, "The body has another `Content-Type` than the route takes."),
+    ("PayloadTooLarge", 413, "The body is too large."),
+    ("UnsupportedMediaType", 415, "The route does not accept this `Content-Type`."),
     ("IdempotencyMismatch", 422, "The `Idempotency-Key` was used before with another request."),
     ("TooManyRequests", 429, "There are too many requests. Try again after `Retry-After` seconds."),
-    ("InternalError", 500, "Something went wrong on the server. It is logged under the `request_id`."),
+    ("InternalError", 500, "An internal error occurred. It is logged with the `request_id`."),
     ("RunFailed", 502, "The run failed, and the same call would fail again. `current.error_code` says why."),
     (
         "StorageFull",
         507,
-        "The disk of the server is full. The same request may succeed when it has room again.",
+        "The disk of the server is full. The same request may succeed when there is room again.",
     ),
     (
         "Unavailable",
         503,
-        "Something that the server needs did not answer. Try again after `Retry-After` seconds.",
+        "A service that the server needs did not answer. Try again after `Retry-After` seconds.",
     ),
 ];
 
-/// What any request with credentials can end in.
+/// The possible errors of any request with credentials.
 const ALWAYS: &[u16] = &[400, 401, 403, 404, 413, 429, 500, 503, 507];
 
-/// What any request can end in if no credentials are needed.
+/// The possible errors of any request that needs no credentials.
 const PUBLIC: &[u16] = &[400, 403, 429, 500, 503, 507];
 
-/// Adds it all.
+/// Adds all common parts.
 pub(super) fn add(document: &mut Value) {
     let versioned = versioned(&document["components"]["schemas"]);
     each_operation(document, &mut |method, _, operation| {
@@ -81,11 +81,11 @@ fn reference(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
 
-/// The problems that an operation can answer with, beside those that it declares itself.
+/// The possible problems of an operation, besides those that it declares itself.
 fn statuses(method: &str, operation: &Object) -> Vec<u16> {
     let is_public = operation.get("security").is_some_and(|security| *security == json!([{}]));
     let mut statuses = if is_public { PUBLIC } else { ALWAYS }.to_vec();
-    // A body that comes with anything but a GET needs the type that the route takes.
+    // A request with a body needs the content type that the route accepts, unless it is a GET.
     if method != "get" {
         statuses.extend([409, 415]);
     }
@@ -95,23 +95,23 @@ fn statuses(method: &str, operation: &Object) -> Vec<u16> {
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
         statuses.extend([402, 406, 502]);
     }
-    // The protocol wants clients to accept both of its forms.
+    // The protocol requires that clients accept both forms of answers.
     if operation["operationId"] == "call_mcp" {
         statuses.push(406);
     }
     statuses
 }
 
-/// Headers of requests that mean the same everywhere: routes name them, and here is what they are.
+/// Request headers with the same meaning everywhere. Routes only name them; they are described here.
 fn add_parameters(method: &str, operation: &mut Object) {
     let own = operation.remove("parameters").unwrap_or_default();
     let mut parameters: Vec<Value> = Vec::new();
     for parameter in own.as_array().cloned().unwrap_or_default() {
         let is_header = parameter["in"] == "header";
         parameters.push(match parameter["name"].as_str() {
-            // Below, for every POST.
+            // Added below, for every POST.
             Some("Idempotency-Key") if is_header => continue,
-            // OpenAPI says it by the media types of the answers.
+            // OpenAPI describes it by the media types of the answers.
             Some("Accept") if is_header => continue,
             Some("If-Match") if is_header => reference("parameters", "IfMatch"),
             Some("limit") if parameter["schema"]["maximum"] == shared::page::MAX_LIMIT => {
@@ -167,7 +167,7 @@ fn complete_response(status: &str, response: &mut Object, versioned: &[String], 
     }
 }
 
-/// An archive is bytes, and no array of numbers.
+/// Describes an archive as bytes, not as an array of numbers.
 fn bodies_of_bytes(content: &mut Object) {
     for (media, body) in content {
         if media == "application/zip" || media == "application/octet-stream" {
@@ -176,7 +176,7 @@ fn bodies_of_bytes(content: &mut Object) {
     }
 }
 
-/// The names of the schemas that have a `version`, which the answer has as its `ETag`, too.
+/// The names of the schemas with a `version`. Their answers also have it as `ETag`.
 fn versioned(schemas: &Value) -> Vec<String> {
     fn has_version(schemas: &Value, schema: &Value) -> bool {
         let referred =
@@ -196,7 +196,7 @@ fn parameters() -> Value {
         "IdempotencyKey": {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "Makes a call that is repeated act once: for 24 hours the same key with the same request gets \
+            "description": "Makes a repeated call act only once: for 24 hours, the same key with the same request gets \
                             the same answer. Printable ASCII characters.",
             "schema": {"type": "string", "minLength": 1, "maxLength": shared::idempotency::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
             "example": "6f1d3c1e-3f0e-4c58-9a4e-0f5f2f6c7d11",
@@ -204,14 +204,14 @@ fn parameters() -> Value {
         "IfMatch": {
             "name": "If-Match",
             "in": "header",
-            "description": "The `ETag` as it was read. Where the thing has changed since, the answer is 409 and shows it.",
+            "description": "The `ETag` that was read. If the record has changed since then, the answer is 409 with the current state.",
             "schema": {"type": "string", "pattern": "^(\\*|(W/)?(\"[0-9]{1,19}\"|[0-9]{1,19}))$"},
             "example": "\"3\"",
         },
         "Limit": {
             "name": "limit",
             "in": "query",
-            "description": "How many at most.",
+            "description": "The most items on a page.",
             "schema": {
                 "type": "integer", "format": "int32", "minimum": 1, "maximum": shared::page::MAX_LIMIT,
                 "default": shared::page::DEFAULT_LIMIT,
@@ -220,7 +220,7 @@ fn parameters() -> Value {
         "Cursor": {
             "name": "cursor",
             "in": "query",
-            "description": "Where to read on: `next_cursor` of the page before. It belongs to this list and this owner.",
+            "description": "Where to continue: `next_cursor` of the previous page. It is only valid for this list and this owner.",
             "schema": {"type": "string", "minLength": 1, "maxLength": shared::page::MAX_CURSOR, "pattern": "^[A-Za-z0-9_-]+$"},
         },
     })
@@ -230,11 +230,11 @@ fn headers() -> Value {
     let header = |description: &str, schema: Value| json!({"description": description, "schema": schema});
     json!({
         "RequestId": header(
-            "Names the request in the logs. Give it when you ask for help.",
+            "The id of the request in the logs. Name it when you ask for help.",
             json!({"type": "string"}),
         ),
         "ETag": header("The version, for `If-Match`.", json!({"type": "string", "examples": ["\"3\""]})),
-        "Location": header("Where what was made or begun can be read.", json!({"type": "string", "format": "uri-reference"})),
+        "Location": header("Where to read what was created or started.", json!({"type": "string", "format": "uri-reference"})),
         "RetryAfter": header("After how many seconds the same request may succeed.", json!({"type": "integer", "minimum": 0})),
         "WwwAuthenticate": header("How to authenticate.", json!({"type": "string", "examples": ["Bearer"]})),
     })
@@ -252,7 +252,7 @@ fn problems() -> Value {
             429 | 503 | 507 => headers["Retry-After"] = reference("headers", "RetryAfter"),
             _ => {}
         }
-        // That of the run which the request has begun.
+        // The id of the run that the request has started.
         if matches!(status, 402 | 502 | 503) {
             headers["Location"] = reference("headers", "Location");
         }

@@ -1,4 +1,4 @@
-//! What generators of clients and readers rely on, over the whole document. Each failure names the place.
+//! Rules that client generators and readers rely on, checked for the whole document. Each failure names the place.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::METHODS;
 use crate::openapi;
 
-/// Each operation as "METHOD /path", with what it says.
+/// Each operation as "METHOD /path", with its description.
 fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
     document["paths"].as_object().unwrap().iter().flat_map(|(path, item)| {
         let operations =
@@ -30,7 +30,7 @@ fn each(value: &Value, place: &str, found: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// Fails with all that is wrong, a line each.
+/// Fails with all errors, one per line.
 #[track_caller]
 fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

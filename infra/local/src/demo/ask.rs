@@ -1,10 +1,10 @@
-//! What a request asks for.
+//! Reads what a request asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Which part of Lamplighter asks, by a marker in the system text.
+/// The part of Lamplighter that asks. A marker in the system text shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scene {
     Setup,
@@ -27,24 +27,24 @@ const MARKERS: [(&str, Scene); 6] = [
     ("<lamplighter:theme>", Scene::Theme),
 ];
 
-/// A request, as far as the rules look at it.
+/// A request, reduced to the parts that the rules use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     pub scene: Scene,
     /// Names of the tools that may be called.
     pub tools: BTreeSet<String>,
-    /// What the person has said, oldest first.
+    /// The person's messages, oldest first.
     pub said: Vec<String>,
-    /// What the platform shows beside what was said last.
+    /// What the platform shows next to the last message.
     pub view: String,
-    /// How often the assistant has spoken.
+    /// How many messages the assistant has written.
     pub spoken: usize,
-    /// What came back from the tools that were called last, if nothing was said since: name and content.
+    /// The results of the last tool calls, if nothing was said since: name and content.
     pub results: Vec<(String, String)>,
 }
 
 impl Ask {
-    /// `body` is a request that [`shared::models::strict::check`] takes.
+    /// `body` is a request that [`shared::models::strict::check`] accepts.
     pub fn read(body: &Value) -> Self {
         let system = texts(&body["system"]).join("\n");
         let scene =
@@ -96,7 +96,7 @@ impl Ask {
     }
 }
 
-/// What the person said, and what the platform shows the model beside it.
+/// Separates the person's message from what the platform shows next to it.
 fn apart(text: &str) -> (String, String) {
     let (before, view, after) = match (text.find("<in_view>"), text.rfind("</in_view>")) {
         (Some(begin), Some(end)) if begin < end => {

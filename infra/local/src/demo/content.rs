@@ -1,8 +1,8 @@
-//! What the demo delivers: whole texts, made from what was asked.
+//! The demo's deliverables: complete texts, made from the request.
 
 use domain::assets::AssetType;
 
-/// Content about `subject`, with a section for each of `points`; where there are none, with the usual ones.
+/// Content about `subject`, with a section for each of `points`, or with the default sections if there are none.
 pub fn of(asset_type: AssetType, subject: &str, request: &str, points: &[String]) -> String {
     match asset_type {
         AssetType::Document => document(subject, request, points),
@@ -66,7 +66,7 @@ fn prompt(subject: &str, request: &str) -> String {
 }
 
 fn code(subject: &str, request: &str) -> String {
-    // What stands in a string of Python is escaped as in a string of JSON.
+    // A Python string has the same escapes as a JSON string.
     let text = |text: &str| serde_json::Value::from(text).to_string();
     format!(
         "TITLE = {}\nREQUEST = {}\n\nSTEPS = [\n    \"Say what goes in\",\n    \"Say what comes out\",\n    \"Try it on one example\",\n]\n\n\n\

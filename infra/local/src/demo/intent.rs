@@ -1,15 +1,15 @@
-//! What a sentence wants, found by its words.
+//! Finds out what a sentence wants, by its words.
 
 use domain::assets::AssetType;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// Something to have now.
+    /// A result now.
     Create,
-    /// Something to be done later.
+    /// Work for later.
     Schedule,
-    /// What there is already.
+    /// A list of what exists.
     ListActions,
     Talk,
 }
@@ -40,7 +40,7 @@ pub fn intent(text: &str) -> Intent {
     }
 }
 
-/// Whether it wants to know something, and nothing done.
+/// Whether the sentence is a question that asks for no work.
 pub fn asks(text: &str) -> bool {
     const ASKING: [&str; 11] =
         ["why", "what", "when", "how", "which", "who", "did", "does", "has", "is", "explain"];
@@ -70,7 +70,7 @@ pub fn asset_type(text: &str) -> AssetType {
     }
 }
 
-/// What it is about: the sentence without its courtesies, verbs and articles, beginning with a capital.
+/// The subject: the sentence without polite words, verbs and articles, beginning with a capital letter.
 pub fn subject(text: &str) -> String {
     const SKIPPED: [&str; 23] = [
         "please", "can", "could", "would", "will", "you", "i", "we", "want", "need", "like", "to", "me",
@@ -99,7 +99,7 @@ pub fn subject(text: &str) -> String {
     }
 }
 
-/// When it is wanted, as far as the words say so without a calendar.
+/// The schedule that the words describe, as far as they do so without a calendar.
 pub fn schedule(text: &str) -> Option<Value> {
     let words = words(text);
     let has = |word: &str| words.iter().any(|w| w == word);

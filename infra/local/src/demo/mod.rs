@@ -1,9 +1,9 @@
-//! The demo model: a server on loopback that speaks the Anthropic wire format and follows plain rules, so that all of
+//! The demo model: a server on loopback with the Anthropic wire format. It follows plain rules, so that all of
 //! Lamplighter can be tried without an account or a key.
 //!
-//! It is no language model and says so. `ask` reads a request, `rules` says what is answered, `content` writes what is
-//! delivered, `intent` finds out what a sentence wants, and `server` puts it on the wire with plausible usage. All but
-//! the server is pure, and the same request to a fresh server gets the same answer.
+//! It is not a language model, and it says so. `ask` reads a request, `rules` decides the answer, `content` writes
+//! deliverables, `intent` finds out what a sentence wants, and `server` handles HTTP, with plausible usage. Everything
+//! except the server is pure, and a new server gives the same answer to the same request.
 
 mod ask;
 mod content;

@@ -1,4 +1,4 @@
-//! What the demo answers.
+//! Decides the demo's answers.
 
 use domain::assets::AssetType;
 use domain::theme::enrich::prompt;
@@ -8,7 +8,7 @@ use super::ask::{Ask, Scene};
 use super::content;
 use super::intent::{self, Intent};
 
-/// An answer: some text, and perhaps one tool call after it.
+/// An answer: a text, and optionally one tool call after it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub text: String,
@@ -37,7 +37,7 @@ fn text(text: impl Into<String>) -> Answer {
     Answer { text: text.into(), call: None }
 }
 
-/// The first thing that is said in a conversation says who speaks.
+/// The first message of a conversation introduces the demo.
 fn introduced(ask: &Ask, mut answer: Answer) -> Answer {
     if ask.spoken == 0 {
         answer.text.insert_str(0, DEMO);
@@ -52,7 +52,7 @@ fn setup(ask: &Ask) -> Answer {
     if let Some(question) = QUESTIONS.get(ask.spoken) {
         return introduced(ask, text(*question));
     }
-    // The first message opened the conversation; the answers follow it.
+    // The first message opened the conversation. The answers follow it.
     let said = |index: usize| ask.said.get(index).map_or("", |said| said.trim());
     let goal = match said(1) {
         goal if goal.to_lowercase().contains("agent that") => goal.to_owned(),
@@ -77,7 +77,7 @@ fn setup(ask: &Ask) -> Answer {
 /// "A research agent that watches prices" is called "Research agent".
 fn title(goal: &str) -> String {
     let lower = goal.to_lowercase();
-    // Lower-casing can move bytes; a name is only cut where both texts agree.
+    // Changing the case can move bytes, so a name is cut only at a position that is valid in both texts.
     let end = lower.find("agent that").map(|at| at + "agent".len()).filter(|end| goal.is_char_boundary(*end));
     intent::subject(&goal[..end.unwrap_or(goal.len())])
 }
@@ -123,8 +123,8 @@ fn chat(ask: &Ask) -> Answer {
     }
 }
 
-/// A question is answered from what is in view; anything else is a change, of the times where it names some, else of the
-/// instructions.
+/// Answers a question from what is in view. Anything else is a change: of the schedule if it names times, otherwise of
+/// the instructions.
 fn about(ask: &Ask) -> Answer {
     if let Some((name, result)) = ask.results.first() {
         return text(after(name, result));
@@ -147,7 +147,7 @@ fn about(ask: &Ask) -> Answer {
     text(format!("{words}\n\nUSE_TOOL: change_action\n{change}"))
 }
 
-/// What is in view of an action's runs, in a sentence or two.
+/// Describes the runs of an action that are in view, in a sentence or two.
 fn told(view: &str) -> String {
     let mut runs = view.lines().skip_while(|line| *line != "last runs:").skip(1);
     let Some(last) = runs.next().and_then(|line| line.strip_prefix("- due ")) else {
@@ -163,7 +163,7 @@ fn told(view: &str) -> String {
     }
 }
 
-/// By the tool where it is offered, else by the signal.
+/// Delivers through the tool if it is offered, otherwise as a signal.
 fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> Answer {
     if ask.offers(tool) {
         return Answer { text: words.into(), call: Some((tool.into(), payload)) };
@@ -171,7 +171,7 @@ fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> Answer {
     text(format!("{words}\n\n{}\n---\n{payload}", tool.to_uppercase()))
 }
 
-/// What is said once a tool has answered.
+/// The text after a tool has answered.
 fn after(name: &str, result: &str) -> String {
     match name {
         "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
@@ -193,7 +193,7 @@ fn after(name: &str, result: &str) -> String {
     }
 }
 
-/// The titles in a list, wherever in the result it is.
+/// The titles in a list, wherever in the result the list is.
 fn titles(result: &Value) -> Vec<String> {
     match result {
         Value::Array(items) => items
@@ -214,7 +214,7 @@ fn run(ask: &Ask) -> Answer {
     if ask.results.iter().any(|(name, _)| name == "save_output") {
         return text("The output is saved.");
     }
-    // What is said later asks for a better version of the same.
+    // Later messages ask for a better version of the same output.
     let (instructions, expected) = split_task(ask.said.first().map_or("", String::as_str));
     let subject = intent::subject(instructions);
     let content = content::of(AssetType::Document, &subject, instructions, &points(expected));
@@ -228,7 +228,7 @@ fn run(ask: &Ask) -> Answer {
     text(content)
 }
 
-/// Describes each file by what stands above it: `=== path (kind, lines)`.
+/// Describes each file from the line above it: `=== path (kind, lines)`.
 fn theme(ask: &Ask) -> Answer {
     let heads = ask.last().lines().filter_map(|line| line.strip_prefix("=== ")?.rsplit_once(" ("));
     let describe = |(path, about): (&str, &str)| {
@@ -246,19 +246,19 @@ fn theme(ask: &Ask) -> Answer {
     Answer { text: String::new(), call: Some((prompt::TOOL.to_owned(), json!({ "files": files }))) }
 }
 
-/// The instructions and the expected output; a text without headings is all instructions.
+/// The instructions and the expected output. A text without headings is all instructions.
 fn split_task(text: &str) -> (&str, &str) {
     let expected = section(text, "expected output").unwrap_or_default();
     (section(text, "instructions").unwrap_or(text.trim()), expected)
 }
 
-/// What stands below the heading `# name`, or after `name:`, up to the next heading or tag.
+/// The text after the heading `# name`, or after `name:`, up to the next heading or tag.
 fn section<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut begin = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let plain = line.trim_start_matches(['#', '*', ' ']);
-        // Lower-cased in ASCII alone, so that no byte moves.
+        // Only ASCII letters are lower-cased, so that no byte moves.
         let heading = |name: &str| {
             let lower = plain.to_ascii_lowercase();
             let rest = lower.strip_prefix(name)?;
@@ -292,7 +292,7 @@ fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     Some(text[begin..end].trim())
 }
 
-/// What an output should hold, piece by piece.
+/// The required points of an output.
 fn points(expected: &str) -> Vec<String> {
     expected
         .split(['\n', ',', ';', '.'])
@@ -303,8 +303,8 @@ fn points(expected: &str) -> Vec<String> {
         .collect()
 }
 
-/// Judges `<output>` against `<expected_output>`: an empty output is worth nothing, else each point whose words are in it
-/// counts.
+/// Judges `<output>` by `<expected_output>`. An empty output scores 0. Otherwise each point counts whose words are in
+/// the output.
 fn check(text: &str) -> Value {
     let output = tagged(text, "output").or_else(|| section(text, "output")).unwrap_or_default();
     if output.is_empty() {

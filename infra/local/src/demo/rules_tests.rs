@@ -22,14 +22,14 @@ fn the_setup_asks_three_questions_and_then_signals() {
     assert_eq!(turn(&SETUP[..1], &[]).text, format!("{DEMO}{}", QUESTIONS[0]));
     assert_eq!(turn(&SETUP[..2], &[]).text, QUESTIONS[1]);
     assert_eq!(turn(&SETUP[..3], &[]).text, QUESTIONS[2]);
-    // By the signal.
+    // As a signal.
     let reply = Reply::parse(&turn(&SETUP, &[]).text);
     let [Deliverable::ReadyToCreate(by_signal)] = &reply.deliverables[..] else { panic!("{reply:?}") };
     assert_eq!(reply.text, "");
     assert_eq!(by_signal.name, "Research agent");
     assert_eq!(by_signal.goal, SETUP[1]);
     assert_eq!((by_signal.success_criteria.as_str(), by_signal.timeline.as_str()), (SETUP[2], SETUP[3]));
-    // By the tool, to the same end.
+    // Through the tool, with the same result.
     let (name, input) = turn(&SETUP, &["ready_to_create"]).call.unwrap();
     assert_eq!(
         Deliverable::from_tool_call(&name, &input),
@@ -38,19 +38,19 @@ fn the_setup_asks_three_questions_and_then_signals() {
     let after =
         Ask { results: vec![("ready_to_create".into(), "ok".into())], ..ask(Scene::Setup, &[], &SETUP) };
     assert!(answer(&after).call.is_none());
-    // A goal that is not framed becomes so, and what is blank still makes a draft.
+    // A goal without the usual form gets it, and a blank answer still gives a draft.
     let reply = Reply::parse(&turn(&["Hi", "watch İstanbul prices", "r", " "], &[]).text);
     let [Deliverable::ReadyToCreate(draft)] = &reply.deliverables[..] else { panic!("{reply:?}") };
     assert_eq!(draft.goal, "An assistant agent that takes care of this: watch İstanbul prices");
     assert_eq!(draft.timeline, "Ongoing");
 }
 
-/// What the chat delivers to `said`, by the tool and by the signal: the same.
+/// What the chat delivers for `said`. The tool and the signal give the same.
 fn delivered(said: &str) -> Deliverable {
     let offered = ["generate_asset", "generate_actions"];
     let by_tool = answer(&ask(Scene::Chat, &offered, &["Hello", said]));
     let (name, input) = by_tool.call.expect(said);
-    // What is called is what the registry takes.
+    // The registry accepts the call.
     ToolCall::parse(find(LOOP, &name).unwrap(), &input).unwrap_or_else(|error| panic!("{said}: {error:?}"));
     let by_signal = Reply::parse(&answer(&ask(Scene::Chat, &[], &["Hello", said])).text);
     let deliverable = Deliverable::from_tool_call(&name, &input).unwrap();
@@ -176,7 +176,7 @@ const VIEW: &str = "action: act_1 \"Report\"\nstate: scheduled\ninstructions:\nC
                     last runs:\n- due 2026-11-21T09:00:00Z: succeeded, score 90 of 100\n  saved ast_1 \"Prices\"\n<output>\n# Prices\n</output>\n\
                     - due 2026-11-20T09:00:00Z: failed";
 
-/// What the conversation about an action proposes to `said`, by the tool and by the signal: the same.
+/// What the conversation about an action proposes for `said`. The tool and the signal give the same.
 fn proposed(said: &str) -> Value {
     let ask = |tools: &[&str]| Ask { view: VIEW.into(), ..ask(Scene::About, tools, &["Hello", said]) };
     let by_tool = answer(&ask(&["change_action"]));

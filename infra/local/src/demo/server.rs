@@ -1,4 +1,4 @@
-//! The demo on the wire: `POST /v1/messages`, streamed or whole, refused where the API would refuse.
+//! The demo's HTTP interface: `POST /v1/messages`, streamed or whole. It refuses what the real API would refuse.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use super::rules::{self, Answer};
 use crate::engines::ports::guarded;
 use crate::served::Served;
 
-/// How many prefixes are remembered as cached; then all are forgotten.
+/// The most cached prefixes. When there are more, all are forgotten.
 const MAX_CACHED: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,9 +31,10 @@ pub struct DemoSettings {
     pub delay_per_word: Duration,
 }
 
-/// A demo model that answers on a port of loopback until it is dropped.
+/// A demo model that answers on a loopback port until it is dropped.
 ///
-/// Its address holds a secret that is made at each start, and it refuses what a page sends: it is for this process alone.
+/// Its address contains a secret that is made at each start, and it refuses requests of web pages, so only this process
+/// can use it.
 #[derive(Debug)]
 pub struct DemoModel {
     served: Served,
@@ -41,10 +42,10 @@ pub struct DemoModel {
 }
 
 impl DemoModel {
-    /// Answers on a free port of loopback.
+    /// Starts on a free loopback port.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no free port.
     pub async fn start(settings: DemoSettings) -> io::Result<Self> {
         let secret = domain::hex(&rand::random::<[u8; 16]>());
         let state = Demo { settings, cached: Arc::default() };
@@ -53,7 +54,7 @@ impl DemoModel {
         Ok(Self { served, secret })
     }
 
-    /// What to call: the base address, without `/v1`.
+    /// The base address without `/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/{}", self.served.address, self.secret)
@@ -68,7 +69,7 @@ struct Demo {
 }
 
 async fn messages(State(demo): State<Demo>, headers: HeaderMap, body: Bytes) -> Response {
-    // Clients send their key as either.
+    // Clients send their key in either header.
     if !headers.contains_key("x-api-key") && !headers.contains_key(header::AUTHORIZATION) {
         return refuse(StatusCode::UNAUTHORIZED, "authentication_error", "x-api-key header is required");
     }
@@ -107,8 +108,8 @@ fn refuse(status: StatusCode, kind: &str, message: &str) -> Response {
 }
 
 impl Demo {
-    /// The input side of the usage: a prefix that was marked before is read from the cache, what is marked beyond it is
-    /// written, and the rest is fresh.
+    /// The input part of the usage. A prefix that was marked before is read from the cache, a newly marked one is
+    /// written to it, and the rest is uncached.
     fn count_input(&self, body: &Value) -> Value {
         let mut hasher = DefaultHasher::new();
         let (mut bytes, mut read, mut marked) = (0, 0, 0);
@@ -129,7 +130,7 @@ impl Demo {
             let span = tokens(bytes) - marked;
             marked = tokens(bytes);
             match (new, mark["ttl"] == "1h") {
-                // All before a known prefix is known too, whatever its own marks were.
+                // Everything before a known prefix is also known, whatever its own marks were.
                 (false, _) => (read, minutes, hour) = (marked, 0, 0),
                 (true, true) => hour += span,
                 (true, false) => minutes += span,
@@ -145,7 +146,7 @@ impl Demo {
     }
 }
 
-/// What a prefix is made of, in order.
+/// The parts of a prefix, in order.
 fn blocks(body: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let tools = list(&body["tools"]).iter().map(|tool| ("tools", tool));
     let system = list(&body["system"]).iter().map(|block| ("system", block));
@@ -156,7 +157,7 @@ fn blocks(body: &Value) -> impl Iterator<Item = (&str, &Value)> {
     tools.chain(system).chain(messages).filter(|(_, block)| !block.is_null())
 }
 
-/// The items of a list, or the one thing that is not a list.
+/// The items of a list, or a single value as a list of one.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
 }
@@ -165,7 +166,7 @@ fn tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
 }
 
-/// An answer, cut to the length that was asked for.
+/// An answer, cut to the requested length.
 struct Reply {
     id: String,
     model: Value,
@@ -227,7 +228,7 @@ impl Reply {
         if !self.text.is_empty() {
             content.push(json!({"type": "text", "text": self.text}));
         }
-        // A call that is cut off can't be said as JSON.
+        // A call that is cut off can't be written as JSON.
         if let Some((name, json)) = &self.call
             && let Ok(input) = serde_json::from_str(json)
         {
@@ -272,7 +273,7 @@ impl Reply {
     }
 }
 
-/// Words, each with the blank after it.
+/// Words, each with the space after it.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }

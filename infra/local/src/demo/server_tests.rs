@@ -11,7 +11,7 @@ use super::*;
 async fn models(settings: DemoSettings) -> Models {
     let demo = DemoModel::start(settings).await.unwrap();
     let demo_url = Some(demo.base_url());
-    // It answers for as long as the test runs.
+    // It answers until the test ends.
     std::mem::forget(demo);
     Models::from_config(&ModelsConfig { demo_url, ..ModelsConfig::default() }).unwrap()
 }
@@ -58,7 +58,7 @@ async fn it_streams_word_by_word_through_the_real_client() {
     assert!(text.ends_with("Here it is: Poem about lamps."), "{text}");
     assert_eq!((name.as_str(), input["title"].as_str()), ("generate_asset", Some("Poem about lamps")));
     assert!(usage.output_tokens > 50);
-    // The loop goes on.
+    // The loop continues.
     let mut next = request("Write a poem about lamps");
     next.messages.push(Message { role: domain::models::Role::Assistant, content: blocks.to_vec() });
     let result = Block::ToolResult { tool_use_id: id.clone(), content: "proposed".into(), is_error: false };
@@ -80,7 +80,7 @@ async fn usage_knows_what_was_cached() {
     let other = finish(&call(&models, &request("Good morning")).await).2;
     assert_eq!(other.cache_read_tokens, first.cache_write_1h_tokens);
     assert!(other.cache_write_5m_tokens > 0 && other.cache_write_1h_tokens == 0, "{other:?}");
-    // Of a prefix that drifts only what comes before the change, the tools, is still known.
+    // If a prefix has changed, only the part before the change, the tools, is still cached.
     let mut drifted = request("Hello");
     drifted.system[0].text.push('!');
     let drifted = finish(&call(&models, &drifted).await).2;

@@ -84,7 +84,8 @@ impl DataDir {
     }
 }
 
-/// Closes the folder to others, and what is ours in it: an older version left it open. Nothing else that lies there.
+/// Removes the access rights of others from the folder and from our files in it, because an older version left them
+/// open. Other files in the folder are not changed.
 fn tighten(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -97,7 +98,7 @@ fn tighten(folder: &Path) -> io::Result<()> {
     close_to_others(folder, false)
 }
 
-/// Takes the rights of all but the owner away, with `inside` also from all that is in a folder.
+/// Removes the rights of everybody but the owner. With `inside`, also from everything in a folder.
 fn close_to_others(path: &Path, inside: bool) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let found = fs::symlink_metadata(path)?;

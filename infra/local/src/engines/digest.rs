@@ -1,4 +1,4 @@
-//! The digests that AWS puts into its answers.
+//! The digests in AWS answers.
 
 use s3s::crypto::{Checksum, Md5};
 

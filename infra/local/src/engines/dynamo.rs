@@ -1,9 +1,9 @@
-//! DynamoDB: dynoxide (SQLite underneath), called in this process. With a file it has a thread of its own, because SQLite
-//! waits for the disk. In memory there is nothing to wait for, and whoever asks is spared a change of threads, which may
+//! DynamoDB: dynoxide (based on SQLite), called within this process. A table in a file has its own thread, because
+//! SQLite waits for the disk. A table in memory never waits, so the caller uses it directly. A change of threads could
 //! take longer than the answer.
 //!
-//! What differs from AWS and matters here: signatures are not verified, indexes are consistent at once,
-//! and nothing is ever throttled or in conflict, which [`super::faults`] makes up for.
+//! It differs from AWS in these ways: signatures are not verified, indexes are consistent at once, and there is no
+//! throttling and no conflict. [`super::faults`] adds these.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -35,7 +35,7 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 
 const JSON: &str = "application/x-amz-json-1.0";
 
-/// The tag of the table that names the platform it belongs to.
+/// The tag that stores the identity of the platform in the table.
 const IDENTITY: &str = "lamplighter:identity";
 
 /// Why the table engine did not start. Messages follow "failed to …".
@@ -53,12 +53,12 @@ pub enum DynamoError {
     Thread(#[from] std::io::Error),
 }
 
-/// A table engine. Dropping it closes its file, whoever still has a handler.
+/// A table engine. Dropping it closes its file, even if handlers still exist.
 pub(super) struct Dynamo(Arc<Table>);
 
-/// What handlers answer from.
+/// The state that the handlers share.
 pub(super) struct Table {
-    /// `None` once stopped: the file is closed when the last handle is gone.
+    /// `None` after the stop. The file is closed when the last handle is dropped.
     open: Mutex<Option<Open>>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
     name: String,
@@ -67,7 +67,7 @@ pub(super) struct Table {
 
 struct Open {
     db: Database,
-    /// To the thread of a table in a file.
+    /// Sends jobs to the thread of a table in a file.
     jobs: Option<mpsc::UnboundedSender<Job>>,
 }
 
@@ -79,7 +79,7 @@ struct Job {
 
 type Answer = (StatusCode, String);
 
-/// What became of a request.
+/// The result of a request.
 enum Done {
     Answered(Answer),
     /// The engine itself failed.
@@ -103,7 +103,7 @@ impl Done {
     }
 }
 
-/// Not a status that the SDK would try again after.
+/// The status is one after which the SDK does not retry.
 fn refused(failure: StorageFailure) -> Answer {
     let body = json!({ "__type": failure.aws_code(), "message": failure.to_string() });
     (StatusCode::BAD_REQUEST, body.to_string())
@@ -115,7 +115,7 @@ fn is_write(operation: &str) -> bool {
 }
 
 impl Dynamo {
-    /// Opens the file (`None`: memory) and creates the table if it is absent.
+    /// Opens the file (`None`: in memory) and creates the table if it does not exist.
     pub(super) fn start(file: Option<&Path>, table: &str) -> Result<Self, DynamoError> {
         let db = match file {
             Some(file) => Database::new(&file.to_string_lossy()),
@@ -135,7 +135,7 @@ impl Dynamo {
             jobs = Some(sender);
             thread = Some(thread::Builder::new().name("dynamo".into()).spawn(move || {
                 while let Some(Job { operation, body, answer }) = receiver.blocking_recv() {
-                    // Whoever asked may have left meanwhile.
+                    // The caller may have left meanwhile.
                     let _ = answer.send(answered(&db, &operation, &body));
                 }
             })?);
@@ -145,7 +145,7 @@ impl Dynamo {
         Ok(Self(Arc::new(Table { open, thread, name, storage: OnceLock::new() })))
     }
 
-    /// From now on writes are refused where the storage is gone, and what fails is told to it.
+    /// From now on, writes are refused if the storage is gone, and failures are reported to it.
     pub(super) fn watch(&self, storage: Storage) {
         let _ = self.0.storage.set(storage);
     }
@@ -157,7 +157,7 @@ impl Dynamo {
         Ok(found.is_none_or(|(_, found)| found.contains("\"Count\":0")))
     }
 
-    /// Which platform the table belongs to.
+    /// The identity of the platform that the table belongs to.
     pub(super) fn identity(&self) -> Result<Option<String>, DynamoError> {
         let tags = self.0.with_arn(|db, arn| {
             db.list_tags_of_resource(ListTagsOfResourceRequest { resource_arn: Some(arn) })
@@ -191,7 +191,7 @@ impl Dynamo {
         Arc::clone(&self.0)
     }
 
-    /// Closes the file; what was asked before is answered. Returns when that is done.
+    /// Closes the file after all earlier requests are answered, and waits for that.
     pub(super) async fn stop(self) {
         let _ = tokio::task::spawn_blocking(|| drop(self)).await;
     }
@@ -234,7 +234,7 @@ impl Table {
         Some(answered.into_answer())
     }
 
-    /// Does something with the table, given its ARN. `None` after the stop.
+    /// Uses the table with its ARN. `None` after the stop.
     fn with_arn<T>(
         &self,
         work: impl FnOnce(&Database, String) -> Result<T, DynoxideError>,
@@ -248,10 +248,10 @@ impl Table {
         self.open.lock().expect("no code panics while it holds the table")
     }
 
-    /// Deletes the items whose `ttl` has passed; answers how many.
+    /// Deletes the items whose `ttl` has passed, and returns their number.
     pub(super) async fn sweep_expired(&self) -> Result<usize, DynamoError> {
         let Some(db) = self.open().as_ref().map(|open| open.db.clone()) else { return Ok(0) };
-        // Off the table's thread: between its pages the sweep waits for requests to have their turn.
+        // This does not run on the table's thread: between its pages, the sweep lets requests through.
         match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
             Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),
             Err(panicked) => Err(DynamoError::Sweep(panicked.into())),
@@ -265,7 +265,7 @@ impl std::fmt::Debug for Dynamo {
     }
 }
 
-/// The operation and the body of a request.
+/// Reads the operation and the body of a request.
 async fn read(request: Request<Body>) -> Result<(String, Bytes), Hangup> {
     let operation = operation(request.headers());
     let body = http_body_util::Limited::new(request.into_body(), MAX_BODY).collect().await;
@@ -323,7 +323,7 @@ fn done<T: DeserializeOwned, R: Serialize>(
         .map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }
 
-/// Which error it is that a request can't be read: dynoxide says it by how its own message begins.
+/// The error for an unreadable request. dynoxide reports the kind at the beginning of its own message.
 fn unreadable(message: &str) -> DynoxideError {
     let plain = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
     if let Some((_, message)) = plain.split_once("VALIDATION:").or(plain.split_once("VALIDATION_REQUEST:")) {
@@ -335,7 +335,7 @@ fn unreadable(message: &str) -> DynoxideError {
     }
 }
 
-/// The same table as in the deployed template: `pk`, `sk`, the sparse index `due`, and `ttl`.
+/// Creates the same table as the deployed template: `pk`, `sk`, the sparse index `due`, and `ttl`.
 fn prepare(db: &Database, table: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     if db.get_table_metadata(table)?.is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! EventBridge: an endpoint that takes `PutEvents` from the AWS SDK and delivers into queues by rule.
+//! EventBridge: an endpoint that accepts `PutEvents` from the AWS SDK and delivers into queues by rules.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -16,12 +16,12 @@ use super::queue::Queue;
 use super::{ACCOUNT, REGION};
 
 const MAX_ENTRIES: usize = 10;
-/// Bytes of one request's entries, counted as EventBridge counts them.
+/// The most bytes of one request's entries, counted as EventBridge counts them.
 const MAX_SIZE: usize = 256 * 1024;
-/// What an entry with a time of its own adds to its size.
+/// The size of an entry's own time, in bytes.
 const TIME_SIZE: usize = 14;
 
-/// What matches goes into the queue, in the envelope that EventBridge gives it.
+/// Matching events go into the queue, in EventBridge's envelope.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     /// `None` matches every source.
@@ -38,7 +38,7 @@ impl Rule {
     }
 }
 
-/// The endpoint for one bus. The account's `default` bus is there too, without rules.
+/// The endpoint for one bus. The account's `default` bus also exists, without rules.
 pub(super) fn router(bus: String, rules: Vec<Rule>) -> Router {
     let bus = Arc::new(Bus { name: bus, rules });
     Router::new()
@@ -68,13 +68,13 @@ struct Entry {
     event_bus_name: Option<String>,
 }
 
-/// Why a whole request was refused.
+/// Why a whole request is refused.
 struct Refusal {
     kind: &'static str,
     message: String,
 }
 
-/// Why one entry was refused while its neighbours were taken.
+/// Why one entry is refused while the others are accepted.
 struct EntryError {
     code: &'static str,
     message: String,
@@ -160,9 +160,9 @@ impl Bus {
             });
         }
         let bus = entry.event_bus_name.as_deref().unwrap_or("default");
-        // The name may come as an ARN, whose last part it is.
+        // The name may be an ARN; its last part is the name.
         let bus = bus.rsplit('/').next().unwrap_or(bus);
-        // AWS takes events for a bus that does not exist and drops them; here the mistake is shown.
+        // AWS accepts events for a bus that does not exist and drops them. Here this is an error.
         if bus != "default" && bus != self.name {
             return Err(EntryError::invalid(
                 "EventBusName",

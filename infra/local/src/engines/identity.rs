@@ -26,7 +26,7 @@ pub enum IdentityError {
     Table(#[from] DynamoError),
 }
 
-/// Compares the names, and gives a new platform a name. `objects` says whether the bucket holds any.
+/// Compares the names, and gives a new platform a name. `objects` says whether the bucket has any objects.
 pub(super) fn agree(folder: &Path, table: &Dynamo, objects: bool) -> Result<(), IdentityError> {
     let inconsistent = |what| Err(IdentityError::Inconsistent { folder: folder.to_owned(), what });
     let (settled, begun) = (folder.join("bucket/identity"), folder.join("bucket/identity.new"));

@@ -54,19 +54,19 @@ pub const QUEUES_URL: &str = "http://queues.invalid";
 /// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// How often objects are deleted that have expired. AWS does it once a day.
+/// How often expired objects are deleted. AWS does it once a day.
 const EXPIRE_EVERY: Duration = Duration::from_secs(3600);
 
-/// Where the data lives.
+/// Where the data is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataLocation {
-    /// Survives the end of the process, however it ends.
+    /// The data survives the end of the process, however it ends.
     Folder(PathBuf),
-    /// Gone with the engines: the table is in memory, the bucket in a temporary folder.
+    /// The data is lost with the engines: the table is in memory, the bucket in a temporary folder.
     Memory,
 }
 
-/// Which events go into which queue.
+/// Which events are delivered to which queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleConfig {
     /// `None` matches every source.
@@ -85,16 +85,16 @@ pub struct EnginesConfig {
     pub bus: String,
     pub queues: Vec<QueueConfig>,
     pub rules: Vec<RuleConfig>,
-    /// Whether items are deleted when their `ttl` has passed, and objects a month after they were tagged for it, by the
-    /// machine's clock. A simulation has its own.
+    /// Whether items are deleted when their `ttl` has passed, and objects a month after they got the tag for it. The
+    /// machine's clock decides; a simulation has its own clock.
     pub expiry: bool,
-    /// Puts what goes wrong on AWS between the platform and the table and bucket.
+    /// Adds faults of AWS between the platform and the table and bucket.
     pub faults: Option<FaultConfig>,
-    /// Opens a port of loopback for each engine, for programs of their own. Only tests do.
+    /// Opens a loopback port for each engine, for separate programs. Only tests do this.
     pub ports: bool,
 }
 
-/// What requests to the engines are signed with: made at each start, and known to this process alone.
+/// The keys that sign requests to the engines. They are made at each start, and only this process knows them.
 #[derive(Clone)]
 pub struct Keys {
     pub access_key_id: String,
@@ -138,26 +138,26 @@ pub enum EngineError {
     Temporary(io::Error),
 }
 
-/// The running engines. [`Engines::shutdown`] stops them; so does dropping them, less gently.
+/// The running engines. [`Engines::shutdown`] stops them gently; dropping them stops them at once.
 #[derive(Debug)]
 pub struct Engines {
     dynamo: Dynamo,
     bucket: s3::Bucket,
     transport: Transport,
-    /// Held by every call while it is answered; `true` once no more are.
+    /// Every call holds it while it is being answered. `true` once no more calls are answered.
     closed: Arc<RwLock<bool>>,
     keys: Keys,
     storage: Storage,
     ports: Option<Ports>,
     faults: Option<Faults>,
     queues: HashMap<String, Queue>,
-    /// Dropped, it ends.
+    /// The task ends when this is dropped.
     _expiry: JoinSet<()>,
-    /// Declared last: the folder is let go when nothing uses it any more.
+    /// Declared last, so that the folder is released when nothing uses it any more.
     _place: Place,
 }
 
-/// Keeps the folder ours.
+/// Holds the data folder.
 #[derive(Debug)]
 enum Place {
     Kept(DataDir),
@@ -185,7 +185,7 @@ impl Place {
 }
 
 impl Engines {
-    /// Starts everything; when this returns, every engine answers.
+    /// Starts all engines. When this returns, every engine answers.
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
         let place = Place::open(&config.data)?;
         let kept = matches!(place, Place::Kept(_));
@@ -265,23 +265,23 @@ impl Engines {
         })
     }
 
-    /// What the SDK's clients reach the engines with, inside this process: the table at [`TABLE_URL`], the bus at
-    /// [`BUS_URL`], the queues at [`QUEUES_URL`], and the bucket at every other address.
+    /// The HTTP client with which the SDK reaches the engines inside this process: the table at [`TABLE_URL`], the bus
+    /// at [`BUS_URL`], the queues at [`QUEUES_URL`], and the bucket at every other address.
     pub fn http_client(&self) -> SharedHttpClient {
         self.transport.client()
     }
 
-    /// Whether the storage can be relied on.
+    /// The health of the storage.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// What requests are signed with.
+    /// The keys that sign requests.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// The bucket, to be reached from outside by signed requests and presigned addresses.
+    /// The bucket, for signed requests and presigned addresses from outside.
     pub(crate) fn bucket(&self) -> Handler {
         self.transport.bucket.clone()
     }
@@ -291,7 +291,7 @@ impl Engines {
         self.ports.as_ref().map(|ports| ports::url(ports.table.address))
     }
 
-    /// For `AWS_ENDPOINT_URL_S3` of another program, if there are ports; clients must address the bucket by path.
+    /// For `AWS_ENDPOINT_URL_S3` of another program, if there are ports. Clients must use path-style addresses.
     pub fn s3_url(&self) -> Option<String> {
         self.ports.as_ref().map(|ports| ports::url(ports.bucket.address))
     }
@@ -311,27 +311,27 @@ impl Engines {
         self.queues.get(name)
     }
 
-    /// The events of uploads, beginning with those that were never acknowledged. One subscriber at a time.
+    /// The events of uploads, beginning with the unacknowledged ones. Only one subscriber at a time.
     pub fn uploads(&self) -> io::Result<Uploads> {
         self.bucket.subscribe()
     }
 
-    /// The faults before the table and the bucket, if they were asked for.
+    /// The faults of the table and the bucket, if they were configured.
     pub fn faults(&self) -> Option<&Faults> {
         self.faults.as_ref()
     }
 
-    /// Deletes the items whose `ttl` has passed now, instead of within the minute; answers how many.
+    /// Deletes the items whose `ttl` has passed now, instead of within a minute. Returns their number.
     pub async fn sweep_expired(&self) -> Result<usize, DynamoError> {
         self.dynamo.table().sweep_expired().await
     }
 
-    /// Deletes the objects that will have expired by `now`, instead of within the hour; answers how many.
+    /// Deletes the objects that have expired by `now`, instead of within an hour. Returns their number.
     pub async fn expire_objects(&self, now: Timestamp) -> io::Result<usize> {
         self.bucket.expire(now).await
     }
 
-    /// Stops serving, closes the files and lets the data folder go.
+    /// Stops serving, closes the files and releases the data folder.
     pub async fn shutdown(self) {
         let Self { dynamo, bucket, transport, closed, ports, _expiry: expiry, _place: place, .. } = self;
         drop(expiry);
@@ -344,12 +344,12 @@ impl Engines {
         drop((bucket, transport));
         dynamo.stop().await;
         if let Err(error) = tokio::task::spawn_blocking(|| drop(place)).await {
-            tracing::error!(%error, "failed to let the data folder go");
+            tracing::error!(%error, "failed to release the data folder");
         }
     }
 }
 
-/// Deletes what has expired, at once and then every so often, for as long as it is polled.
+/// Calls `delete` at once and then at each interval, for as long as it is polled.
 async fn regularly<F, E>(every: Duration, what: &str, delete: impl Fn() -> F)
 where
     F: Future<Output = Result<usize, E>>,
@@ -360,13 +360,13 @@ where
         timer.tick().await;
         match delete().await {
             Ok(0) => {}
-            Ok(deleted) => tracing::debug!(what, deleted, "deleted what has expired"),
-            Err(error) => tracing::warn!(what, %error, "failed to delete what has expired"),
+            Ok(deleted) => tracing::debug!(what, deleted, "deleted expired entries"),
+            Err(error) => tracing::warn!(what, %error, "failed to delete expired entries"),
         }
     }
 }
 
-/// Answers until the engines stop, which waits for the calls that are being answered.
+/// Answers until the engines stop. Stopping waits for the calls in progress.
 fn until_closed(handler: Handler, closed: Arc<RwLock<bool>>) -> Handler {
     Handler::new(move |request| {
         let (handler, closed) = (handler.clone(), closed.clone());

@@ -1,7 +1,7 @@
-//! The engines on ports of loopback, for programs of their own such as the Lambda functions that tests run.
+//! Serves the engines on loopback ports, for separate programs such as the Lambda functions that tests run.
 //!
-//! Every request is signed with the secret that was made at this start, as AWS asks for, and calls the port by its own
-//! address; a page that a browser shows can do neither.
+//! As on AWS, every request must be signed, here with the secret that was made at this start, and must name the port's
+//! own address. A web page can do neither.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ use crate::served::Served;
 
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-/// How far the time of a signature may be from now, as in AWS.
+/// How far the time of a signature may be from now, as on AWS.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The engines, each on a port.
+/// The engines, each on its own port.
 #[derive(Debug)]
 pub(super) struct Ports {
     pub table: Served,
@@ -57,7 +57,7 @@ impl Ports {
     }
 }
 
-/// Refuses what a page sends, and what calls this machine by another name.
+/// Refuses requests of web pages, and requests that call this machine by another name.
 pub(crate) fn guarded(handler: Handler) -> Handler {
     Handler::new(move |request| {
         let allowed = shared::guard::is_from_this_machine(request.headers(), request.uri());
@@ -76,7 +76,7 @@ fn refusal(kind: &str, message: &str) -> Response<Body> {
     json_answer(StatusCode::FORBIDDEN, "application/x-amz-json-1.1", body)
 }
 
-/// Lets through what is signed for this service with these keys.
+/// Accepts requests that are signed for this service with these keys.
 fn signed(service: &'static str, keys: &Keys, handler: Handler) -> Handler {
     let keys = keys.clone();
     Handler::new(move |request: Request<Body>| {
@@ -93,7 +93,7 @@ fn signed(service: &'static str, keys: &Keys, handler: Handler) -> Handler {
     })
 }
 
-/// Signs the request again, as its `Authorization` says that it was signed, and compares.
+/// Signs the request again, in the way that its `Authorization` names, and compares the signatures.
 fn check(
     service: &str,
     keys: &Keys,
@@ -117,11 +117,11 @@ fn check(
         .map_err(|_| "The date of the signature can't be read.")?;
     let apart = Timestamp::now().duration_since(at.timestamp()).unsigned_abs();
     if apart > SKEW {
-        return Err("The signature is not of this time.");
+        return Err("The signature's time is too far from now.");
     }
     let scope = format!("{}/{}/{REGION}/{service}/aws4_request", keys.access_key_id, &date[..8]);
     if credential != scope {
-        return Err("The credentials are not of this bed, day, region and service.");
+        return Err("The credentials are not valid for this server, day, region and service.");
     }
     let signed: Vec<&str> = names.split(';').collect();
     for needed in ["host", "x-amz-date", "x-amz-target"] {
@@ -130,12 +130,12 @@ fn check(
         }
     }
     let covered = headers.iter().filter(|(name, _)| {
-        // The signer adds these itself, the host from the address.
+        // The signer adds these headers itself; it takes the host from the address.
         signed.contains(&name.as_str()) && !["host", "x-amz-date"].contains(&name.as_str())
     });
     let covered: Option<Vec<(&str, &str)>> =
         covered.map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
-    let covered = covered.ok_or("A signed header is no text.")?;
+    let covered = covered.ok_or("A signed header is not text.")?;
     let uri = format!("http://{}{target}", text("host").unwrap_or_default());
 
     let failed = "The signature can't be computed.";
@@ -151,7 +151,7 @@ fn check(
         .into();
     let request = SignableRequest::new(method, uri, covered.into_iter(), SignableBody::Bytes(body));
     let again = sign(request.map_err(|_| failed)?, &params).map_err(|_| failed)?;
-    // A hash of both takes as long wherever they differ.
+    // Comparing hashes takes the same time wherever the signatures differ.
     let hash = |signature: &str| domain::hex(&<sha2::Sha256 as sha2::Digest>::digest(signature));
     if hash(again.signature()) == hash(signature) {
         Ok(())

@@ -1,4 +1,4 @@
-//! SQS: an endpoint at which functions send messages, and change the visibility of those that they have received.
+//! SQS: an endpoint through which functions send messages, and change the visibility of received messages.
 //!
 //! Only these operations are served. The pollers receive and delete messages in this process.
 
@@ -18,7 +18,7 @@ use super::transport::json_answer;
 
 const MAX_ENTRIES: usize = 10;
 
-/// Bytes of all bodies of a request.
+/// The most bytes of all message bodies in a request.
 const MAX_BYTES: usize = 1_048_576;
 
 /// The longest delay, in seconds.
@@ -110,7 +110,7 @@ struct Entry {
     message_group_id: Option<String>,
 }
 
-/// Each message is taken or refused for itself.
+/// Each message is accepted or refused independently.
 fn send_batch(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Refusal> {
     let SendMessageBatch { queue_url, entries } = parsed(body)?;
     let queue = named(queues, &queue_url)?;

@@ -29,7 +29,7 @@ pub struct Storage(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Nothing in memory, and of a folder the files that must stay where they are.
+    /// `None` in memory. For a folder, the files that must stay in place.
     watched: Option<Watched>,
     failure: Mutex<Option<StorageFailure>>,
 }
@@ -62,7 +62,7 @@ impl Storage {
         self.0.failure.lock().expect("a failure is only read and set")
     }
 
-    /// Whether what is written now stays: not where the folder was deleted, moved or replaced.
+    /// Checks that writes are not lost because the folder was deleted, moved or replaced.
     ///
     /// # Errors
     /// [`StorageFailure::Gone`].
@@ -91,7 +91,7 @@ impl Storage {
         });
     }
 
-    /// Logs it, once.
+    /// Logs a failure, once.
     fn tell_of(&self, failure: StorageFailure, what: impl FnOnce() -> String) {
         let mut known = self.failure();
         // Damage remains until a person has repaired it and restarts the server.
@@ -132,7 +132,8 @@ impl Storage {
     }
 }
 
-/// The bucket before which writes are refused where the storage is gone, and whose failures are told to it.
+/// The bucket behind a check: writes are refused if the storage is gone, and the bucket's failures are reported to the
+/// storage.
 pub(super) fn watched(bucket: Handler, storage: Storage) -> Handler {
     Handler::new(move |request| {
         let (bucket, storage) = (bucket.clone(), storage.clone());
@@ -164,7 +165,7 @@ fn refused(failure: StorageFailure) -> Response<Body> {
         .expect("a status and a fixed header make a response")
 }
 
-/// Which failure an error of a file means; `None` for one that says nothing of the storage.
+/// The failure that a file error means. `None` if the error says nothing about the storage.
 pub(super) fn of_io(error: &io::Error) -> Option<StorageFailure> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(StorageFailure::Full),
@@ -173,7 +174,7 @@ pub(super) fn of_io(error: &io::Error) -> Option<StorageFailure> {
     }
 }
 
-/// Which failure SQLite's message means; `None` for one that passes by itself.
+/// The failure that an SQLite message means. `None` if the error is temporary.
 pub(super) fn of_sqlite(message: &str) -> Option<StorageFailure> {
     if message.contains("disk is full") {
         Some(StorageFailure::Full)

@@ -18,13 +18,13 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::handler::Handler;
 
-/// The endpoint's host for each engine but the bucket, which has every other host: presigned addresses name the host and
-/// port at which the bucket can be reached.
+/// The host of each engine's endpoint, except for the bucket. The bucket has every other host, because presigned
+/// addresses contain the host and port at which clients can reach it.
 pub(super) const TABLE_HOST: &str = "table.invalid";
 pub(super) const BUS_HOST: &str = "bus.invalid";
 pub(super) const QUEUES_HOST: &str = "queues.invalid";
 
-/// The engines, each as the SDK calls it.
+/// The engines as the SDK calls them.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     pub table: Handler,
@@ -58,7 +58,7 @@ impl HttpConnector for Transport {
         };
         let handler = self.handler(request.uri());
         HttpConnectorFuture::new(async move {
-            // A call that waits for nothing would keep its task from ever letting others run.
+            // A call that never waits would keep its task from letting others run.
             tokio::task::yield_now().await;
             let answer = handler.call(as_sent(request)).await;
             let answer = answer.map_err(|hangup| ConnectorError::io(hangup.into()))?;
@@ -85,7 +85,7 @@ fn as_sent(request: Request<SdkBody>) -> Request<Body> {
     Request::from_parts(parts, Body::new(body))
 }
 
-/// A body that threads can share, as the SDK requires. Only one reads it at a time.
+/// A body that threads can share, as the SDK requires. Only one thread reads it at a time.
 struct Synced(Mutex<Body>);
 
 impl HttpBody for Synced {

@@ -1,4 +1,4 @@
-//! The connections of one port, and which of them is closed when there are too many.
+//! The connections of one port, and the choice of the one to close when there are too many.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::Limits;
 
-/// A client that has read nothing of its answer for so long counts as gone where room is needed.
+/// A client that has read nothing of its answer for this long may be closed if room is needed.
 const STALLED: Duration = Duration::from_secs(10);
 
 /// All connections of one port.
@@ -27,7 +27,7 @@ struct Open {
     connections: BTreeMap<u64, Arc<Connection>>,
 }
 
-/// One connection. It leaves the others when it is dropped.
+/// One connection. Dropping it removes it from the list.
 #[derive(Debug)]
 pub(super) struct Connection {
     cut: Notify,
@@ -38,14 +38,14 @@ pub(super) struct Connection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// For the rest of its first request.
+    /// For the rest of its first request, since this time.
     Waiting(Instant),
-    /// For another request.
+    /// For another request, since this time.
     Idle(Instant),
     Working,
-    /// An answer, which the client last took a part of then.
+    /// Sends an answer. The client last read a part of it at this time.
     Sending(Instant),
-    /// Events, since then.
+    /// Sends events, since this time.
     Streaming(Instant),
 }
 
@@ -54,7 +54,7 @@ impl Connections {
         Self(Arc::new(Shared { limits, open: Mutex::default() }))
     }
 
-    /// A new connection. `None` where there is no room and all others are at work.
+    /// Adds a connection. `None` if there is no room and all others are busy.
     pub(super) fn enter(&self) -> Option<Arc<Connection>> {
         let mut open = self.0.open();
         if open.connections.len() >= self.0.limits.connections && !open.make_room() {
@@ -80,8 +80,8 @@ impl Shared {
 }
 
 impl Open {
-    /// Cuts the connection that is missed least: one whose client has never said anything whole, one that rests, one
-    /// whose client reads nothing, or the oldest stream.
+    /// Closes the least valuable connection, in this order: one whose client has not sent a complete request, an idle
+    /// one, one whose client reads nothing, the oldest stream.
     fn make_room(&mut self) -> bool {
         let rank = |state: State| match state {
             State::Waiting(since) => Some((0, since)),
@@ -104,7 +104,7 @@ impl Open {
 }
 
 impl Connection {
-    /// Returns when the connection is to be closed.
+    /// Returns when the connection must be closed.
     pub(super) async fn cut(&self) {
         self.cut.notified().await;
     }
@@ -129,7 +129,7 @@ impl Connection {
         self.set(State::Sending(Instant::now()));
     }
 
-    /// Begins a stream; the oldest is closed where there are too many.
+    /// Begins a stream. If there are too many, the oldest is closed.
     pub(super) fn stream(&self) {
         self.set(State::Streaming(Instant::now()));
         let Some(shared) = self.shared.upgrade() else { return };
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// The connection has ended.
+    /// Removes the ended connection.
     pub(super) fn leave(&self) {
         if let Some(shared) = self.shared.upgrade() {
             shared.open().connections.remove(&self.number);

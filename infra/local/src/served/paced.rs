@@ -1,4 +1,4 @@
-//! Bodies that tell what their connection is doing, and requests' bodies that do not wait for ever.
+//! Bodies that report the state of their connection. Request bodies also have a time limit.
 
 use std::error::Error;
 use std::io;
@@ -42,7 +42,7 @@ impl HttpBody for Received {
         let this = &mut *self;
         let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
             ready!(this.patience.as_mut().poll(cx));
-            let late = io::Error::new(io::ErrorKind::TimedOut, "the body did not come in time");
+            let late = io::Error::new(io::ErrorKind::TimedOut, "the body did not arrive in time");
             return Poll::Ready(Some(Err(late.into())));
         };
         this.patience.as_mut().reset(Instant::now() + this.pause);

@@ -8,13 +8,13 @@ use crate::ids::AgentId;
 use crate::models::ModelTier;
 use crate::validate::FieldErrors;
 
-/// Longest name, in characters.
+/// The longest name, in characters.
 pub const MAX_NAME: usize = 200;
-/// Longest goal, success criteria or timeline, in characters.
+/// The longest goal, success criteria or timeline, in characters.
 pub const MAX_GOAL: usize = 2_000;
-/// Longest instructions, in characters.
+/// The longest instructions, in characters.
 pub const MAX_INSTRUCTIONS: usize = 20_000;
-/// Largest ceiling that can be asked for: $1,000.
+/// The largest budget that an agent may have: $1,000.
 pub const MAX_BUDGET_MICROS: i64 = 1_000_000_000;
 
 /// An agent as it is stored.
@@ -39,33 +39,33 @@ pub struct Agent {
 pub enum AgentStatus {
     #[default]
     Active,
-    /// Answers in chats; its actions do not fire.
+    /// It answers in chats, but its actions do not fire.
     Paused,
-    /// Kept for reading; takes no turns and fires nothing.
+    /// It is kept for reading. It takes no turns, and its actions do not fire.
     Archived,
 }
 
-/// Ceilings of an agent's runs.
+/// The budget limits of an agent's runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentBudget {
-    /// The most that one run or turn may cost, in micro-dollars. Without it the installation's ceiling holds.
+    /// The most that one run or turn may cost, in micro-dollars. Default: the installation's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 250_000)]
     pub per_run_micros: Option<i64>,
 }
 
-/// What an agent has done.
+/// The statistics of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct AgentMetrics {
     pub assets: i64,
     pub actions_completed: i64,
     pub actions_failed: i64,
-    /// What its turns and runs have cost, in micro-dollars.
+    /// The cost of its turns and runs, in micro-dollars.
     pub cost_micros: i64,
 }
 
-/// What it takes to make an agent.
+/// The fields of a new agent.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({
     "name": "Market watch",
@@ -79,11 +79,11 @@ pub struct NewAgent {
     #[serde(default)]
     #[schema(required = true, min_length = 1, max_length = 200)]
     pub name: String,
-    /// 1 to 2,000 characters; at its best "A (type) agent that (does what)".
+    /// 1 to 2,000 characters. Best in the form "A (type) agent that (does what)".
     #[serde(default)]
     #[schema(required = true, min_length = 1, max_length = 2_000)]
     pub goal: String,
-    /// How to tell that the goal is reached, up to 2,000 characters.
+    /// How to recognise that the goal is reached, up to 2,000 characters.
     #[serde(default)]
     #[schema(max_length = 2_000)]
     pub success_criteria: String,
@@ -91,7 +91,7 @@ pub struct NewAgent {
     #[serde(default)]
     #[schema(max_length = 2_000)]
     pub timeline: String,
-    /// How it should work, up to 20,000 characters.
+    /// How the agent should work, up to 20,000 characters.
     #[serde(default)]
     #[schema(max_length = 20_000)]
     pub instructions: String,
@@ -101,7 +101,7 @@ pub struct NewAgent {
     pub budget: AgentBudget,
 }
 
-/// A change of an agent: what is left out stays.
+/// A change of an agent. Omitted fields keep their values.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct AgentPatch {
     /// 1 to 200 characters.
@@ -189,7 +189,7 @@ impl Agent {
     }
 }
 
-/// What the setup conversation arrived at: the fields of a new agent, as the model gave them.
+/// The result of the setup conversation: the fields of a new agent, as the model wrote them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentDraft {
     pub name: String,

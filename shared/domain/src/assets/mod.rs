@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 use crate::ids::{AgentId, AssetId, RunId};
 use crate::validate::FieldErrors;
 
-/// Longest title, in characters.
+/// The longest title, in characters.
 pub const MAX_TITLE: usize = 200;
-/// Longest description, in characters.
+/// The longest description, in characters.
 pub const MAX_DESCRIPTION: usize = 2_000;
-/// Largest content, in bytes of UTF-8. It has to fit into one request together with the other fields.
+/// The largest content, in bytes of UTF-8. It must fit into one request together with the other fields.
 pub const MAX_CONTENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The kind of content.

@@ -8,14 +8,15 @@ use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::models::{Block, Message, Role};
 use crate::validate::FieldErrors;
 
-/// Longest message of a person, in characters.
+/// The longest message of a person, in characters.
 pub const MAX_MESSAGE: usize = 32_000;
-/// Most messages in one append: DynamoDB takes a hundred writes at once, and one says that the request is done.
+/// The most messages in one append. DynamoDB accepts a hundred writes in a transaction, and one of them marks the
+/// request as done.
 pub const MAX_APPEND: usize = 99;
-/// Longest title of a chat, in characters.
+/// The longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
 
-/// A conversation. Its messages are records of their own, so that an append never rewrites another.
+/// A conversation. Each message is a record of its own, so an append never rewrites another message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chat {
     pub chat_id: ChatId,
@@ -30,7 +31,7 @@ pub struct Chat {
     pub reset_after: Option<MessageId>,
 }
 
-/// One message. A reply that called tools is several: the calls, their results, and what was said after.
+/// One message. A reply that called tools is several messages: the calls, their results, and the text after them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChatMessage {
     pub message_id: MessageId,
@@ -61,7 +62,7 @@ pub struct NewMessage {
 
 impl NewMessage {
     /// # Errors
-    /// When the content is empty or too long.
+    /// If the content is empty or too long.
     pub fn validate(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
         errors.length("content", &self.content, 1, MAX_MESSAGE);
@@ -69,8 +70,9 @@ impl NewMessage {
     }
 }
 
-/// The newest part of a conversation that has at most `max_bytes`, as a model takes it: it begins with a person's words
-/// (never with a tool's result whose call was cut off), and neighbours of one role are one message.
+/// The newest part of a conversation with at most `max_bytes`, in the form that a model accepts. It begins with a
+/// person's text (never with a tool result whose call was cut off), and neighbouring messages of the same role are
+/// joined.
 #[must_use]
 pub fn window(messages: &[ChatMessage], max_bytes: usize) -> Vec<Message> {
     let mut bytes = 0;
@@ -151,7 +153,7 @@ mod tests {
         check(1_000, "first", 7);
         check(35, "second", 5);
         check(12, "third", 1);
-        // The newest words are shown whatever their size.
+        // The newest message is always included, whatever its size.
         check(1, "third", 1);
         assert_eq!(window(&[], 10), []);
     }

@@ -1,4 +1,4 @@
-//! Conversations: what was said, what a reply delivers, and the deliverables that wait for a person's yes.
+//! Conversations: their messages, the deliverables of a reply, and the deliverables that wait for a person's approval.
 
 pub mod conversation;
 pub mod proposal;

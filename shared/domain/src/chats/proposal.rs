@@ -8,10 +8,10 @@ use crate::actions::ActionChange;
 use crate::assets::AssetType;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 
-/// How long a proposal waits.
+/// How long a proposal is kept.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The largest content that is kept within the record, in bytes; larger ones lie in S3.
+/// The largest content that is stored within the record, in bytes. Larger contents are in S3.
 pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// A proposal as it is stored.
@@ -21,7 +21,7 @@ pub struct Proposal {
     pub agent_id: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<ChatId>,
-    /// The run whose reply proposed it, where one did.
+    /// The run whose reply proposed it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     pub created_at: Timestamp,
@@ -39,15 +39,15 @@ pub enum ProposalBody {
         description: String,
         asset_type: AssetType,
         bytes: u64,
-        /// `None`: it is larger than [`MAX_INLINE_BYTES`] and lies in S3.
+        /// `None` if it is larger than [`MAX_INLINE_BYTES`] and therefore in S3.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
     },
     Action(ActionDraft),
-    /// Of an action that is there.
+    /// A change of an existing action.
     Change {
         action_id: ActionId,
-        /// The action's title, as it would be.
+        /// The action's title after the change.
         title: String,
         change: Box<ActionChange>,
     },

@@ -1,4 +1,4 @@
-//! What a context document is.
+//! The types of a context document.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,18 @@ use utoipa::ToSchema;
 use super::MAX_NAME;
 use crate::validate::FieldErrors;
 
-/// What an assistant is at.
+/// The mode in which an assistant works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Mode {
     Plan,
     Act,
     Eval,
-    /// Plan, act and evaluate in rounds, without being asked in between.
+    /// Plans, acts and evaluates in rounds, without further requests in between.
     Auto,
 }
 
-/// The text is the name of no mode.
+/// The text is not the name of a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid mode: {0}. Must be PLAN, ACT, EVAL, or AUTO")]
 pub struct InvalidMode(pub String);
@@ -66,13 +66,13 @@ pub enum Cause {
     Restored,
 }
 
-/// How sure a recommendation is: 0 to 1.
+/// The confidence of a recommendation: 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "f64", into = "f64")]
 #[schema(value_type = f64, minimum = 0, maximum = 1, example = 0.95)]
 pub struct Confidence(f64);
 
-/// The number is no confidence.
+/// The number is not a valid confidence.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("must be a number from 0 to 1, is {0}")]
 pub struct InvalidConfidence(pub f64);
@@ -80,7 +80,7 @@ pub struct InvalidConfidence(pub f64);
 impl TryFrom<f64> for Confidence {
     type Error = InvalidConfidence;
     fn try_from(value: f64) -> Result<Self, InvalidConfidence> {
-        // Adding zero makes −0 the zero that it is.
+        // Adding zero turns −0 into 0.
         if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err(InvalidConfidence(value)) }
     }
 }
@@ -106,22 +106,22 @@ pub struct RecommendedAgent {
     pub confidence: Option<Confidence>,
 }
 
-/// What one mode has left in the document.
+/// The part of the document for one mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Section {
     pub mode: Mode,
-    /// When it was last written. The Markdown has no place for it.
+    /// When it was last written. The Markdown does not contain it.
     pub updated_at: Timestamp,
-    /// `in_progress`, `completed`, `blocked`, or in the assistant's own words.
+    /// `in_progress`, `completed`, `blocked`, or a text of the assistant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_agent: Option<String>,
-    /// What this mode was asked for, where it isn't the document's own task.
+    /// The task of this mode, if it differs from the document's task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// AUTO only: the prompt that began the workflow, without its keyword. The next AUTO prompt is compared with it. The
-    /// Markdown has no place for it.
+    /// AUTO only: the prompt that began the workflow, without its keyword. The next AUTO prompt is compared with it.
+    /// The Markdown does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_with: Option<String>,
     #[serde(default)]
@@ -157,7 +157,7 @@ impl Section {
         }
     }
 
-    /// The lists by the names of their fields, in the order of the Markdown.
+    /// The lists with their field names, in the order of the Markdown.
     #[must_use]
     pub fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
         [
@@ -170,7 +170,7 @@ impl Section {
     }
 }
 
-/// A context document. It has at most one section per mode, in the order in which they came.
+/// A context document. It has at most one section per mode, in the order in which the sections were created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,17 +178,17 @@ pub struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Implement user authentication")]
     pub task: Option<String>,
-    /// To the second, as the Markdown says it.
+    /// In whole seconds, as in the Markdown.
     pub created_at: Timestamp,
-    /// To the second, as the Markdown says it.
+    /// In whole seconds, as in the Markdown.
     pub updated_at: Timestamp,
     pub sections: Vec<Section>,
 }
 
-/// The instant without what is less than a second.
+/// The instant, rounded down to whole seconds.
 #[must_use]
 pub fn whole_seconds(instant: Timestamp) -> Timestamp {
-    // The floor of an instant that is one is an instant, but for the first second of all time.
+    // Rounding an instant down gives a valid instant, except in the first second of the calendar.
     let second = instant.as_second() - i64::from(instant.subsec_nanosecond() < 0);
     Timestamp::from_second(second).unwrap_or(instant)
 }
@@ -199,7 +199,7 @@ impl Document {
         self.sections.iter().find(|section| section.mode == mode)
     }
 
-    /// The section of a mode, made at the end where there is none.
+    /// The section of a mode. It is added at the end if it does not exist.
     pub fn section_mut(&mut self, mode: Mode, now: Timestamp) -> &mut Section {
         let at = self.sections.iter().position(|section| section.mode == mode).unwrap_or_else(|| {
             self.sections.push(Section::new(mode, now));
@@ -209,7 +209,7 @@ impl Document {
     }
 }
 
-/// A text that stands on a line of its own.
+/// Checks a text that must fill a line.
 pub(super) fn line(errors: &mut FieldErrors, field: &str, text: Option<&str>) {
     let Some(text) = text else { return };
     errors.length(field, text, 1, MAX_NAME);
@@ -218,7 +218,7 @@ pub(super) fn line(errors: &mut FieldErrors, field: &str, text: Option<&str>) {
     }
 }
 
-/// A name that can stand before its confidence in parentheses.
+/// Checks a name that precedes its confidence in parentheses.
 pub(super) fn agent_name(errors: &mut FieldErrors, field: &str, name: Option<&str>) {
     line(errors, field, name);
     if name.is_some_and(|name| name.contains(['(', ')'])) {

@@ -1,9 +1,9 @@
 //! Reads a context document from Markdown: the form that [`super::markdown`] writes, the same edited by hand, and the
 //! older one with `# Context: title`, `## PLAN (HH:MM)` and `**Status**: …`.
 //!
-//! Nothing is left out silently: a line that has no place in a document is an error that names the line. Only what an
-//! editor leaves behind is forgiven: other bullets, paragraphs instead of bullets (each becomes an item), empty bullets, line
-//! ends of Windows.
+//! Nothing is silently ignored: a line that does not fit into a document is an error that names the line. Only typical
+//! traces of editors are accepted: other bullets, paragraphs instead of bullets (each becomes an item), empty bullets,
+//! and Windows line ends.
 
 use jiff::Timestamp;
 use jiff::civil::Time;
@@ -16,7 +16,7 @@ use super::update::merge;
 use crate::validate::FieldErrors;
 use crate::validate::is_sane;
 
-/// Why a text is no context document. Phrased to follow "failed to read the document: …".
+/// Why a text is not a context document. The message follows "failed to read the document: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     #[error("it may have at most {MAX_DOCUMENT} bytes (256 KiB), it has {0}")]
@@ -33,10 +33,10 @@ pub enum ImportError {
     Invalid(#[from] FieldErrors),
 }
 
-/// Reads a document. What it does not say about its times is `now`.
+/// Reads a document. Times that it does not contain are set to `now`.
 ///
 /// # Errors
-/// [`ImportError`] says which line, or which limit.
+/// [`ImportError`] names the line or the limit.
 pub fn import(text: &str, now: Timestamp) -> Result<Document, ImportError> {
     if text.len() > MAX_DOCUMENT {
         return Err(ImportError::TooLarge(text.len()));
@@ -73,7 +73,7 @@ fn on_the_day_of(created: Timestamp, clock: Time) -> Option<Timestamp> {
     day.to_datetime(clock).to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
-/// The title, where the heading has one.
+/// The title, if the heading has one.
 fn heading(lines: &mut Lines<'_>) -> Result<Option<String>, ImportError> {
     lines.skip_blank();
     let (line, text) = lines.next().ok_or(ImportError::NoHeading(1))?;
@@ -96,14 +96,14 @@ fn section_heading(text: &str) -> Option<(Mode, Option<Time>)> {
     Some((mode, clock.and_then(read_clock)))
 }
 
-/// `14:05`; some clocks have called the first minutes of a day 24:05.
+/// `14:05`. Some clocks write the first minutes of a day as 24:05.
 fn read_clock(text: &str) -> Option<Time> {
     let (hour, minute) = text.trim().split_once(':')?;
     let hour: i8 = hour.parse().ok().filter(|hour| (0..=24).contains(hour))?;
     Time::new(hour % 24, minute.parse().ok()?, 0, 0).ok()
 }
 
-/// What a document says of itself.
+/// The metadata of a document.
 #[derive(Default)]
 struct Header {
     title: Option<String>,
@@ -113,7 +113,7 @@ struct Header {
 }
 
 impl Header {
-    /// Lines as `**Created**: …`, up to the first `##`.
+    /// Lines such as `**Created**: …`, up to the first `##`.
     fn labels(&mut self, lines: &mut Lines<'_>) -> Result<(), ImportError> {
         while let Some((line, text)) = lines.before_structure() {
             let (name, value) = label(text).ok_or_else(|| misplaced(line, text))?;
@@ -122,7 +122,7 @@ impl Header {
         Ok(())
     }
 
-    /// Items as `- Created: …`, below `## Metadata`.
+    /// Items such as `- Created: …`, below `## Metadata`.
     fn items(&mut self, lines: &mut Lines<'_>) -> Result<(), ImportError> {
         for (line, text) in lines.items() {
             let (name, value) = text.split_once(':').ok_or_else(|| misplaced(line, &text))?;
@@ -145,7 +145,7 @@ impl Header {
             "updated" | "last updated" => self.updated = instant()?,
             "title" => self.title = text(),
             "task" => self.task = text(),
-            // They can be told from the sections.
+            // Both can be computed from the sections.
             "current mode" | "status" => {}
             _ => return Err(misplaced(line, &format!("{name}:{value}"))),
         }
@@ -225,7 +225,7 @@ impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines: Vec<&str> = text.split('\n').collect();
-        // A carriage return at the end of the heading is none of a text: the whole file has them.
+        // A carriage return at the end of the heading is not part of a text: then the whole file has them.
         if lines.iter().find(|line| !line.trim().is_empty()).is_some_and(|line| line.ends_with('\r')) {
             for line in &mut lines {
                 *line = line.strip_suffix('\r').unwrap_or(line);
@@ -275,7 +275,7 @@ impl<'a> Lines<'a> {
         Some((self.at, heading))
     }
 
-    /// The items up to the next structure, each with the line where it begins.
+    /// The items before the next structure, each with the number of its first line.
     fn items(&mut self) -> Vec<(usize, String)> {
         let mut items: Vec<(usize, String)> = Vec::new();
         let mut open = false;
@@ -285,7 +285,7 @@ impl<'a> Lines<'a> {
                 items.push((self.at, first.to_owned()));
                 open = true;
             } else if text.is_empty() {
-                // An editor may have taken the indentation of an item's empty lines.
+                // An editor may have removed the indentation of empty lines in an item.
                 let rest = &self.lines[self.at..];
                 let next = rest.iter().find(|line| !line.is_empty());
                 open = open && next.is_some_and(|next| next.starts_with("  "));

@@ -1,11 +1,11 @@
-//! The Markdown form of a context document. What is written here is read back exactly by [`super::import`]: an item's
-//! first line follows `- `, every further line is indented by two blanks, so no text of an item can be taken for structure.
+//! The Markdown form of a context document. [`super::import`] reads exactly what is written here. The first line of an
+//! item follows `- `, and every further line is indented by two spaces, so no text of an item can be read as structure.
 
 use std::fmt::Write;
 
 use super::document::{Document, RecommendedAgent, Section};
 
-/// The headings of the parts of a section, by the names of the fields.
+/// The headings of the parts of a section, by field name.
 pub(super) const HEADINGS: [(&str, &str); 5] = [
     ("decisions", "Decisions"),
     ("progress", "Progress"),

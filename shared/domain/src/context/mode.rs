@@ -1,19 +1,19 @@
-//! Which mode a prompt asks for: the first token says so, in one of five languages.
+//! Reads the mode that a prompt asks for. The first token names it, in one of five languages.
 
 use serde::{Deserialize, Serialize};
 
 use super::document::Mode;
 
-/// What a prompt asks for.
+/// The mode and the rest of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModeRequest {
     pub mode: Mode,
-    /// The prompt without its keyword; the whole prompt where it has none.
+    /// The prompt without its keyword. The whole prompt if it has none.
     pub prompt: String,
     pub warnings: Vec<Warning>,
 }
 
-/// What is odd about a prompt, though it can be worked with.
+/// A warning about a prompt that can be processed anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warning {
@@ -37,7 +37,7 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// In Latin letters case does not matter.
+/// Upper and lower case are the same in Latin letters.
 const LATIN: [(&str, Mode); 8] = [
     ("plan", Mode::Plan),
     ("act", Mode::Act),
@@ -66,15 +66,15 @@ const CJK: [(&str, Mode); 12] = [
 ];
 
 impl ModeRequest {
-    /// Whether the prompt itself names its mode. Assistants give every prompt to `parse_mode`, so one that names no mode
-    /// must not begin anything.
+    /// Whether the prompt itself names its mode. Assistants send every prompt to `parse_mode`, so a prompt that names
+    /// no mode must not begin anything.
     #[must_use]
     pub fn is_explicit(&self) -> bool {
         !self.warnings.contains(&Warning::NoKeyword)
     }
 }
 
-/// Reads the mode that a prompt asks for. Every text asks for one.
+/// Reads the mode of a prompt. Every text has one.
 #[must_use]
 pub fn parse(prompt: &str) -> ModeRequest {
     let Some((mode, rest)) = split(prompt) else {
@@ -94,7 +94,7 @@ pub fn parse(prompt: &str) -> ModeRequest {
     ModeRequest { mode, prompt: rest.to_owned(), warnings }
 }
 
-/// The keyword that a text begins with, and what follows it.
+/// The keyword at the beginning of a text, and the text after it.
 fn split(text: &str) -> Option<(Mode, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_whitespace() || is_colon(c)).unwrap_or(text.len());
@@ -104,7 +104,7 @@ fn split(text: &str) -> Option<(Mode, &str)> {
         return Some((mode, after.trim_start()));
     }
     let rest = rest.trim_start();
-    // A colon that stands apart belongs to the keyword, but the one of `:emoji:` does not.
+    // A separate colon belongs to the keyword, but the colon of `:emoji:` does not.
     let after = rest
         .strip_prefix(is_colon)
         .filter(|after| after.is_empty() || after.starts_with(char::is_whitespace));

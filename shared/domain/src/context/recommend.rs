@@ -1,9 +1,9 @@
-//! Which agent should carry a plan out. A plain rule, so that the same request always gets the same answer: the kind whose
-//! words the request has most of, by the order below where two have as many.
+//! Recommends the agent that should carry out a plan. It uses a simple rule, so that the same request always gets the
+//! same answer: the agent with the most matching words wins. If two have the same number, the order below decides.
 
 use super::document::Confidence;
 
-/// A recommendation, and what it rests on.
+/// A recommended agent, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
     pub agent: &'static str,
@@ -11,10 +11,10 @@ pub struct Recommendation {
     pub confidence: Confidence,
 }
 
-/// Who takes what nothing else is known about.
+/// The agent for requests without any matching word.
 const ANY: &str = "software-engineer";
 
-/// Each kind of agent with the words that speak for it, in lower case and the singular.
+/// Each kind of agent with the words that count for it, in lower case and singular.
 const KINDS: [(&str, &[&str]); 9] = [
     (
         "backend-developer",
@@ -239,7 +239,7 @@ pub fn recommend(request: &str) -> Recommendation {
             confidence: hundredths(30),
         },
         Some((agent, found)) => {
-            // One word is a hint, three are a case; words of other fields speak against it.
+            // One word is a hint, and three are enough. Words of other agents reduce the confidence.
             let share = 100 * found.len() / all;
             let weight = (50 + 15 * found.len()).min(95);
             Recommendation {

@@ -1,9 +1,10 @@
 //! When a new document begins, and how an update merges into a document.
 //!
-//! The reset belongs to the start of a workflow. A prompt that begins with PLAN always starts one. A prompt that begins with
-//! AUTO starts one in the first round of a task only: a later round comes with the same prompt, with none, or with a word
-//! like "continue"; any other prompt is the first round of another task. Updates never reset. Each update merges into the only
-//! section of its mode: exact duplicates are dropped, and items keep the order in which they were first seen.
+//! The start of a workflow resets the document. A prompt that begins with PLAN always starts a workflow. A prompt that
+//! begins with AUTO starts one only in the first round of a task. A later round has the same prompt, no prompt, or a
+//! word like "continue"; any other prompt is the first round of another task. Updates never reset. Each update merges
+//! into the only section of its mode: exact duplicates are dropped, and items keep the order in which they were first
+//! seen.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ use super::document::{
 use super::{MAX_ITEM, MAX_ITEMS, MAX_TITLE, ModeRequest};
 use crate::validate::FieldErrors;
 
-/// What an assistant adds to the document.
+/// The additions of an assistant to the document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     pub title: Option<String>,
@@ -26,15 +27,15 @@ pub struct Update {
     pub recommendations: Vec<String>,
     pub notes: Vec<String>,
     pub recommended_act_agent: Option<String>,
-    /// 0 to 1; with an agent, or for the one that is recommended already.
+    /// 0 to 1. With an agent, or for the agent that is already recommended.
     pub recommended_act_agent_confidence: Option<f64>,
     pub status: Option<String>,
 }
 
-/// The word by which an automatic workflow says that it is over.
+/// The status that ends an automatic workflow.
 pub const COMPLETED: &str = "completed";
 
-/// Prompts that ask an automatic workflow to go on, in lower case. Only a whole prompt counts.
+/// Prompts that continue an automatic workflow, in lower case. Only a whole prompt counts.
 const CONTINUATIONS: [&str; 24] = [
     "go on",
     "continue",
@@ -62,7 +63,7 @@ const CONTINUATIONS: [&str; 24] = [
     "adelante",
 ];
 
-/// Whether a prompt begins a workflow, and so a new document.
+/// Whether a prompt begins a workflow, and therefore a new document.
 #[must_use]
 pub fn begins(request: &ModeRequest, document: Option<&Document>) -> bool {
     let Some(document) = document else { return matches!(request.mode, Mode::Plan | Mode::Auto) };
@@ -75,7 +76,7 @@ pub fn begins(request: &ModeRequest, document: Option<&Document>) -> bool {
     }
 }
 
-/// Whether an AUTO prompt is about the workflow that is going on.
+/// Whether an AUTO prompt continues the current workflow.
 fn is_next_round(section: &Section, document: &Document, prompt: &str) -> bool {
     if section.status.as_deref() == Some(COMPLETED) {
         return false;
@@ -87,7 +88,8 @@ fn is_next_round(section: &Section, document: &Document, prompt: &str) -> bool {
         || begun_with.is_some_and(|begun| *begun == shortened(prompt.trim()).0)
 }
 
-/// The document that a workflow begins with, and whether the prompt was too long to be kept whole as its task.
+/// The document at the beginning of a workflow, and whether the prompt was too long to be stored completely as the
+/// task.
 #[must_use]
 pub fn begin(
     mode: Mode,
@@ -158,10 +160,10 @@ impl Update {
 }
 
 impl Document {
-    /// The document with an update of one mode merged into it. What brings nothing new leaves it as it is.
+    /// The document after merging an update of one mode. An update without new content changes nothing.
     ///
     /// # Errors
-    /// Every invalid field with its limit; the document, when it would grow too large.
+    /// Every invalid field with its limit, or the document if it would become too large.
     pub fn updated(&self, mode: Mode, update: &Update, now: Timestamp) -> Result<Self, FieldErrors> {
         update.check()?;
         let now = whole_seconds(now);
@@ -169,7 +171,7 @@ impl Document {
         if let Some(title) = &update.title {
             new.title = Some(title.clone());
         }
-        // What a plan is for is what the document is for; the other modes may be at a part of it.
+        // The task of a plan is the task of the document. The other modes may work on a part of it.
         let whole = matches!(mode, Mode::Plan | Mode::Auto);
         if let Some(task) = update.task.as_ref().filter(|_| whole) {
             new.task = Some(task.clone());
@@ -221,7 +223,8 @@ fn merge_agent(section: &mut Section, update: &Update) -> Result<(), FieldErrors
     Ok(())
 }
 
-/// Adds what is not there yet. A document of 256 KiB may have tens of thousands of items: they are not compared each with each.
+/// Adds the items that are not in the list yet. A document of 256 KiB may have tens of thousands of items, so items are
+/// not compared one by one.
 pub(super) fn merge(list: &mut Vec<String>, new: &[String]) {
     let mut known: HashSet<String> = list.iter().cloned().collect();
     for item in new {

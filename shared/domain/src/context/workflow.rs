@@ -1,19 +1,19 @@
-//! The name of a workflow: several can go on in one project, each with a document of its own.
+//! The name of a workflow. A project can have several workflows, each with its own document.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Longest name, in characters.
+/// The longest name, in characters.
 const MAX: usize = 64;
 
-/// Which of a project's workflows a document belongs to. Who names none means the default one.
+/// The workflow that a document belongs to. Without a name, it is the default workflow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Workflow(String);
 
-/// Why a text names no workflow.
+/// Why a text is not a valid name of a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to {MAX} letters, digits, `.`, `_` or `-`, and begin with a letter or digit")]
 pub struct InvalidWorkflow;

@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 use super::ids::{InstanceId, SessionId};
 use crate::validate::{TIME_LIMIT, is_sane};
 
-/// What an agent did.
+/// What happened to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogEvent {
-    /// It was asked for something.
+    /// The agent was asked for something.
     AgentStart,
-    /// It answered.
+    /// The agent answered.
     AgentComplete,
 }
 
@@ -38,10 +38,10 @@ pub struct Entry {
     pub agent_id: InstanceId,
     /// The task in a few words.
     pub description: String,
-    /// All it was told; with `agent_start` only.
+    /// Everything that the agent was told. Only with `agent_start`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-    /// What it answered, up to 1,000 characters; with `agent_complete` only.
+    /// What the agent answered, up to 1,000 characters. Only with `agent_complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_summary: Option<String>,
     pub session_id: SessionId,
@@ -55,7 +55,7 @@ pub struct Entry {
 #[error("the line is no entry: {0}")]
 pub struct CorruptLine(String);
 
-/// A line as others may have written it: whose log it is in tells the session and the agent.
+/// A line that others may have written. The log itself determines the session and the agent.
 #[derive(Deserialize)]
 struct Line {
     event: LogEvent,
@@ -75,10 +75,10 @@ impl Entry {
         serde_json::to_string(self).expect("an entry is made of texts")
     }
 
-    /// Reads a line of the log of `agent_id` in `session_id`. Fields that are not known are ignored.
+    /// Reads a line of the log of `agent_id` in `session_id`. Unknown fields are ignored.
     ///
     /// # Errors
-    /// [`CorruptLine`] when it is no JSON object, or has no known event or no instant.
+    /// [`CorruptLine`] if it is not a JSON object, or has no known event or no valid time.
     pub fn from_line(
         line: &[u8],
         session_id: &SessionId,
@@ -103,7 +103,7 @@ impl Entry {
     }
 }
 
-/// An instant as logs show it: always with three digits after the second, so that text sorts as time.
+/// A time as logs show it: always with three digits after the second, so that the text sorts like the time.
 #[must_use]
 pub fn shown(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

@@ -1,12 +1,14 @@
-//! What a coding assistant's hook says: an agent was asked, it answered, or it went on in the background.
+//! The payloads of a coding assistant's hooks: an agent was asked, it answered, or it continued in the background.
 //!
-//! Before and after a sub-agent works the assistant fires `PreToolUse` and `PostToolUse` of its tool `Task` (`Agent` in
-//! newer builds). An agent that was sent into the background answers later: then `PostToolUse` says only that it was
-//! launched, and `SubagentStop` that it is done. All else is not for the logs and passes without a word.
+//! Before and after a sub-agent works, the assistant fires `PreToolUse` and `PostToolUse` of its tool `Task` (`Agent`
+//! in newer builds). An agent that was sent to the background answers later. Then `PostToolUse` reports only that it
+//! was launched, and `SubagentStop` reports that it is done. All other hooks are not for the logs and are silently
+//! ignored.
 //!
-//! Newer builds number their agents themselves (`a` and hexadecimal digits). `SubagentStop` names by it the agent that has
-//! stopped, `tool_response` the one that was called; but beside `tool_name` it is the agent that *calls*, whose log this is
-//! not. The same goes for an `agent_type` there. What a wrapper names in these fields is another matter: it is the log.
+//! Newer builds number their agents themselves (`a` and hexadecimal digits). In `SubagentStop` this number means the
+//! agent that has stopped, and in `tool_response` the agent that was called. But next to `tool_name` it means the agent
+//! that *calls*, and the log is not that agent's. The same is true for `agent_type` there. If a wrapper puts its own
+//! names into these fields, they do name the log.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,36 +18,37 @@ use super::ids::{InstanceId, SessionId};
 use super::view::cut;
 use crate::wording::refusal;
 
-/// Longest agent type, and longest id of a call or of a background agent, in characters.
+/// The longest agent type, and the longest id of a call or of a background agent, in characters.
 const MAX_WORD: usize = 128;
 
-/// Longest description, in characters; more is cut.
+/// The longest description, in characters. A longer one is cut.
 pub const MAX_DESCRIPTION: usize = 500;
 
-/// Longest summary of an output, in characters; more is cut.
+/// The longest summary of an output, in characters. A longer one is cut.
 pub const MAX_SUMMARY: usize = 1_000;
 
-/// A hook that belongs into the logs, or not.
+/// The meaning of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// An agent is asked for something.
+    /// An agent was asked for something.
     Asked(Task),
-    /// It has answered.
+    /// The agent has answered.
     Answered(Task, Answer),
-    /// It works in the background, where the assistant knows it by this id.
+    /// The agent works in the background. The assistant knows it by this id.
     Launched(Task, String),
-    /// An agent has answered, of which only the assistant's id is told.
+    /// An agent has answered. Only the assistant's id of the agent is known.
     Stopped(Stop),
-    /// Another tool's or event's.
+    /// A hook of another tool or event.
     Foreign,
 }
 
-/// What an agent has answered to its call.
+/// The answer of an agent to its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Cut to what an entry takes.
+    /// Cut to the longest text of an entry.
     pub text: String,
-    /// The assistant's own id of the agent, by which it will say that the agent has stopped, or has said so already.
+    /// The assistant's own id of the agent. With this id it reports, or has already reported, that the agent has
+    /// stopped.
     pub background: Option<String>,
 }
 
@@ -55,9 +58,9 @@ pub struct Stop {
     pub session: SessionId,
     /// The assistant's own id of the agent.
     pub background: String,
-    /// Empty where the assistant does not say it.
+    /// Empty if the assistant does not report it.
     pub agent_type: String,
-    /// Cut to what an entry takes.
+    /// Cut to the longest text of an entry.
     pub answer: String,
 }
 
@@ -65,17 +68,17 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub session: SessionId,
-    /// The assistant's own id of the call: the same whenever the hook is sent again.
+    /// The assistant's own id of the call. It is the same if the hook is sent again.
     pub call: Option<String>,
-    /// The instance, where the assistant names it; else the prompt may.
+    /// The instance, if the assistant names it. Otherwise the prompt may name it.
     pub instance: Option<InstanceId>,
-    /// Empty where the assistant asks itself.
+    /// Empty if the assistant itself asks.
     pub agent_type: String,
     pub description: String,
     pub prompt: String,
 }
 
-/// Why a payload is not taken. Shown to whoever asks what was refused.
+/// Why a payload was not accepted. People can read it in the list of refused hooks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the payload is not JSON: {0}")]
@@ -89,7 +92,7 @@ impl Refusal {
         Self::Field { field: field.into(), problem: problem.into() }
     }
 
-    /// The field that is to blame.
+    /// The invalid field.
     #[must_use]
     pub fn blames(&self) -> Option<&str> {
         match self {
@@ -121,10 +124,10 @@ struct TaskInput {
     prompt: Option<String>,
 }
 
-/// Reads a payload. `session` is the one that the hook's caller names: it wins over the payload's.
+/// Reads a payload. `session` is the session that the hook's caller names. It takes precedence over the payload's.
 ///
 /// # Errors
-/// [`Refusal`] for what is no payload of a hook, or names something that can't be.
+/// [`Refusal`] if it is not a payload of a hook, or contains an invalid name.
 pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
     let payload: Value = serde_json::from_slice(body).map_err(|error| Refusal::NotJson(error.to_string()))?;
     let payload: Payload = typed("", payload)?;
@@ -206,14 +209,14 @@ fn instance(agent_id: Option<&str>) -> Result<Option<InstanceId>, Refusal> {
     Ok(Some(id))
 }
 
-/// Whether an id is one that the assistant has made, and not one that somebody has chosen.
+/// Whether the assistant has generated this id. Otherwise somebody has chosen it.
 fn is_assistants(id: &str) -> bool {
     let digits = id.strip_prefix('a').unwrap_or_default();
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     digits.len() >= 6 && digits.bytes().all(is_hex) && digits.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The kind of agent that is called. The payload's own `agent_type` says it where its `agent_id` names the log.
+/// The type of the called agent. It is the payload's own `agent_type` if the payload's `agent_id` names the log.
 fn kind(payload: &Payload, subagent_type: Option<String>, is_named: bool) -> Result<String, Refusal> {
     let outer = ("agent_type", payload.agent_type.clone());
     let input = ("tool_input.subagent_type", subagent_type);
@@ -226,7 +229,7 @@ fn kind(payload: &Payload, subagent_type: Option<String>, is_named: bool) -> Res
     Ok(String::new())
 }
 
-/// A short text in one line; none where it is empty.
+/// A short text in one line. `None` if it is empty.
 fn word(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     let length = text.chars().count();
@@ -247,7 +250,7 @@ fn text(field: &str, text: Option<String>) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// The first of the places for an output that has one.
+/// The first output among the possible places.
 fn answer(payload: &Payload) -> Result<String, Refusal> {
     let places = [
         ("tool_response", &payload.tool_response),
@@ -275,7 +278,7 @@ fn joined(output: &Value) -> String {
     }
 }
 
-/// The id of an agent that went into the background instead of answering.
+/// The id of an agent that went to the background instead of answering.
 fn launched(payload: &Payload) -> Result<Option<String>, Refusal> {
     let Some(response) = &payload.tool_response else { return Ok(None) };
     let is_launch = response["status"] == "async_launched" || response["isAsync"] == true;

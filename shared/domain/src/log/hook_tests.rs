@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What the assistant sends, with `change` over it; `null` takes a field away.
+/// A payload of the assistant, changed by `change`. `null` removes a field.
 fn payload(change: &Value) -> Value {
     let mut payload = json!({
         "session_id": "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11",
@@ -61,10 +61,11 @@ fn a_question_is_read_from_every_shape() {
             Task { instance: Some("arch-9".parse().unwrap()), agent_type: "Explore".into(), ..task() },
         ),
         (json!({"agent_type": ""}), task()),
-        // Asked by an agent that the assistant numbers, or by an assistant that plays one: both say who calls.
+        // The caller is an agent that the assistant numbers, or an assistant that plays an agent. Both fields name the
+        // caller.
         (json!({"agent_id": "a3f09c2b7d1e4a586", "agent_type": "the-chief"}), task()),
         (json!({"agent_type": "chief"}), task()),
-        // A word is no number.
+        // A word is not a number.
         (json!({"agent_id": "acceded"}), Task { instance: Some("acceded".parse().unwrap()), ..task() }),
         (
             json!({"agent_type": "the-helper", "tool_input": bare}),
@@ -79,7 +80,7 @@ fn a_question_is_read_from_every_shape() {
             json!({"tool_input": bare}),
             Task { agent_type: String::new(), description: String::new(), prompt: "p".into(), ..task() },
         ),
-        // It is the event that decides, where there is one.
+        // If there is an event, it decides.
         (json!({"output": "out of place"}), task()),
     ] {
         assert_eq!(read(&change, None), Ok(Hook::Asked(expected)), "{change}");

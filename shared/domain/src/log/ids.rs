@@ -1,17 +1,17 @@
-//! The two names of a log: the session it is of, and the agent instance within it. Both are given from outside.
+//! The two names of a log: its session, and the agent instance within the session. Both come from outside.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most characters of a session's id.
+/// The most characters of a session's id.
 pub const MAX_SESSION: usize = 128;
 
-/// Most characters of an instance's id.
+/// The most characters of an instance's id.
 pub const MAX_INSTANCE: usize = 64;
 
-/// Why a text can't be one of these names. Phrased to follow the field's name.
+/// Why a text can't be one of these names. The message follows the field's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     #[error("must be 1 to 128 of the characters A-Z a-z 0-9 _ -")]
@@ -20,23 +20,23 @@ pub enum InvalidName {
     Instance,
 }
 
-/// One session of a coding assistant; as a rule a UUID.
+/// One session of a coding assistant. Usually a UUID.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(String);
 
-/// One agent as it works in a session: `arch-auth`. What clients call `agent_id`. Always in lower case.
+/// One agent that works in a session: `arch-auth`. Clients call it `agent_id`. Always in lower case.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(String);
 
 impl InstanceId {
-    /// The log of what no sub-agent was asked for: the assistant's own.
+    /// The assistant's own log, for everything that no sub-agent was asked for.
     #[must_use]
     pub fn main() -> Self {
         Self("main".to_owned())
     }
 
-    /// Whether the name has a meaning of its own, so that no agent may choose it. `agent-instructions` is the name of a
-    /// file in which each session's lines are exported together.
+    /// Whether the name has a special meaning, so that no agent may choose it. `agent-instructions` is the name of a
+    /// file that exports the lines of one session together.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         matches!(self.0.as_str(), "main" | "global" | "system" | "agent-instructions")
@@ -44,12 +44,12 @@ impl InstanceId {
 }
 
 impl InstanceId {
-    /// Whether the id has the form of one that was made up for a prompt that names no agent:
+    /// Whether the id has the form of a generated name for a prompt that names no agent:
     /// `the-architect-20250812-143022-0a1b2c3d`. Its log belongs to one session.
     #[must_use]
     pub fn is_given(&self) -> bool {
         let mut parts = self.0.rsplit('-').peekable();
-        // What tells ids with one hash apart comes last: `-2`, or eight characters of a UUID.
+        // A suffix distinguishes ids with the same hash: `-2`, or eight characters of a UUID.
         if parts.peek().is_some_and(|last| last.len() < 8) {
             parts.next();
         }

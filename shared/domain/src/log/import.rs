@@ -1,7 +1,7 @@
-//! What is stored of an import of log files.
+//! The stored record of an import of log files.
 //!
-//! An import goes on where it was cut off: its segments have names that come from the import itself, and of a log that is
-//! there already they tell whether this very import has made it.
+//! An interrupted import can continue. The names of its segments are computed from the import. So if a log already
+//! exists, its segments show whether this import has made it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,26 +9,26 @@ use utoipa::ToSchema;
 
 use crate::ids::{ImportId, ProjectId};
 
-/// The largest archive that is taken, in bytes.
+/// The largest accepted archive, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// The most bytes of its files together, inflated.
+/// The most bytes of the archive's files together, inflated.
 pub const MAX_INFLATED_BYTES: u64 = 512 * 1024 * 1024;
 
-/// How long an import may show no sign of life before it counts as given up: longer than its upload is tried anew.
+/// After this time without progress an import counts as abandoned. It is longer than the retries of its upload.
 pub const GIVEN_UP: SignedDuration = SignedDuration::from_hours(3);
 
-/// How long a request that has brought its archive may show no sign of life before another takes its import over.
+/// After this time without progress of the request that contained the archive, another process takes the import over.
 pub const HELD: SignedDuration = SignedDuration::from_secs(30);
 
 /// An import of log files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogImport {
     pub import_id: ImportId,
-    /// That of sessions which are new.
+    /// The project of new sessions.
     pub project_id: ProjectId,
     pub state: LogImportState,
-    /// Size of the archive.
+    /// The size of the archive, in bytes.
     pub archive_bytes: u64,
     pub report: ImportReport,
     /// Why it failed.
@@ -36,22 +36,22 @@ pub struct LogImport {
     pub reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// The request that has brought the archive works on it until then, and longer if it goes on. After that whoever
-    /// hears of the archive takes over.
+    /// The request that contained the archive works on the import until this time, and extends it while it works. After
+    /// that, any process that is notified of the archive takes over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
 }
 
-/// How far an import of logs is.
+/// The state of an import of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogImportState {
-    /// For the upload, or for its turn.
+    /// Waits for the upload, or for its turn.
     Waiting,
-    /// Its logs are being made; the counts say how far it is.
+    /// Its logs are being made. The counts show the progress.
     Running,
     Done,
-    /// The logs that were made until then are there.
+    /// The logs that were made before the failure exist.
     Failed,
 }
 
@@ -62,25 +62,25 @@ impl LogImportState {
     }
 }
 
-/// What an import has done.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportReport {
-    /// Logs that were made.
+    /// How many logs were made.
     pub logs: u64,
-    /// Their lines.
+    /// How many lines they have.
     pub entries: u64,
-    /// Lines that are no entries, and were skipped.
+    /// How many lines were skipped because they are not entries.
     pub corrupt_lines: u64,
-    /// Logs that were there already, and were left as they are.
+    /// How many logs already existed and were not changed.
     pub skipped_logs: u64,
     /// Their paths, up to 100.
     pub skipped: Vec<String>,
-    /// Files that do not belong to the layout, or hold what other files hold too.
+    /// How many files do not belong to the layout, or repeat the content of other files.
     pub ignored_files: u64,
 }
 
 impl LogImport {
-    /// Whether nobody works on it any more, though it has no end.
+    /// Whether the import has not ended, but nobody works on it any more.
     #[must_use]
     pub fn is_given_up(&self, now: Timestamp) -> bool {
         !self.state.is_final() && self.updated_at + GIVEN_UP < now
@@ -92,7 +92,7 @@ impl LogImport {
         !self.state.is_final() && self.held_until.is_some_and(|until| until > now)
     }
 
-    /// The import after its end, for this reason where it failed.
+    /// The import after its end. `failed` is the reason if it failed.
     #[must_use]
     pub fn ended(self, failed: Option<String>) -> Self {
         let state = if failed.is_some() { LogImportState::Failed } else { LogImportState::Done };

@@ -1,4 +1,4 @@
-//! All logs as a folder of files, one line for each entry:
+//! All logs as a folder of files, with one line per entry:
 //!
 //! ```text
 //! {session}/{agent}.jsonl               one agent's log
@@ -7,14 +7,14 @@
 //! all-agent-instructions.jsonl          all sessions, one after the other
 //! ```
 //!
-//! Only the first two are logs; the others hold the same lines again, for programs that want them so.
+//! Only the first two are logs. The others repeat the same lines for programs that want them in this form.
 
 use super::ids::{InstanceId, SessionId};
 
 /// The name of the file with all sessions.
 pub const ALL_INSTRUCTIONS: &str = "all-agent-instructions.jsonl";
 
-/// What a file of the folder holds.
+/// The content of a file in the folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogFile {
     Log(SessionId, InstanceId),
@@ -32,7 +32,7 @@ pub fn instructions_path(session: &SessionId) -> String {
     format!("{session}/agent-instructions.jsonl")
 }
 
-/// What the file at `path` holds, wherever the folder itself lies; `None` for what does not belong to the layout.
+/// The content of the file at `path`, wherever the folder itself is. `None` if the file does not belong to the layout.
 #[must_use]
 pub fn parse_path(path: &str) -> Option<LogFile> {
     let (folder, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));

@@ -1,9 +1,9 @@
-//! Context logs: what the agents of a coding assistant were asked and what they answered, one line for each.
+//! Context logs: what the agents of a coding assistant were asked and what they answered, one line per entry.
 //!
-//! A log belongs to one agent *instance* of one session. Its lines come from the assistant's hooks ([`hook`]), which name
-//! the instance or have it named for them ([`name`]). An [`Entry`] is one line of JSON; [`view`] is how a log is shown,
-//! [`recall`] is what an assistant is told of it when a session or an agent starts, and
-//! [`layout`] is how all logs lie in a folder of files, and [`import`] what is known of taking such a folder over.
+//! A log belongs to one agent *instance* of one session. Its lines come from the assistant's hooks ([`hook`]). A hook
+//! names the instance, or the instance gets a generated name ([`name`]). An [`Entry`] is one line of JSON. [`view`]
+//! displays a log. [`recall`] writes the text that an assistant gets when a session or an agent starts. [`layout`]
+//! defines the folder of files that holds all logs, and [`import`] the record of importing such a folder.
 
 pub mod entry;
 pub mod hook;

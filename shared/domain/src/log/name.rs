@@ -1,8 +1,8 @@
-//! Which agent instance a prompt is for: the one that it names, or one that is named for it.
+//! Finds the agent instance of a prompt: the one that the prompt names, or a generated name.
 //!
-//! A prompt names its agent in a line `AgentId: arch-auth`. What names none, or names it in a way that can't be kept,
-//! gets `{agent type}-{YYYYMMDD-HHMMSS}-{hash}`. The time is that of the first prompt with this hash in the session: it is
-//! stored, and so the same prompt leads to the same name for ever.
+//! A prompt names its agent in a line `AgentId: arch-auth`. If it names none, or the name is not valid, it gets the
+//! name `{agent type}-{YYYYMMDD-HHMMSS}-{hash}`. The time is that of the first prompt with this hash in the session. It
+//! is stored, so the same prompt always gets the same name.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -14,14 +14,14 @@ use super::ids::{InstanceId, MAX_INSTANCE, SessionId};
 
 const MARK: &[u8] = b"agentid";
 
-/// How much of a prompt goes into the hash of its name, in characters.
+/// How many characters of a prompt are part of the hash in its name.
 const EXCERPT: usize = 100;
 
-/// The largest number that tells names with one hash apart.
+/// The largest number that distinguishes names with the same hash.
 pub const MAX_NUMBER: u32 = 999;
 
-/// The instance that a prompt names: the first line with `AgentId:` decides, and must have one token after it that is a
-/// valid id and not a reserved word.
+/// The instance that a prompt names. The first line with `AgentId:` decides. It must contain exactly one token after
+/// that, which is a valid id and not a reserved word.
 #[must_use]
 pub fn in_prompt(prompt: &str) -> Option<InstanceId> {
     let mut tokens = rest_of_line(prompt)?.split_whitespace();
@@ -29,7 +29,7 @@ pub fn in_prompt(prompt: &str) -> Option<InstanceId> {
     token.parse().ok().filter(|id: &InstanceId| !id.is_reserved())
 }
 
-/// What stands after the first `AgentId:` in its line. The word may be in any case, and is one of its own.
+/// The rest of the line after the first `AgentId:`. Upper and lower case are the same, and it must be a separate word.
 fn rest_of_line(prompt: &str) -> Option<&str> {
     let bytes = prompt.as_bytes();
     let starts = (0..bytes.len().saturating_sub(MARK.len() - 1))
@@ -40,13 +40,13 @@ fn rest_of_line(prompt: &str) -> Option<&str> {
         .map(|rest| rest.split(['\n', '\r']).next().unwrap_or_default())
 }
 
-/// What a name is made of where a prompt gives none.
+/// The parts of a generated name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback {
     kind: String,
-    /// Eight hexadecimal digits of session, agent type and the prompt's beginning.
+    /// Eight hexadecimal digits from the session, the agent type and the beginning of the prompt.
     pub hash: String,
-    /// SHA-256 of agent type and whole prompt, hexadecimal: prompts that share the hash are told apart by it.
+    /// SHA-256 of the agent type and the whole prompt, in hexadecimal. It distinguishes prompts with the same hash.
     pub prompt: String,
 }
 
@@ -61,14 +61,14 @@ impl Fallback {
         Self { kind: kind(agent_type), hash, prompt: whole }
     }
 
-    /// The name of the first prompt with this hash (`number` 1), or of a later one (2 to [`MAX_NUMBER`]). Past that a
-    /// part of `uuid` tells them apart.
+    /// The name of the first prompt with this hash (`number` 1), or of a later one (2 to [`MAX_NUMBER`]). After that, a
+    /// part of `uuid` distinguishes the names.
     #[must_use]
     pub fn name(&self, first_seen: Timestamp, number: u32, uuid: Uuid) -> InstanceId {
         let suffix = match number {
             0 | 1 => String::new(),
             2..=MAX_NUMBER => format!("-{number}"),
-            // The end of a UUIDv7 is random, its beginning is the time.
+            // The end of a UUIDv7 is random; its beginning is the time.
             _ => format!("-{}", &uuid.simple().to_string()[24..]),
         };
         let tail = format!("-{}-{}{suffix}", first_seen.strftime("%Y%m%d-%H%M%S"), self.hash);
@@ -77,7 +77,7 @@ impl Fallback {
     }
 }
 
-/// An agent type as an id can begin with it.
+/// An agent type in a form that an id can begin with.
 fn kind(agent_type: &str) -> String {
     let word = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let kind: String = agent_type.chars().map(word).collect();

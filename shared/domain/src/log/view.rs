@@ -1,4 +1,4 @@
-//! How a log is shown.
+//! How a log is displayed.
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -8,7 +8,8 @@ use super::entry::{Entry, shown};
 use super::ids::{InstanceId, SessionId};
 use super::layout;
 
-/// A text of at most `max` characters. What is longer ends in `… [truncated N chars]`, N being what is missing.
+/// A text of at most `max` characters. A longer text ends in `… [truncated N chars]`, where N is the number of missing
+/// characters.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> String {
     let total = text.chars().count();
@@ -16,7 +17,7 @@ pub fn cut(text: &str, max: usize) -> String {
         return text.to_owned();
     }
     let mark = |missing: usize| format!("… [truncated {missing} chars]");
-    // The mark takes room, which makes more missing, which may make the mark longer: two rounds settle it.
+    // The mark itself needs room, so more is missing, which may make the mark longer. Two rounds are enough.
     let mut missing = total - max;
     for _ in 0..3 {
         missing = total - max.saturating_sub(mark(missing).chars().count());
@@ -25,18 +26,18 @@ pub fn cut(text: &str, max: usize) -> String {
     kept + &mark(missing)
 }
 
-/// What is known of a log without reading it.
+/// The data of a log that is known without reading its lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Metadata {
     pub agent_id: InstanceId,
-    /// Absent where no session has the agent.
+    /// Absent if no session has the agent.
     pub session_id: Option<SessionId>,
     pub total_entries: u64,
-    /// How large the log is as a file, in bytes.
+    /// The size of the log as a file, in bytes.
     pub file_size_bytes: u64,
     #[serde(serialize_with = "optional")]
     pub last_modified: Option<Timestamp>,
-    /// Where the log is in an export.
+    /// The path of the log in an export.
     pub context_file: Option<String>,
 }
 
@@ -45,7 +46,7 @@ fn optional<S: Serializer>(instant: &Option<Timestamp>, serializer: S) -> Result
 }
 
 impl Metadata {
-    /// Of a log that is not there.
+    /// The metadata of a log that does not exist.
     #[must_use]
     pub fn empty(agent_id: InstanceId, session_id: Option<SessionId>) -> Self {
         Self {
@@ -77,35 +78,37 @@ impl Metadata {
     }
 }
 
-/// An entry as a reader gets it.
+/// An entry for readers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Shown {
     #[serde(flatten)]
     pub entry: Entry,
-    /// The entry is from an earlier session than the one that the metadata is about.
+    /// Whether the entry is from an earlier session than the one in the metadata.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub earlier_session: bool,
 }
 
-/// Characters of a log's text form, its first two lines not counted.
+/// The characters of a log's text form, without its first two lines.
 pub const TEXT_CHARS: usize = 16_000;
 
-/// Longest heading of an entry in the text form, in characters.
+/// The longest heading of an entry in the text form, in characters.
 const HEADING_CHARS: usize = 200;
 
-/// Longest instruction in the text form, in characters. Answers are shown whole: what an agent decided stands there.
+/// The longest instruction in the text form, in characters. Answers are shown completely, because they contain what an
+/// agent decided.
 const INSTRUCTION_CHARS: usize = 600;
 
-/// Below this a part of an instruction or answer says too little to be shown.
+/// A shorter part of an instruction or answer would say too little, so it is not shown.
 const LEAST_CHARS: usize = 80;
 
-/// Stands before each line that somebody else wrote, so that no text can pass for a heading or for an instruction of ours.
+/// Begins each line that somebody else wrote, so that no text can pass for a heading or for one of our instructions.
 const QUOTE: &str = "  | ";
 
-/// The text form: a line about the log, a rule, and the entries in at most `budget` characters.
+/// The text form: a line about the log, a separator, and the entries in at most `budget` characters.
 ///
-/// An entry is a heading and, under it, its instruction or answer. What does not fit loses its text first and then its heading,
-/// the oldest entries first. Where earlier sessions have entries, a line says where each session begins.
+/// An entry is a heading followed by its instruction or answer. If the entries do not fit, they lose first their texts
+/// and then their headings, the oldest entries first. If there are entries of earlier sessions, a line marks where each
+/// session begins.
 #[must_use]
 pub fn text(metadata: &Metadata, entries: &[Shown], budget: usize) -> String {
     let session = metadata.session_id.as_ref().map_or("-", SessionId::as_str);
@@ -120,7 +123,7 @@ pub fn text(metadata: &Metadata, entries: &[Shown], budget: usize) -> String {
 #[must_use]
 pub fn lines(entries: &[Shown], budget: usize) -> String {
     let (mut kept, mut left) = (Vec::new(), budget);
-    // The newest entries matter most, so they are the first to get their room.
+    // The newest entries matter most, so they get their room first.
     for (at, shown) in entries.iter().enumerate().rev() {
         let before = at.checked_sub(1).map(|before| &entries[before].entry.session_id);
         let mark = session_mark(shown, before, entries[0].earlier_session);
@@ -136,7 +139,7 @@ pub fn lines(entries: &[Shown], budget: usize) -> String {
     if omitted > 0 {
         text = format!("({omitted} older entries do not fit here)\n");
         if let Some(first) = entries.get(omitted).filter(|_| entries[0].earlier_session) {
-            // The line that says where its session begins may be among what was left out.
+            // The line that marks the beginning of its session may have been left out.
             let mark = session_mark(first, None, true);
             if kept.last().is_some_and(|entry| !entry.starts_with(&mark)) {
                 text.push_str(&mark);
@@ -146,7 +149,7 @@ pub fn lines(entries: &[Shown], budget: usize) -> String {
     kept.iter().rev().fold(text, |text, entry| text + entry)
 }
 
-/// The line before the first entry of a session, where there is more than one session.
+/// The line before the first entry of a session, if there are several sessions.
 fn session_mark(shown: &Shown, before: Option<&SessionId>, several: bool) -> String {
     let session = &shown.entry.session_id;
     if !several || before == Some(session) {
@@ -156,7 +159,7 @@ fn session_mark(shown: &Shown, before: Option<&SessionId>, several: bool) -> Str
     format!("[{which} {session}]\n")
 }
 
-/// One line, whatever the description has in it.
+/// The heading in one line, whatever the description contains.
 fn heading(entry: &Entry) -> String {
     let said = [Some(&entry.description), said(entry)];
     let text =
@@ -182,7 +185,7 @@ fn body(entry: &Entry, room: usize) -> String {
     }
     let limit = if entry.output_summary.is_some() { usize::MAX } else { INSTRUCTION_CHARS };
     let mut max = limit.min(said.chars().count());
-    // Quoting makes every line longer, so the limit shrinks in proportion until the quoted text fits.
+    // Quoting makes every line longer, so the limit is reduced in proportion until the quoted text fits.
     while max >= LEAST_CHARS {
         let quoted = quoted(&cut(said, max));
         let chars = quoted.chars().count();
@@ -191,7 +194,7 @@ fn body(entry: &Entry, room: usize) -> String {
         }
         max = (max * room / chars).min(max - 1);
     }
-    // A short text is shown whole or not at all.
+    // A short text is shown completely or not at all.
     if max == said.chars().count() {
         let quoted = quoted(said);
         if quoted.chars().count() <= room {
@@ -201,7 +204,8 @@ fn body(entry: &Entry, room: usize) -> String {
     String::new()
 }
 
-/// Somebody else's text, each of its lines marked, without what a terminal or a model reads and a person does not see.
+/// Quotes somebody else's text: marks each line, and removes characters that a person can't see but a terminal or a
+/// model reads.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let clean: String = text.replace("\r\n", "\n").chars().filter_map(visible).collect();
@@ -215,7 +219,7 @@ pub fn one_line(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A character as it may be shown; none for controls, for marks of direction and for invisible tags.
+/// The character as it may be shown. `None` for control characters, direction marks and invisible tags.
 fn visible(c: char) -> Option<char> {
     match c {
         '\n' | '\t' => Some(c),

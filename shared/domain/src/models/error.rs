@@ -27,7 +27,7 @@ pub enum ModelError {
     ProviderTimeout { retry_after: Option<Duration> },
     #[error("{} in time", .0.what())]
     Timeout(TimeoutPhase),
-    /// `at` is the address as far as its port: paths and keys are nobody's business.
+    /// `at` is the address up to its port. Paths and keys are not shown.
     #[error("the provider could not be reached at {at}")]
     Connection { at: String },
     #[error("the connection was lost in the middle of the answer")]
@@ -106,8 +106,8 @@ fn suffix(code: Option<&str>) -> String {
 }
 
 impl ModelError {
-    /// Whether a call that failed with this before anything of its reply was seen may have been billed: it was sent, and
-    /// nobody knows what the provider did with it.
+    /// Whether a call that failed with this error before any of its reply arrived may have been billed: it was sent,
+    /// and it is unknown what the provider did with it.
     #[must_use]
     pub const fn may_be_billed(&self) -> bool {
         matches!(
@@ -203,7 +203,7 @@ pub fn classify(provider: Provider, failure: &HttpFailure<'_>, now: Timestamp) -
         .unwrap_or_else(|| by_status(provider, &said, status, retry_after));
     match (failure.should_retry.map(str::trim), error.is_retryable()) {
         (Some("true"), false) => ModelError::Server { status, retry_after },
-        // A rate limit that does not end by waiting is a quota.
+        // A rate limit that waiting does not end is a quota.
         (Some("false"), true) if status == 429 => ModelError::Quota,
         (Some("false"), true) => ModelError::Unexpected { status },
         _ => error,
@@ -214,7 +214,7 @@ pub fn classify(provider: Provider, failure: &HttpFailure<'_>, now: Timestamp) -
 #[must_use]
 pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
     let said = ErrorBody::from_body(event);
-    // The types in a stream are those that otherwise come with a status.
+    // The types in a stream are the same that otherwise come with a status.
     let status = match said.kind {
         "overloaded_error" => 529,
         "rate_limit_error" => 429,

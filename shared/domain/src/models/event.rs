@@ -29,7 +29,7 @@ pub enum ModelEvent {
         raw: String,
         reason: String,
     },
-    /// A try of this call was lost before anything of its reply was seen, may have been billed, and is made again.
+    /// A try of this call was lost before any of its reply arrived. It may have been billed, and it is repeated.
     TryLost,
     /// The usage of this call so far. It replaces the previous value and is never added to it.
     Usage(Usage),

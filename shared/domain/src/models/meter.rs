@@ -1,4 +1,4 @@
-//! What a call used, also if its provider did not report it.
+//! The usage of a call, even if its provider did not report it.
 //!
 //! A provider reports the usage at the end of a call. A call that is cancelled, cut off or timed out has no such report, but
 //! still costs money. Its usage is estimated from what was sent and received.
@@ -42,7 +42,7 @@ impl Meter {
         self.begun = true;
     }
 
-    /// What the call used, all its tries together. `error` is why it did not finish; without one, we stopped it.
+    /// The usage of the call, with all its tries. `error` says why it did not finish. Without an error, we stopped it.
     #[must_use]
     pub fn used(&self, request: &ModelRequest, error: Option<&ModelError>) -> Usage {
         let input_tokens = estimate::request_tokens(request);
@@ -94,20 +94,20 @@ mod tests {
                 "{events:?} {error:?}"
             );
         };
-        // It finished: what was said is what is true.
+        // It finished, so the reported usage is used.
         check(&[started.clone(), text.clone(), finished.clone()], None, (7, 2, false));
         // We stopped it, before or after it began.
         check(&[], None, (input, 1, true));
         check(&[started.clone(), text.clone()], None, (input, received, true));
         check(&[ModelEvent::Usage(said), text.clone()], None, (7, received, true));
-        // It was cut, or timed out.
+        // It was cut off, or timed out.
         for error in
             [ModelError::ConnectionLost, ModelError::Truncated, ModelError::Timeout(TimeoutPhase::Idle)]
         {
             check(std::slice::from_ref(&text), Some(error.clone()), (input, received, true));
             check(&[], Some(error), (input, 1, true));
         }
-        // It was refused before it began, and costs nothing; after it began, it does.
+        // If it was refused before it began, it costs nothing. After it began, it does.
         let overloaded = ModelError::Overloaded { retry_after: None };
         check(&[], Some(overloaded.clone()), (0, 0, false));
         check(&[started, text], Some(overloaded), (input, received, true));

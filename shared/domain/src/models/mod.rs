@@ -4,7 +4,7 @@
 //! - [`event`]: what a model answers, as a stream of events
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`estimate`]: token estimates before the call, for reservations
-//! - [`meter`]: what a call used, also if it was cut off
+//! - [`meter`]: the usage of a call, even if it was interrupted
 //! - [`error`]: how a call can fail, and which failures should be retried
 
 pub mod error;

@@ -1,8 +1,8 @@
 //! Token prices. The table is data (`prices.json`) with a date. Prices are in pico-dollars per token, so every
 //! published price is a whole number. Amounts are in micro-dollars, rounded up.
 //!
-//! The model `demo` costs nothing. `demo-priced` is the same at the prices of a small model, so that tests of budgets need no
-//! key.
+//! The model `demo` costs nothing. `demo-priced` is the same model at the prices of a small one, so that tests of
+//! budgets need no API key.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -207,7 +207,7 @@ pub struct Import {
     pub updated_at: Timestamp,
 }
 
-/// How far the import of a theme is.
+/// The state of an import of a theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportState {
@@ -226,7 +226,7 @@ impl ImportState {
     }
 }
 
-/// The file without which a theme shows no page.
+/// A theme needs this file to show any page.
 pub const LAYOUT: &str = "layout/theme.liquid";
 
 /// The largest number of entries that an error names.
@@ -283,7 +283,7 @@ pub fn theme_paths<'a>(entries: &[&'a str]) -> Result<Vec<Option<&'a str>>, NoTh
     }
 }
 
-/// Whether a path is one that only a theme has. Settings and translations lie in folders of those names elsewhere, too.
+/// Whether only a theme has such a path. Other folders may also contain settings and translations with these names.
 fn is_of_a_theme(path: &str) -> bool {
     !matches!(
         FileKind::of(path),
@@ -291,7 +291,7 @@ fn is_of_a_theme(path: &str) -> bool {
     )
 }
 
-/// The first entries of an archive, in words.
+/// Describes the first entries of an archive.
 fn named(kept: &[&str], all: usize) -> String {
     if kept.is_empty() {
         return format!("{all} entries, none of them a file that is not hidden");
@@ -365,7 +365,7 @@ pub(super) mod tests {
         check(&["assets/a.css", "assets/b.css"], &[Some("assets/a.css"), Some("assets/b.css")]);
         // Beside the folder, and deeper down.
         check(&["notes.txt", "my/shop/sections/a.liquid"], &[None, Some("sections/a.liquid")]);
-        // The layout tells the theme from what only looks like one.
+        // The layout distinguishes the theme from folders that only look like one.
         check(
             &["assets/site.css", "theme/layout/theme.liquid", "theme/assets/a.css"],
             &[None, Some("layout/theme.liquid"), Some("assets/a.css")],

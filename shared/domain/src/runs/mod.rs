@@ -108,7 +108,7 @@ pub enum RunState {
     Completed,
     Failed,
     Cancelled,
-    /// It needs a person.
+    /// It waits for a person.
     Waiting,
 }
 

@@ -1,20 +1,20 @@
 //! Five cron fields: minute (0–59), hour (0–23), day of month (1–31), month (1–12), day of week (0–7, 0 and 7 are Sunday).
 //!
-//! A field is a list of `*`, `n`, `a-b`, each with a step where wanted: `*/15`, `8-18/2`, and `5/15`, which runs from 5 to
-//! the end of the range. Months and days of the week have names (`JAN`, `MON`, in any case); `L` in the day of month is
-//! the last day of the month, whichever that is. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are at the
-//! beginning of their hour, day, week (Sunday), month or year.
+//! A field is a list of `*`, `n` and `a-b`. Each may have a step: `*/15`, `8-18/2`, and `5/15`, which runs from 5 to
+//! the end of the range. Months and days of the week have names (`JAN`, `MON`, in any case). `L` in the day of month is
+//! the last day of the month. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` fire at the beginning of each
+//! hour, day, week (Sunday), month or year.
 //!
-//! Day of month and day of week follow the classic rule: **where both are restricted, either matches** (`0 9 13 * FRI` is
-//! every 13th *and* every Friday). A field that begins with `*` counts as unrestricted, also with a step: then both must
-//! match (`0 9 */2 * MON` is the Mondays with an odd date).
+//! Day of month and day of week follow the classic rule: **if both are restricted, either one matches** (`0 9 13 * FRI`
+//! is every 13th *and* every Friday). A field that begins with `*` counts as unrestricted, even with a step. Then both
+//! must match (`0 9 */2 * MON` is the Mondays with an odd date).
 
 use std::fmt;
 
 use jiff::civil::{Date, DateTime, DateTimeRound, Time};
 use jiff::{RoundMode, ToSpan, Unit};
 
-/// A cron expression, as it was written and as sets of bits. It fires at least once in every 60 years.
+/// A cron expression, as its text and as sets of bits. It fires at least once in every 60 years.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     text: String,
@@ -28,7 +28,7 @@ pub struct Cron {
     both_days: bool,
 }
 
-/// The longest wait there is: a 29th of February on one day of the week, across a year like 2100.
+/// The longest possible wait: a 29th of February on a given day of the week, across a year like 2100.
 const HORIZON_YEARS: i16 = 60;
 const ALL_HOURS: u64 = (1 << 24) - 1;
 
@@ -36,7 +36,7 @@ struct Field {
     name: &'static str,
     least: u8,
     most: u8,
-    /// Names of the values from `least` on.
+    /// The names of the values, beginning with `least`.
     names: &'static [&'static str],
 }
 
@@ -58,7 +58,7 @@ const WEEKDAY: Field = Field {
 
 impl Cron {
     /// # Errors
-    /// What is wrong, to follow the name of a field.
+    /// What is wrong. The message follows the name of a field.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let text = words.join(" ");
@@ -105,7 +105,7 @@ impl Cron {
         }
     }
 
-    /// Whether it runs in every hour, so that it is an interval and not an appointment.
+    /// Whether it fires in every hour. Then it is an interval and not an appointment.
     #[must_use]
     pub const fn is_interval(&self) -> bool {
         self.hours == ALL_HOURS
@@ -134,7 +134,7 @@ impl Cron {
         None
     }
 
-    /// Whether the wall time `at`, seconds aside, is one of its.
+    /// Whether it fires at the wall time `at`. Seconds are ignored.
     #[must_use]
     pub fn matches(&self, at: DateTime) -> bool {
         has(self.minutes, at.minute())
@@ -160,7 +160,7 @@ impl Cron {
         Some(Time::constant(hour, lowest(self.minutes, 0)?, 0, 0))
     }
 
-    /// Whether one of its days exists in one of its months. Given that, every day of the week comes round.
+    /// Whether one of its days exists in one of its months. If so, it fires on every day of the week at some time.
     fn can_fire(&self) -> bool {
         const LONGEST: [i8; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         let some_day = |month: u8| {
@@ -198,7 +198,7 @@ impl Cron {
     }
 }
 
-/// As it was written, with single blanks.
+/// As it was written, with single spaces.
 impl fmt::Display for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -223,7 +223,7 @@ impl Field {
                 (value, if step.is_some() { self.most } else { value })
             }
         };
-        // "SAT-SUN": Sunday closes a week as well as it opens one.
+        // "SAT-SUN": Sunday may be the last day of a range as well as the first.
         let last = if self.most == WEEKDAY.most && last == 0 && first > 0 { 7 } else { last };
         if first > last {
             return Err(self.wrong(&format!("has the range {range:?}, which ends before it begins")));
@@ -256,7 +256,7 @@ impl Field {
     }
 }
 
-/// One or two digits; no sign and no blank.
+/// One or two digits, without sign or spaces.
 fn number(text: &str) -> Option<u8> {
     let digits = matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }

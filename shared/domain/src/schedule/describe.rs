@@ -1,4 +1,4 @@
-//! A schedule in words.
+//! A schedule as an English sentence.
 
 use jiff::civil::DateTime;
 
@@ -52,7 +52,7 @@ fn wall(at: DateTime) -> String {
     )
 }
 
-/// "1 hour" is "every hour"; "1 hour 30 minutes" stays.
+/// "1 hour" becomes "hour", for "every hour". "1 hour 30 minutes" is unchanged.
 fn without_one(words: &str) -> String {
     match words.strip_prefix("1 ") {
         Some(unit) if !unit.contains(' ') => unit.to_owned(),
@@ -129,7 +129,7 @@ fn days(cron: &Cron) -> Option<String> {
     let of_week = match weekdays.as_slice() {
         [1, 2, 3, 4, 5] => "weekdays".to_owned(),
         [0, 6] => "weekends".to_owned(),
-        // A week is read from Monday on.
+        // The week begins on Monday here.
         weekdays => {
             let from_monday: Vec<u8> = weekdays.iter().map(|day| (day + 6) % 7).collect();
             let mut sorted = from_monday;
@@ -148,7 +148,7 @@ fn days(cron: &Cron) -> Option<String> {
     }
 }
 
-/// The distance of values that run evenly from 0 through the whole range.
+/// The step of values that are evenly spaced from 0 through the whole range.
 fn step(values: &[u8], range: u8) -> Option<u8> {
     let [0, second, ..] = values else { return None };
     let even = range.is_multiple_of(*second)
@@ -157,7 +157,7 @@ fn step(values: &[u8], range: u8) -> Option<u8> {
     even.then_some(*second)
 }
 
-/// "Monday to Wednesday and Friday": neighbours of three and more are joined.
+/// "Monday to Wednesday and Friday": three or more neighbouring values become a range.
 fn spans(values: &[u8], name: impl Fn(u8) -> String) -> String {
     let mut parts = Vec::new();
     for run in values.chunk_by(|a, b| a + 1 == *b) {

@@ -1,11 +1,11 @@
-//! Lengths of time as people write them.
+//! Durations as people write them.
 
 use std::fmt;
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-/// A length of elapsed time in whole seconds, with the text it was written as: `15m`, `1h 30m`, `2 days`, `PT15M`.
-/// A day is 24 hours, a week seven of them; months and years have no length and are refused.
+/// A duration of elapsed time in whole seconds, with its original text: `15m`, `1h 30m`, `2 days`, `PT15M`. A day is 24
+/// hours and a week is seven days. Months and years have no fixed length and are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Length {
     text: String,
@@ -14,7 +14,7 @@ pub struct Length {
 
 impl Length {
     /// # Errors
-    /// What is wrong, to follow the name of a field.
+    /// What is wrong. The message follows the name of a field.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str =
             "must be a length of time in whole seconds without months or years, such as 15m, 1h 30m or PT15M";

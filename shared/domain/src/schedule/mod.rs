@@ -2,21 +2,20 @@
 //!
 //! A [`Schedule`] is exactly one of
 //! - `at`: once, at an instant (`2026-12-01T09:00:00+01:00`) or at a wall time in `timezone` (`2026-12-01T09:00`);
-//! - `every`: again and again after a length of elapsed time (`15m`, `1h 30m`, `PT15M`), counted from an anchor: `start_at`
-//!   where it is given, else the instant at which the action became due. A day is 24 hours; for a wall time write a cron;
-//! - `cron`: five fields read in `timezone`; [`cron`] says what they mean.
+//! - `every`: repeatedly after a duration of elapsed time (`15m`, `1h 30m`, `PT15M`). It counts from an anchor: from
+//!   `start_at` if that is given, otherwise from the instant at which the action became due. A day is 24 hours. For
+//!   wall times, use a cron;
 //!
 //! # Clock changes
-//! A cron that names its hours, and every wall time, happens once on both days a year when the clock changes:
-//! - in a gap (02:30 does not exist) it fires at the first valid instant after the gap, and however many of its times
-//!   fall into one gap, they are one fire;
+//! A cron that names its hours, and every wall time, fires once on both days of the year on which the clock changes:
+//! - in a gap (02:30 does not exist) it fires at the first valid instant after the gap. If several of its times fall
+//!   into one gap, they fire once;
 //! - in an overlap (02:30 exists twice) it fires at the first occurrence only.
 //!
-//! A cron that runs in all 24 hours (`*/15 * * * *`) is an interval: it fires whenever the clocks show a time of its, so
-//! that it neither fires additionally after a gap nor falls silent for the hour that is repeated.
+//! A cron that runs in all 24 hours (`*/15 * * * *`) is an interval. It fires whenever the clock shows a matching time.
+//! So it does not fire additionally after a gap, and it does not pause during the repeated hour.
 //!
-//! Everything here is a function of its arguments; the fire times of a schedule are the same for ever, as long as the
-//! time-zone rules are.
+//! All functions here are pure. The fire times of a schedule never change as long as the time-zone rules do not change.
 
 pub mod cron;
 mod describe;
@@ -42,7 +41,8 @@ pub use length::Length;
 pub use moment::Moment;
 pub use wire::ScheduleInput;
 
-/// When an action is due, valid by construction: it comes out of [`ScheduleInput::validate`] or of its own JSON.
+/// The times at which an action is due. It is always valid, because it can only come from [`ScheduleInput::validate`]
+/// or from its own JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ScheduleInput", into = "ScheduleInput")]
 pub struct Schedule {
@@ -56,7 +56,7 @@ pub struct Schedule {
     jitter: Option<Length>,
 }
 
-/// The part of a schedule of which there is exactly one.
+/// A schedule has exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Timing {
     At(Moment),
@@ -64,31 +64,31 @@ pub enum Timing {
     Cron(Cron),
 }
 
-/// What becomes of a fire time while an earlier run is live.
+/// What happens to a fire time while an earlier run is live.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It is skipped.
+    /// The fire time is skipped.
     #[default]
     Skip,
-    /// It runs after the earlier one, in order. At most 200 runs wait; what is due after that is skipped.
+    /// It runs after the earlier one, in order. At most 200 runs wait; later fire times are skipped.
     Queue,
-    /// The earlier one is cancelled.
+    /// The earlier run is cancelled.
     Replace,
 }
 
-/// What becomes of fire times that are found late: after five minutes, or when a newer one has come already. Within the five
-/// minutes, `overlap: queue` runs those that were overtaken too, and `overlap: replace` skips them.
+/// What happens to fire times that are found late: after five minutes, or when a newer fire time has already come.
+/// Within the five minutes, `overlap: queue` also runs the ones that were overtaken, and `overlap: replace` skips them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
     /// All are missed.
     None,
-    /// The newest runs unless it is older than `max_age` (one day if not given); the others are missed.
+    /// The newest one runs unless it is older than `max_age` (default: one day). The others are missed.
     #[default]
     Latest,
-    /// All that are not older than `max_age` (seven days if not given) run one after another, whatever `overlap` says. At most
-    /// 200 runs wait; what is due after that is skipped.
+    /// All that are not older than `max_age` (default: seven days) run one after another, whatever `overlap` says. At
+    /// most 200 runs wait; later fire times are skipped.
     All,
 }
 
@@ -119,7 +119,7 @@ impl Schedule {
         self.catch_up
     }
 
-    /// How late a fire time may still be caught up. Always stated unless `catch_up` is `none`.
+    /// How late a fire time may still be caught up. Always set, unless `catch_up` is `none`.
     #[must_use]
     pub const fn max_age(&self) -> Option<&Length> {
         self.max_age.as_ref()
@@ -137,13 +137,13 @@ impl Schedule {
         self.end_at.as_ref().and_then(|moment| moment.instant(&self.zone))
     }
 
-    /// Whether it can be due more than once.
+    /// Whether it can fire more than once.
     #[must_use]
     pub const fn is_recurring(&self) -> bool {
         !matches!(self.timing, Timing::At(_))
     }
 
-    /// The first fire time strictly after `after`. `anchor` is what `every` counts from; the others ignore it.
+    /// The first fire time strictly after `after`. `every` counts from `anchor`; the others ignore it.
     #[must_use]
     pub fn next_after(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         let start = self.starts();
@@ -160,15 +160,15 @@ impl Schedule {
         next.filter(|next| self.ends().is_none_or(|end| *next <= end))
     }
 
-    /// The first `count` fire times strictly after `from`; fewer where the schedule ends.
+    /// The first `count` fire times strictly after `from`. Fewer if the schedule ends.
     #[must_use]
     pub fn fire_times(&self, anchor: Timestamp, from: Timestamp, count: usize) -> Vec<Timestamp> {
         let first = self.next_after(anchor, from);
         std::iter::successors(first, |last| self.next_after(anchor, *last)).take(count).collect()
     }
 
-    /// When the fire time `nominal` of `action` is acted upon: after its jitter, which is the same for ever, is at most
-    /// `jitter` long and always ends before the next fire time.
+    /// When the fire time `nominal` of `action` is acted upon: after its jitter. The jitter of a fire time never
+    /// changes, is at most `jitter` long, and ends before the next fire time.
     #[must_use]
     pub fn wake_at(&self, action: ActionId, nominal: Timestamp) -> Timestamp {
         let Some(jitter) = &self.jitter else { return nominal };

@@ -1,4 +1,4 @@
-//! A point in time, as an instant or as a wall time.
+//! A point in time: an instant or a wall time.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use super::next::first_instant;
 use crate::validate::TIME_LIMIT;
 
-/// `2026-12-01T09:00:00+01:00` is an instant; `2026-12-01T09:00` is a wall time in the schedule's time zone. Kept as it
-/// was written; anything finer than a millisecond is cut off.
+/// `2026-12-01T09:00:00+01:00` is an instant. `2026-12-01T09:00` is a wall time in the schedule's time zone. It keeps
+/// its original text, cut to milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     text: String,
@@ -26,7 +26,7 @@ enum When {
 
 impl Moment {
     /// # Errors
-    /// What is wrong, to follow the name of a field.
+    /// What is wrong. The message follows the name of a field.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "must be an RFC 3339 instant such as 2026-12-01T09:00:00+01:00, or a date and time \
                                 without an offset such as 2026-12-01T09:00";
@@ -54,8 +54,8 @@ impl Moment {
         Ok(Self { text: text.to_owned(), when })
     }
 
-    /// Which instant it is: in a gap the first valid one after it, in an overlap the first of the two. `None` only past
-    /// the end of the calendar.
+    /// The instant of this moment. In a gap it is the first valid instant after the gap, in an overlap the first of the
+    /// two. `None` only past the end of the calendar.
     #[must_use]
     pub fn instant(&self, zone: &TimeZone) -> Option<Timestamp> {
         match self.when {

@@ -6,24 +6,25 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use super::Cron;
 
-/// More than any clock is ever set forward or back.
+/// No clock is ever moved by more than this.
 const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
-/// When the clocks of `zone` show `wall` for the first time; where they never do (a gap), the first instant after the gap.
+/// When the clocks of `zone` show `wall` for the first time. If they never do (a gap), the first instant after the gap.
 pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(wall).offset() {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
             offset.to_timestamp(wall).ok()
         }
         AmbiguousOffset::Gap { after, .. } => {
-            // Read with the later offset, a time in the gap is an instant less than the gap's length before the change.
+            // With the later offset, a time in the gap becomes an instant before the change, by less than the length of
+            // the gap.
             let before_change = after.to_timestamp(wall).ok()?;
             zone.following(before_change).next().map(|change| change.timestamp())
         }
     }
 }
 
-/// The first of `origin + k × step` for `k ≥ least` that is strictly after `after`.
+/// The first `origin + k × step` with `k ≥ least` that is strictly after `after`.
 pub(super) fn multiple_after(
     origin: Timestamp,
     least: i64,
@@ -42,9 +43,9 @@ pub(super) fn cron_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Opti
     if cron.is_interval() { interval_after(cron, zone, after) } else { appointment_after(cron, zone, after) }
 }
 
-/// For crons that name their hours: every nominal wall time has one instant, and these do not decrease, so the answer is
-/// the first nominal time whose instant is late enough. In the second pass of an overlap the nominal times up to its
-/// end have passed already, which is what the loop steps over.
+/// For crons that name their hours. Every nominal wall time has one instant, and these instants never decrease. So the
+/// answer is the first nominal time whose instant is late enough. In the second pass of an overlap, the nominal times
+/// up to its end have already passed; the loop skips them.
 fn appointment_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut wall = cron.at_or_after(zone.to_datetime(after))?;
     loop {
@@ -56,10 +57,10 @@ fn appointment_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<T
     }
 }
 
-/// For crons that run in all hours: a match of the wall clock, looked for between one clock change and the next.
+/// For crons that run in all hours. It searches for a match of the wall clock between one clock change and the next.
 ///
-/// Where the next match is far, the changes before it are stepped over: no wall time before it matches, except that a
-/// change close behind `from` may show again what was just shown.
+/// If the next match is far away, the clock changes before it are skipped, because no wall time before it matches. The
+/// only exception is a change shortly before `from`, which may show again what was just shown.
 fn interval_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut from = after.checked_add(SignedDuration::from_nanos(1)).ok()?;
     loop {

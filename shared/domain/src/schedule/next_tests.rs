@@ -1,4 +1,4 @@
-//! Fire times: tables for clock changes, and agreement with a walk over every minute.
+//! Fire times: tables for clock changes, and comparison with a search through every minute.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -76,7 +76,7 @@ fn a_wall_time_happens_once_on_the_days_when_the_clock_changes() {
             "2026-10-31T12:00",
             &["2026-11-01 01:30 -04", "2026-11-02 01:30 -05"],
         ),
-        // Half an hour.
+        // A change of half an hour.
         (
             "Australia/Lord_Howe",
             "15 2 * * *",
@@ -89,7 +89,7 @@ fn a_wall_time_happens_once_on_the_days_when_the_clock_changes() {
             "2026-04-04T12:00",
             &["2026-04-05 01:45 +11", "2026-04-06 01:45 +10:30"],
         ),
-        // Several times in one gap are one fire, and one that the clock then shows is the same.
+        // Several times in one gap fire once. If the clock then shows one of these times, it is the same fire.
         (
             "Europe/Berlin",
             "0,20,40 2,3 29 3 *",
@@ -98,7 +98,7 @@ fn a_wall_time_happens_once_on_the_days_when_the_clock_changes() {
         ),
         // Midnight does not exist.
         ("Africa/Cairo", "@daily", "2027-04-29T12:00", &["2027-04-30 01:00 +03", "2027-05-01 00:00 +03"]),
-        // A whole day that was left out.
+        // A day that was skipped completely.
         (
             "Pacific/Apia",
             "0 9 * * *",
@@ -231,8 +231,8 @@ const ZONES: [&str; 12] = [
     "Pacific/Chatham",
 ];
 
-/// All fire times in a window by looking at every minute: what the clocks show, what they jumped over, and what they
-/// have shown before.
+/// All fire times in a window, found by checking every minute: the times that the clock shows, the times that it
+/// skipped, and the times that it shows again.
 fn by_walking(cron: &Cron, zone: &TimeZone, from: Timestamp, minutes: i32) -> Vec<Timestamp> {
     let minute = SignedDuration::from_mins(1);
     let mut fires = Vec::new();
@@ -263,7 +263,7 @@ fn by_walking(cron: &Cron, zone: &TimeZone, from: Timestamp, minutes: i32) -> Ve
     fires
 }
 
-/// Any text of a valid field, so that lists, ranges and steps all occur.
+/// Any valid text of a field, including lists, ranges and steps.
 fn field(least: u8, most: u8) -> impl Strategy<Value = String> {
     let item = prop_oneof![
         2 => Just("*".to_owned()),
@@ -334,7 +334,7 @@ proptest! {
         for fire in &preview {
             prop_assert!(*fire > after);
             prop_assert_eq!(schedule.next_after(from, after), Some(*fire));
-            // From any instant in between it is the same fire time.
+            // Every instant in between gives the same fire time.
             let between = *fire - SignedDuration::from_nanos(1);
             prop_assert_eq!(schedule.next_after(from, between.max(after)), Some(*fire));
             after = *fire;

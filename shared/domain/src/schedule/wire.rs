@@ -1,4 +1,4 @@
-//! A schedule as JSON: flat, as a person writes it.
+//! A schedule as JSON: flat, as people write it.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::validate::FieldErrors;
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 
-/// When an action is due, before it is checked. Exactly one of `at`, `every` and `cron`.
+/// The times at which an action is due, before they are checked. Exactly one of `at`, `every` and `cron`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Schedule, examples(
@@ -21,43 +21,43 @@ const DAY: i64 = 86_400;
     json!({"every": "15m", "overlap": "skip", "catch_up": "latest", "max_age": "1h", "jitter": "30s"}),
 ))]
 pub struct ScheduleInput {
-    /// Once: an RFC 3339 instant, or a date and time that is read in `timezone`.
+    /// Once: an RFC 3339 instant, or a date and time in `timezone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-12-01T09:00")]
     pub at: Option<String>,
-    /// Again and again: a length of elapsed time from one minute to 366 days, counted from `start_at` if given, else from
-    /// the moment at which the action became due.
+    /// Repeatedly: a duration of elapsed time from one minute to 366 days. It counts from `start_at` if that is given,
+    /// otherwise from the moment at which the action became due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "1h 30m")]
     pub every: Option<String>,
     /// Minute, hour, day of month, month and day of week. Lists, ranges, steps, names (`JAN`, `MON`), 0 and 7 for
-    /// Sunday, `L` for the last day of the month, `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Where both
-    /// days are restricted, either matches.
+    /// Sunday, `L` for the last day of the month, `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. If both days
+    /// are restricted, either one matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "0 9 * * MON-FRI")]
     pub cron: Option<String>,
-    /// IANA name. UTC if not given.
+    /// An IANA name. Default: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub timezone: Option<String>,
-    /// What becomes of a fire time while an earlier run is live. `skip` if not given.
+    /// What happens to a fire time while an earlier run is live. Default: `skip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
-    /// What becomes of fire times that are found late, after an outage. `latest` if not given.
+    /// What happens to fire times that are found late, after an outage. Default: `latest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<CatchUp>,
-    /// How late a fire time may still be caught up, from one minute to 366 days. One day for `latest` and seven days for
-    /// `all` if not given.
+    /// How late a fire time may still be caught up, from one minute to 366 days. Default: one day for `latest`, seven
+    /// days for `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "1d")]
     pub max_age: Option<String>,
-    /// No fire time before this; `every` counts from it. Not with `at`.
+    /// No fire time is before this. `every` counts from it. Not allowed with `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
-    /// No fire time after this (one at this very instant counts). Not with `at`.
+    /// No fire time is after this. A fire time at exactly this instant counts. Not allowed with `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_at: Option<String>,
-    /// Spreads the load: each fire is put off by up to this long (at most 24 hours, and never past the next fire time).
+    /// Spreads the load: each fire is delayed by up to this long (at most 24 hours, and never past the next fire time).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "30s")]
     pub jitter: Option<String>,
@@ -65,7 +65,7 @@ pub struct ScheduleInput {
 
 impl ScheduleInput {
     /// # Errors
-    /// Every field that is wrong, with its limit.
+    /// Every invalid field, with its limit.
     pub fn validate(self) -> Result<Schedule, FieldErrors> {
         let mut errors = FieldErrors::default();
         let zone = match &self.timezone {

@@ -3,7 +3,7 @@
 use jiff::tz::{self, TimeZone};
 
 /// # Errors
-/// What is wrong, with the nearest names there are.
+/// What is wrong, with the most similar names.
 pub(super) fn parse(name: &str) -> Result<TimeZone, String> {
     let name = name.trim();
     if let Ok(zone) = TimeZone::get(name)
@@ -24,8 +24,8 @@ pub(super) fn parse(name: &str) -> Result<TimeZone, String> {
     Err(message)
 }
 
-/// The hours of a text such as `GMT+2`, `UTC-05:00`, `+2` or `utc+2`: what people mean by it is so many hours ahead of UTC.
-/// `None` for anything else, and with minutes that are not whole hours, `Some(None)`.
+/// The hours of a text such as `GMT+2`, `UTC-05:00`, `+2` or `utc+2`. People mean that many hours ahead of UTC. `None`
+/// for any other text. `Some(None)` if the minutes are not whole hours.
 fn hours_from_utc(name: &str) -> Option<Option<i32>> {
     let lower = name.to_ascii_lowercase();
     let rest =
@@ -48,8 +48,8 @@ fn hours_from_utc(name: &str) -> Option<Option<i32>> {
     Some((minutes == 0).then_some(sign * hours))
 }
 
-/// What to take for a distance from UTC. The names in `Etc/` count hours *behind* UTC, so the sign is turned around; a place
-/// is better, because it knows when its clocks change.
+/// What to use instead of an offset from UTC. The names in `Etc/` count hours *behind* UTC, so the sign is reversed. A
+/// place is better, because it has the rules of its clock changes.
 fn for_offset(hours: Option<i32>) -> String {
     let fixed = match hours {
         Some(0) => Some("UTC".to_owned()),
@@ -64,8 +64,8 @@ fn for_offset(hours: Option<i32>) -> String {
     }
 }
 
-/// Up to three of the names that differ least from `name`, in whole or after the last slash ("Berlin", "New York"), if
-/// they differ in few characters.
+/// Up to three of the names that differ least from `name`, if they differ in only a few characters. It compares the
+/// whole name, and the part after the last slash ("Berlin", "New York").
 fn nearest(name: &str) -> Vec<String> {
     let wanted = name.to_lowercase().replace(' ', "_");
     if !(2..=64).contains(&wanted.len()) {
@@ -77,7 +77,7 @@ fn nearest(name: &str) -> Vec<String> {
         .available()
         .filter_map(|known| {
             let lower = known.as_str().to_lowercase();
-            // A place that fits is worth less than a whole name that fits.
+            // A matching place counts less than a matching whole name.
             let part = few(place(&wanted), place(&lower)).map(|distance| distance + 1);
             let score = few(&wanted, &lower).into_iter().chain(part).min()?;
             Some((score, known.as_str().to_owned()))
@@ -92,7 +92,7 @@ fn place(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }
 
-/// Levenshtein's distance in characters.
+/// The Levenshtein distance in characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -112,7 +112,7 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// What is suggested keeps the distance from UTC that the text means.
+    /// The suggested name has the same offset from UTC as the text means.
     #[test]
     fn a_distance_from_utc_is_suggested_with_its_own_sign() {
         for (name, seconds) in [

@@ -147,7 +147,7 @@ impl Store {
         ])
     }
 
-    /// The sessions that have a log of an agent, those in which it began last first.
+    /// The sessions that have a log of an agent. The session in which the log began last comes first.
     pub async fn agent_sessions(
         &self,
         owner: &Owner,

@@ -42,8 +42,8 @@ impl Store {
         self.get(&keys::given_names(owner, session, hash)).await
     }
 
-    /// Assigns a name to a prompt. Refused if the prompt has a name, if another prompt with the same hash was given a name
-    /// since `names` was read, or if an agent has chosen this name itself.
+    /// Assigns a name to a prompt. Refused if the prompt has a name, if another prompt with the same hash got a name
+    /// after `names` was read, or if an agent has chosen this name itself.
     pub async fn give_name(
         &self,
         owner: &Owner,

@@ -7,7 +7,7 @@
 //!
 //! - [`item`]: records as items
 //! - [`Write`]: a write of a transaction
-//! - `transact`, `batch`: many writes at once, all or none, or each by itself
+//! - `transact`, `batch`: many writes at once, either all or none, or each independently
 
 mod batch;
 mod item;
@@ -48,7 +48,7 @@ pub enum StoreError {
         "the table cannot be used with this deployment (see LAMPLIGHTER_TABLE and the function's role): {cause}"
     )]
     Misconfigured { cause: String },
-    /// This program made the request wrongly, so that trying again does not help.
+    /// This program made an invalid request, so a retry does not help.
     #[error("DynamoDB refused the request as invalid: {cause}")]
     Invalid { cause: String },
     #[error("the storage fails: {0}")]
@@ -123,8 +123,8 @@ impl Store {
         Self { client, table: table.into() }
     }
 
-    /// The client and the table's name, for what moves whole tables: tests of stored formats, an export. Nothing that serves a
-    /// request reads or writes past the store.
+    /// The client and the table's name, for code that copies whole tables: tests of stored formats, an export. Code
+    /// that serves requests always uses the store.
     #[must_use]
     pub fn raw(&self) -> (&Client, &str) {
         (&self.client, &self.table)

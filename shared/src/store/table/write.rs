@@ -1,4 +1,4 @@
-//! The writes of a transaction, and how each is said to DynamoDB.
+//! The writes of a transaction, and their form in DynamoDB.
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
@@ -12,7 +12,7 @@ use crate::store::keys::{Guard, Key};
 #[must_use]
 pub enum Written {
     Yes,
-    /// A condition failed: the first of the transaction, by the item that it is about.
+    /// A condition failed. The guard names the item of the first failed condition.
     Refused(Guard),
 }
 
@@ -106,13 +106,13 @@ impl Write {
     }
 }
 
-/// When numbers may be added to.
+/// The condition under which numbers are added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     Always,
     /// The item exists.
     Exists,
-    /// The sum of this number stays within the ceiling. A number that is missing is 0.
+    /// The sum of this number stays within the ceiling. A missing number counts as 0.
     Within {
         number: &'static str,
         ceiling: i64,
@@ -126,7 +126,7 @@ pub enum Condition {
 }
 
 impl Write {
-    /// As an item of a transaction with this write id.
+    /// Converts the write to an item of a transaction with this write id.
     pub(super) fn into_transact_item(self, table: &str, id: &str) -> Result<TransactWriteItem, BuildError> {
         let put = |key: &Key, version, item| {
             Put::builder().table_name(table).set_item(Some(marked(key, version, id, item)))

@@ -1,4 +1,4 @@
-//! The answers that DynamoDB and S3 give when they refuse or leave work over.
+//! The answers of DynamoDB and S3 when they refuse a request or do only a part of it.
 
 use axum::body::Body;
 use http::{Response, StatusCode, header};
@@ -24,7 +24,7 @@ pub(super) fn throttled(rng: &mut impl Rng) -> Answer {
     dynamo_error(&json!({"__type": kind, "message": message}))
 }
 
-/// The conflict of a single write, or of a transaction's items, some of which are in conflict.
+/// The conflict of a single write, or of a transaction with some conflicting items.
 pub(super) fn conflict(operation: &str, request: &Value, rng: &mut impl Rng) -> Answer {
     const IN_CONFLICT: &str = "Transaction is ongoing for the item";
     if !operation.starts_with("Transact") {
@@ -72,21 +72,21 @@ pub(super) fn answer(status: StatusCode, content_type: &'static str, body: Strin
         .expect("a status and a fixed header make a response")
 }
 
-/// What names a read of an index: which index, which partition, from where and how many. `None` for every other request.
+/// Identifies a read of an index: the index, the partition, the start and the limit. `None` for every other request.
 pub(super) fn index_read(operation: &str, request: &Value) -> Option<String> {
     let index = request["IndexName"].as_str().filter(|_| operation == "Query")?;
     let (partition, from) = (&request["ExpressionAttributeValues"][":shard"], &request["ExclusiveStartKey"]);
     Some(format!("{index} {partition} {from} {}", request["Limit"]))
 }
 
-/// How many writes or keys a batch has, of all tables together.
+/// How many writes or keys a batch has, over all tables.
 pub(super) fn batch_size(request: &Value) -> usize {
     let tables = request["RequestItems"].as_object().into_iter().flat_map(Map::values);
     tables.filter_map(|table| entries(table).map(Vec::len)).sum()
 }
 
-/// Takes some of a batch's entries, but never all, out of the request; answers those in the shape of
-/// `UnprocessedItems` or `UnprocessedKeys`. The batch has at least two.
+/// Removes some of a batch's entries from the request, but never all of them. Returns them in the form of
+/// `UnprocessedItems` or `UnprocessedKeys`. The batch has at least two entries.
 pub(super) fn leave_over(request: &mut Value, rng: &mut impl Rng) -> Value {
     let size = batch_size(request);
     let certainly_done = rng.random_range(0..size);
@@ -112,7 +112,7 @@ pub(super) fn leave_over(request: &mut Value, rng: &mut impl Rng) -> Value {
     Value::Object(left_over)
 }
 
-/// A table's writes are a list; its keys to get are in a list beside the other options.
+/// A table's writes are a list. Its keys to read are in a list next to the other options.
 fn entries(table: &Value) -> Option<&Vec<Value>> {
     table.as_array().or_else(|| table["Keys"].as_array())
 }

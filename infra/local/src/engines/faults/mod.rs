@@ -1,6 +1,6 @@
-//! What AWS does and the embedded engines never do by themselves: a layer before the table and the bucket that
-//! throttles, conflicts, leaves work over, answers from an index that is behind the table, is slow, and loses connections
-//! before and after the work is done.
+//! Faults of AWS that the embedded engines never have. This layer in front of the table and the bucket throttles,
+//! causes conflicts, does only a part of a batch, answers from an index that is behind the table, answers slowly, and
+//! loses connections before and after the work is done.
 
 mod forge;
 mod proxy;
@@ -14,19 +14,19 @@ use rand::{Rng, SeedableRng};
 
 pub(super) use proxy::{Engine, proxy};
 
-/// What can go wrong with a request.
+/// A fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// Table: `ProvisionedThroughputExceededException` or `ThrottlingException`; nothing was done.
+    /// Table: `ProvisionedThroughputExceededException` or `ThrottlingException`. Nothing was done.
     Throttled,
-    /// Table: `TransactionCanceledException` with `TransactionConflict` reasons, or for a single write
-    /// `TransactionConflictException`; nothing was done.
+    /// Table: `TransactionCanceledException` with `TransactionConflict` reasons, or `TransactionConflictException` for
+    /// a single write. Nothing was done.
     Conflict,
-    /// Table: a batch of two or more is done in part, the rest comes back unprocessed.
+    /// Table: a part of a batch of two or more is done, and the rest comes back unprocessed.
     Unprocessed,
-    /// Bucket: 503 `SlowDown`; nothing was done.
+    /// Bucket: 503 `SlowDown`. Nothing was done.
     SlowDown,
-    /// Table: a read of an index answers what it answered before, as an index does that is behind the table.
+    /// Table: a read of an index gets the previous answer again, like an index that is behind the table.
     StaleIndex,
     /// Either: the answer comes late.
     Slow,
@@ -36,7 +36,7 @@ pub enum Fault {
     AnswerLost,
 }
 
-/// How often each fault happens to a request that it can happen to, from 0.0 (never) to 1.0 (always).
+/// How often each possible fault happens, from 0.0 (never) to 1.0 (always).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FaultRates {
     pub throttled: f64,
@@ -51,14 +51,14 @@ pub struct FaultRates {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaultConfig {
-    /// The same seed and the same requests, one after another, meet the same faults.
+    /// The same seed and the same sequence of requests give the same faults.
     pub seed: u64,
     pub rates: FaultRates,
-    /// The longest a slow answer is held back.
+    /// The longest delay of a slow answer.
     pub slow_by: Duration,
 }
 
-/// A handle to change the rates while requests go through, and to see what was injected. Clones share one state.
+/// A handle to change the rates during use, and to count the injected faults. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct Faults(Arc<Mutex<State>>);
 
@@ -124,7 +124,7 @@ impl Faults {
         self.0.lock().expect("no code panics while it holds the faults")
     }
 
-    /// Decides on a request that each of these faults could happen to, and counts.
+    /// Decides which of these faults happens to a request, if any, and counts it.
     fn pick(&self, possible: &[Fault]) -> Option<Fault> {
         let State { rng, rates, injected, .. } = &mut *self.state();
         let fault =
@@ -133,7 +133,7 @@ impl Faults {
         Some(fault)
     }
 
-    /// What this read of an index was answered last.
+    /// The last answer to this read of an index.
     fn index_answer(&self, read: &str) -> Option<String> {
         self.state().index.get(read).cloned()
     }

@@ -1,4 +1,4 @@
-//! Hands a request on to an engine, and its answer back, unless a fault comes between.
+//! Passes a request to an engine and returns its answer, unless a fault happens.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ struct Proxy {
     faults: Faults,
 }
 
-/// Answers for the engine behind it.
+/// Answers in place of the engine behind it.
 pub(in crate::engines) fn proxy(engine: Engine, behind: Handler, faults: Faults) -> Handler {
     let proxy = Proxy { engine, behind, faults };
     Handler::new(move |request| {
@@ -78,7 +78,7 @@ impl Proxy {
         let answer = self.forward(head, body).await?;
         match (fault, left_over) {
             (Some(Fault::AnswerLost), _) => {
-                // The engine is done with the request only when its answer is complete.
+                // The engine has finished the request only when its answer is complete.
                 answer.into_body().collect().await.map_err(|_| Hangup)?;
                 Err(Hangup)
             }
@@ -103,7 +103,7 @@ impl Proxy {
         }
     }
 
-    /// The faults that can happen to this request, the ones that say more first.
+    /// The faults that can happen to this request, the more specific ones first.
     fn possible(&self, operation: &str, request: impl Fn() -> Value) -> Vec<Fault> {
         let mut possible = Vec::new();
         match self.engine {
@@ -129,7 +129,7 @@ impl Proxy {
     }
 
     async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Body>, Hangup> {
-        // The headers go on as they came, the host among them: the signature covers it.
+        // All headers are passed on, including the host, because the signature covers them.
         let mut request = Request::from_parts(head, Body::from(body));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
         self.behind.call(request).await

@@ -1,4 +1,4 @@
-//! The dead letters of one queue: JSON lines, on disk before they leave the queue.
+//! The dead letters of one queue. They are JSON lines, and are on disk before they leave the queue.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -49,8 +49,7 @@ impl DeadLetters {
                 Err(error) => return Err(error),
             };
             let file = OpenOptions::new().create(true).append(true).open(&path)?;
-            // A line without its end was being written when the process was killed; its message was not
-            // yet out of the queue.
+            // A line without its end was being written when the process was killed. Its message was still in the queue.
             let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             file.set_len(whole as u64)?;
             Ok(Open { file, count: text.iter().filter(|byte| **byte == b'\n').count() })

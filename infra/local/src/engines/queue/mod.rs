@@ -1,10 +1,10 @@
 //! SQS: an in-process fair queue with delays, visibility timeouts, redelivery and a dead-letter queue.
 //!
-//! Messages have groups (tenants), and the queue hands over messages of each group in turn: a group with many messages
-//! does not keep the others waiting.
+//! Messages have groups (tenants), and the queue delivers messages of each group in turn. So a group with many messages
+//! does not delay the others.
 //!
-//! Delivery is at least once, as in SQS. A crash empties it: whoever sends must be able to send again
-//! (the sweep does, when an occurrence's lease runs out). Dead letters are kept on disk.
+//! Delivery is at least once, as in SQS. A crash empties the queue, so senders must be able to send again (the sweep
+//! does, when an occurrence's lease ends). Dead letters are kept on disk.
 
 mod dead_letters;
 mod poller;
@@ -28,10 +28,10 @@ pub use poller::{HandlerError, PollOptions, Poller};
 
 use dead_letters::DeadLetters;
 
-/// For a message whose delay another clock ends.
+/// For a message whose delay is measured by another clock.
 const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
-/// How often a receiver looks at a clock that is set by hand.
+/// How often a receiver checks a clock that is set by hand.
 const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -40,16 +40,16 @@ pub struct QueueConfig {
     pub name: String,
     /// How long a received message stays hidden from other receivers.
     pub visibility_timeout: Duration,
-    /// After so many receives without a delete a message goes to the dead letters.
+    /// A message that was received this often without being deleted becomes a dead letter.
     pub max_receives: u32,
 }
 
-/// What the queue does on purpose to find receivers that rely on more than SQS promises.
+/// Faults that reveal receivers that rely on more than SQS promises.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct QueueFaults {
-    /// Share of the received messages that are delivered once more, 0.0 to 1.0.
+    /// The share of received messages that are delivered once more, 0.0 to 1.0.
     pub duplicates: f64,
-    /// Hands out visible messages in random order instead of oldest first.
+    /// Delivers visible messages in random order instead of oldest first.
     pub reorder: bool,
     /// The same seed and calls give the same faults.
     pub seed: u64,
@@ -61,7 +61,7 @@ pub struct Message {
     pub id: Uuid,
     pub receipt: Receipt,
     pub body: Arc<str>,
-    /// Whose message it is.
+    /// The owner of the message.
     pub group: Option<Arc<str>>,
     /// 1 for the first delivery.
     pub receives: u32,
@@ -69,7 +69,7 @@ pub struct Message {
     pub first_received_at: Timestamp,
 }
 
-/// Names one delivery; the next delivery of the same message makes it stale.
+/// Identifies one delivery. The next delivery of the same message makes it stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     slot: u64,
@@ -92,17 +92,17 @@ impl std::str::FromStr for Receipt {
     }
 }
 
-/// The message was delivered again since, or is deleted.
+/// The message was delivered again meanwhile, or is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use the receipt {0}: it is stale")]
 pub struct StaleReceipt(pub Receipt);
 
-/// How many messages are where.
+/// How many messages are in which state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
     /// Ready to be received.
     pub visible: usize,
-    /// Sent with a delay that has not passed.
+    /// Sent with a delay that has not ended.
     pub delayed: usize,
     /// Received, and neither deleted nor visible again.
     pub in_flight: usize,
@@ -119,20 +119,20 @@ struct Inner {
     config: QueueConfig,
     dead_letters: DeadLetters,
     state: Mutex<State>,
-    /// Told whenever a message may have become visible earlier than a receiver expects.
+    /// Notified whenever a message may become visible earlier than a receiver expects.
     changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     messages: HashMap<u64, Stored>,
-    /// The messages of each group by the instant at which they are visible, then by age.
+    /// The messages of each group, by the time at which they become visible, then by age.
     groups: BTreeMap<Option<Arc<str>>, Group>,
     /// Counts deliveries.
     turn: u64,
-    /// What delays are measured by.
+    /// The clock that measures delays.
     clock: Clock,
-    /// The messages whose delay a clock that is set by hand has to end, by its time.
+    /// The messages whose delay is measured by a clock that is set by hand, by the end of the delay.
     delayed: BTreeSet<(Timestamp, u64)>,
     next_slot: u64,
     faults: QueueFaults,
@@ -142,7 +142,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Group {
     order: BTreeSet<(Instant, u64)>,
-    /// The turn at which it had its last delivery.
+    /// The turn of its last delivery.
     served: u64,
 }
 
@@ -155,7 +155,7 @@ struct Stored {
     sent_at: Timestamp,
     first_received_at: Option<Timestamp>,
     receives: u32,
-    /// The latest delivery's.
+    /// The token of the latest delivery.
     token: Option<Uuid>,
 }
 
@@ -191,17 +191,17 @@ impl Queue {
         state.rng = StdRng::seed_from_u64(faults.seed);
     }
 
-    /// Measures the delays of messages that are sent from now on by this clock.
+    /// Measures the delays of later messages by this clock.
     pub fn follow(&self, clock: Clock) {
         self.state().clock = clock;
     }
 
-    /// Adds a message of no group that becomes visible after `delay`, and answers its id.
+    /// Adds a message without a group, which becomes visible after `delay`. Returns its id.
     pub fn send(&self, body: impl Into<Arc<str>>, delay: Duration) -> Uuid {
         self.send_to(None, body, delay)
     }
 
-    /// Adds a message of a group.
+    /// Adds a message to a group.
     pub fn send_to(&self, group: Option<Arc<str>>, body: impl Into<Arc<str>>, delay: Duration) -> Uuid {
         let id = Uuid::now_v7();
         let mut state = self.state();
@@ -226,7 +226,7 @@ impl Queue {
     pub async fn receive(&self, max: usize, wait: Duration) -> Vec<Message> {
         let until = Instant::now() + wait;
         loop {
-            // Registered before looking, so that no send falls between the look and the wait.
+            // Registered before the check, so that no send is missed between the check and the wait.
             let mut changed = std::pin::pin!(self.0.changed.notified());
             changed.as_mut().enable();
             let batch = self.take(max);
@@ -241,7 +241,7 @@ impl Queue {
         }
     }
 
-    /// Takes the message of this delivery out of the queue for good.
+    /// Deletes the message of this delivery.
     pub fn delete(&self, receipt: Receipt) -> Result<(), StaleReceipt> {
         let mut state = self.state();
         state.check(receipt)?;
@@ -249,7 +249,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Hides the message of this delivery for `timeout` from now; zero makes it visible at once.
+    /// Hides the message of this delivery for `timeout` from now. Zero makes it visible at once.
     pub fn change_visibility(&self, receipt: Receipt, timeout: Duration) -> Result<(), StaleReceipt> {
         let mut state = self.state();
         state.check(receipt)?;
@@ -259,7 +259,7 @@ impl Queue {
         Ok(())
     }
 
-    /// How long the message stays hidden, zero if it is visible. `None` if it is not in the queue.
+    /// How long the message stays hidden. Zero if it is visible. `None` if it is not in the queue.
     pub fn hidden_for(&self, id: Uuid) -> Option<Duration> {
         let now = Instant::now();
         let state = self.state();
@@ -309,8 +309,10 @@ impl Queue {
             if state.messages[&slot].receives >= config.max_receives {
                 match dead_letters.append(&state.messages[&slot].dead_letter()) {
                     Ok(()) => state.remove(slot),
-                    // It stays in the queue, and is tried again after the visibility timeout.
-                    Err(error) => tracing::error!(queue = config.name, %error, "failed to bury a message"),
+                    // The message stays in the queue, and is retried after the visibility timeout.
+                    Err(error) => {
+                        tracing::error!(queue = config.name, %error, "failed to store a dead letter")
+                    }
                 }
                 continue;
             }
@@ -357,7 +359,7 @@ impl State {
         }
     }
 
-    /// When a delay that begins now ends: on this machine's clock, or on one that is set by hand.
+    /// The end of a delay that begins now, on this machine's clock or on one that is set by hand.
     fn end_of(&self, delay: Duration) -> (Instant, Option<Timestamp>) {
         let now = Instant::now();
         match &self.clock {
@@ -370,7 +372,7 @@ impl State {
         }
     }
 
-    /// Makes the messages visible whose delay a clock that is set by hand has ended.
+    /// Makes the messages visible whose delay has ended on a clock that is set by hand.
     fn end_delays(&mut self, now: Instant) {
         let Clock::Manual(clock) = &self.clock else { return };
         let time = clock.now();
@@ -380,10 +382,10 @@ impl State {
         }
     }
 
-    /// When to look again.
+    /// When to check again.
     fn next_visible(&self) -> Option<Instant> {
         let next = self.groups.values().filter_map(|group| group.order.first()).map(|(at, _)| *at).min();
-        // Nobody tells when a clock is set.
+        // Nothing notifies when a clock is set.
         let look = (!self.delayed.is_empty()).then(|| Instant::now() + LOOK);
         next.into_iter().chain(look).min()
     }

@@ -1,4 +1,4 @@
-//! Lambda's event source mapping for SQS: batches go to a handler, what succeeded is deleted.
+//! Lambda's event source mapping for SQS. It gives batches to a handler and deletes the messages that succeeded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::engines::digest::md5_hex;
 /// How long one receive waits for messages.
 const LONG_POLL: Duration = Duration::from_secs(20);
 
-/// Whatever made a handler fail; the whole batch is then tried again.
+/// Why a handler failed. The whole batch is then delivered again.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollOptions {
-    /// Messages a handler gets at once, at most.
+    /// The most messages that a handler gets at once.
     pub batch_size: usize,
-    /// Handlers that run at once, at most.
+    /// The most handlers that run at once.
     pub concurrency: usize,
-    /// A handler that takes longer is given up, as Lambda gives a function up.
+    /// A handler that takes longer is aborted, as Lambda aborts a function.
     pub timeout: Duration,
 }
 
-/// Handlers at work on a queue. Dropping it cuts them short; [`Poller::stop`] lets them finish.
+/// Handlers that work on a queue. Dropping it aborts them; [`Poller::stop`] lets them finish.
 #[derive(Debug)]
 pub struct Poller {
     stop: watch::Sender<bool>,
@@ -36,7 +36,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Receives nothing more, and returns when the batches under way are through.
+    /// Stops receiving, and waits for the batches in progress.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         while self.workers.join_next().await.is_some() {}
@@ -44,11 +44,12 @@ impl Poller {
 }
 
 impl Queue {
-    /// Hands batches to `handler` as SQS event JSON, until the poller is stopped or dropped.
+    /// Calls `handler` with batches as SQS event JSON, until the poller is stopped or dropped.
     ///
-    /// The handler answers a partial batch response (`{"batchItemFailures": [{"itemIdentifier": …}]}`; null or
-    /// an empty object is success). What it does not name is deleted; the rest becomes visible again after the
-    /// visibility timeout, or sooner if the handler has changed it. An error, a panic, a timeout or an answer that can't be understood fails the batch.
+    /// The handler returns a partial batch response (`{"batchItemFailures": [{"itemIdentifier": …}]}`; null or an empty
+    /// object is success). The messages that it does not name are deleted. The others become visible again after the
+    /// visibility timeout, or sooner if the handler has changed it. An error, a panic, a timeout or an invalid answer
+    /// fails the whole batch.
     pub fn poll_with<F, R>(&self, options: PollOptions, handler: F) -> Poller
     where
         F: Fn(Value) -> R + Send + Sync + 'static,
@@ -109,8 +110,8 @@ where
             continue;
         }
         let event = queue.event(&batch);
-        // A task of its own: a panic ends it and not the poller, and dropping the set ends it too. The handler
-        // is called inside it, since it may panic before its first await.
+        // The handler is called inside a task of its own, because it may panic before its first await. A panic ends the
+        // task but not the poller. Dropping the set also ends the task.
         let mut run = JoinSet::new();
         let handler = Arc::clone(&handler);
         run.spawn(async move { handler(event).await });
@@ -125,7 +126,8 @@ where
             Ok(done) => {
                 for message in done {
                     if let Err(error) = queue.delete(message.receipt) {
-                        // It outlived its visibility timeout and was delivered again: at least once.
+                        // The handler took longer than the visibility timeout, so the message was delivered again:
+                        // delivery is at least once.
                         tracing::debug!(queue = queue.config().name, %error, "failed to delete a message");
                     }
                 }
@@ -140,24 +142,24 @@ where
     }
 }
 
-/// The messages that the response does not name as failed, or why the response is worth nothing.
+/// The messages that the response does not name as failed, or an error if the response is invalid.
 fn succeeded<'a>(response: &Value, batch: &'a [Message]) -> Result<Vec<&'a Message>, String> {
     let failures = match response {
         Value::Null => &Value::Null,
         Value::Object(fields) => fields.get("batchItemFailures").unwrap_or(&Value::Null),
-        other => return Err(format!("the handler answered {other}, which is no batch response")),
+        other => return Err(format!("the handler answered {other}, which is not a batch response")),
     };
     let failures = match failures {
         Value::Null => &[],
         Value::Array(failures) => failures.as_slice(),
-        other => return Err(format!("batchItemFailures is {other} and no list")),
+        other => return Err(format!("batchItemFailures is {other}, which is not a list")),
     };
     let ids: HashSet<String> = batch.iter().map(|message| message.id.to_string()).collect();
     let mut failed = HashSet::new();
     for failure in failures {
         match failure["itemIdentifier"].as_str() {
             Some(id) if ids.contains(id) => failed.insert(id),
-            _ => return Err(format!("{failure} names no message of the batch")),
+            _ => return Err(format!("{failure} does not name a message of the batch")),
         };
     }
     Ok(batch.iter().filter(|message| !failed.contains(message.id.to_string().as_str())).collect())

@@ -1,4 +1,4 @@
-//! Between s3s's types and the store's.
+//! Converts between the types of s3s and of the store.
 
 use std::io::{self, SeekFrom};
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(super) fn condition(
     }
 }
 
-/// `aws-chunked` is how the body travelled, and not what the object is.
+/// `aws-chunked` is only the encoding of the transport, not of the object.
 pub(super) fn stored_encoding(header: &str) -> Option<String> {
     let kept: Vec<&str> =
         header.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "aws-chunked").collect();
@@ -60,7 +60,7 @@ pub(super) fn percent_encoded(text: &str) -> String {
     })
 }
 
-/// The bytes of a range of the file, piece by piece.
+/// Reads a range of the file, piece by piece.
 pub(super) fn read(
     file: std::fs::File,
     range: Range<u64>,

@@ -1,4 +1,4 @@
-//! ListObjectsV2 over the keys in order.
+//! ListObjectsV2 over the ordered keys.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,13 +8,13 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::store::Summary;
 
-/// What a page is asked for.
+/// The requested page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Query {
     pub prefix: String,
-    /// Keys that have it after the prefix are folded into one common prefix. Not empty.
+    /// Keys that contain it after the prefix are combined into one common prefix. Not empty.
     pub delimiter: Option<String>,
-    /// The page begins after this key, or after everything under this common prefix.
+    /// The page begins after this key, or after all keys with this common prefix.
     pub after: Option<After>,
     pub max: usize,
 }
@@ -30,7 +30,7 @@ pub(super) enum After {
 pub(super) struct Page {
     pub objects: Vec<(String, Summary)>,
     pub prefixes: Vec<String>,
-    /// Set when there is more.
+    /// Set if there are more entries.
     pub next: Option<After>,
 }
 
@@ -99,9 +99,9 @@ fn start(query: &Query) -> Bound<String> {
     }
 }
 
-/// The first place after every key with this prefix.
+/// The first position after every key with this prefix.
 fn beyond(prefix: &str) -> Bound<String> {
-    // The greatest character sorts last in UTF-8 too; no key is long enough to hold more of them than this.
+    // The greatest character also sorts last in UTF-8, and no key is long enough to contain more of them than this.
     let greatest = char::MAX.to_string().repeat(1024 / char::MAX.len_utf8() + 1);
     Bound::Excluded(format!("{prefix}{greatest}"))
 }
@@ -123,7 +123,7 @@ mod tests {
         keys.iter().map(|key| ((*key).to_owned(), summary.clone())).collect()
     }
 
-    /// Walks all pages; answers the keys and the common prefixes.
+    /// Reads all pages. Returns the keys and the common prefixes.
     fn walk(keys: &[&str], mut query: Query) -> (Vec<String>, Vec<String>) {
         let objects = objects(keys);
         let (mut found, mut prefixes) = (Vec::new(), Vec::new());

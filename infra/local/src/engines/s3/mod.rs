@@ -1,4 +1,4 @@
-//! S3: one bucket in a folder, served by s3s, which brings the protocol and checks signatures.
+//! S3: one bucket in a folder, served by s3s, which implements the protocol and checks signatures.
 
 mod convert;
 mod listing;
@@ -30,22 +30,22 @@ use super::Keys;
 
 pub use uploads::{ObjectCreated, Upload, Uploads};
 
-/// The bucket's files, and the way to the events of its uploads.
+/// The bucket's files and its upload events.
 #[derive(Debug, Clone)]
 pub(super) struct Bucket(Arc<Store>);
 
 impl Bucket {
-    /// `durable`: an acknowledged write also survives a power cut, and not only the end of the process.
+    /// `durable`: an acknowledged write also survives a power cut, not only the end of the process.
     pub(super) fn open(folder: &Path, name: &str, durable: bool) -> io::Result<Self> {
         Store::open(folder, name, durable).map(|store| Self(Arc::new(store)))
     }
 
-    /// Whether it holds no object.
+    /// Whether the bucket has no objects.
     pub(super) fn is_empty(&self) -> bool {
         self.0.state().objects.is_empty()
     }
 
-    /// Deletes what has expired by `now`; answers how many objects that were.
+    /// Deletes the objects that have expired by `now`, and returns their number.
     pub(super) async fn expire(&self, now: Timestamp) -> io::Result<usize> {
         let store = Arc::clone(&self.0);
         tokio::task::spawn_blocking(move || store.expire(now)).await.map_err(io::Error::other)?
@@ -55,7 +55,7 @@ impl Bucket {
         Uploads::subscribe(&self.0)
     }
 
-    /// Serves the bucket to whoever signs with these keys.
+    /// Serves the bucket to requests that are signed with these keys.
     pub(super) fn router(&self, keys: &Keys) -> Router {
         let mut builder = S3ServiceBuilder::new(Operations::new(Arc::clone(&self.0)));
         builder.set_auth(SimpleAuth::from_single(keys.access_key_id.clone(), keys.secret_access_key.clone()));

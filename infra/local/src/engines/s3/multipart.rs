@@ -1,7 +1,7 @@
-//! Multipart uploads: parts in a folder of their own until they become one object.
+//! Multipart uploads. Parts are in a separate folder until they become one object.
 //!
-//! `uploads/ID/upload.json` says what the object is to be; `uploads/ID/00001` and so on are the parts, in the file
-//! format of objects. Nothing of it is in memory, so an upload goes on after a restart.
+//! `uploads/ID/upload.json` describes the future object. `uploads/ID/00001` and so on are the parts, in the file format
+//! of objects. Nothing is kept in memory, so an upload continues after a restart.
 
 use std::fs;
 use std::io;
@@ -23,10 +23,10 @@ use super::store::{Staged, Store, StoreError};
 
 const DESCRIPTION: &str = "upload.json";
 const MAX_PARTS: i32 = 10_000;
-/// Bytes of every part but the last, at least.
+/// The smallest size of every part except the last, in bytes.
 const MIN_PART: u64 = 5 << 20;
 
-/// What the object is to be.
+/// The future object.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
     key: String,
@@ -107,7 +107,7 @@ fn no_such_upload(error: io::Error) -> StoreError {
     }
 }
 
-/// Only ids become names of folders.
+/// Only valid ids may become folder names.
 fn parse_id(text: &str) -> S3Result<Uuid> {
     Uuid::try_parse(text).map_err(|_| StoreError::NoSuchUpload.into())
 }
@@ -226,7 +226,7 @@ impl Operations {
 
         let digests: Vec<u8> = chosen.iter().flat_map(|part| unhex(&part.metadata.etag)).collect();
         let etag = format!("{}-{}", hex(&Md5::checksum(&digests)), chosen.len());
-        // Opened one after the other: there may be more parts than a process may have files.
+        // Opened one after the other, because there may be more parts than a process may open files.
         let body = stream::iter(chosen).then(|part| async move {
             let file = tokio::fs::File::open(part.path).await?.into_std().await;
             Ok::<_, io::Error>(read(file, 0..part.metadata.size))
@@ -237,7 +237,7 @@ impl Operations {
         let metadata = self
             .blocking(move |store| {
                 let metadata = store.commit(staged, &description.key, description.headers, &condition)?;
-                // What a crash leaves of it can be completed again, to the same object.
+                // If a crash leaves a part of it, the upload can be completed again, to the same object.
                 store.remove_upload(id)?;
                 Ok(metadata)
             })
@@ -253,7 +253,7 @@ impl Operations {
     }
 }
 
-/// The parts that the client wants, in its order, if they are what it believes them to be.
+/// The parts that the client names, in its order, if they match the uploaded ones.
 fn choose(claimed: &[CompletedPart], mut parts: Vec<Uploaded>) -> S3Result<Vec<Uploaded>> {
     let numbers: Vec<i32> = claimed.iter().map(|part| part.part_number.unwrap_or(0)).collect();
     if !numbers.is_sorted_by(|a, b| a < b) {
@@ -274,7 +274,7 @@ fn choose(claimed: &[CompletedPart], mut parts: Vec<Uploaded>) -> S3Result<Vec<U
         };
         let another = claim.e_tag.as_ref().is_some_and(|etag| etag.value() != part.metadata.etag);
         if another || checksums.refuted_by(&part.metadata.checksums).is_some() {
-            return Err(s3_error!(InvalidPart, "Part {number} is not the one that was uploaded."));
+            return Err(s3_error!(InvalidPart, "Part {number} differs from the uploaded one."));
         }
         chosen.push(part);
     }

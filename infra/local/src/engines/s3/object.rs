@@ -1,8 +1,8 @@
-//! An object's file: the body, then what is known about it as JSON, then where that JSON begins.
+//! An object's file: the body, then its metadata as JSON, then the position of that JSON.
 //!
-//! One file makes one object, so that a rename replaces body and metadata together: whoever opens the name sees
-//! the old object whole or the new one whole. The metadata comes last because most of it (length, ETag,
-//! checksums) is known only when the body is through.
+//! One file holds one object, so a rename replaces body and metadata together. A reader gets either the complete old
+//! object or the complete new one. The metadata comes last because most of it (length, ETag, checksums) is known only
+//! after the body.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,27 +13,27 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The file's last bytes; another layout gets another number.
+/// The last bytes of the file. Another layout gets another number.
 const MAGIC: &[u8; 8] = b"lampobj1";
-/// The metadata's length (little-endian) and the magic.
+/// The length of the metadata (little-endian), and the magic bytes.
 const FOOTER: u64 = 4 + MAGIC.len() as u64;
 
-/// What is known about an object besides its body.
+/// The metadata of an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Metadata {
     pub key: String,
-    /// Bytes of the body.
+    /// The size of the body, in bytes.
     pub size: u64,
     /// Without quotes: MD5 in hexadecimal, or `MD5-of-MD5s-N` for N parts.
     pub etag: String,
     pub modified: Timestamp,
-    /// Grows with every commit to the bucket.
+    /// Increases with every commit to the bucket.
     pub sequencer: u64,
     pub headers: Headers,
     pub checksums: Checksums,
 }
 
-/// What the uploader said about the object and gets back on reading.
+/// The metadata that the uploader sent and gets back when it reads the object.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Headers {
@@ -42,13 +42,13 @@ pub(super) struct Headers {
     pub content_disposition: Option<String>,
     pub content_encoding: Option<String>,
     pub content_language: Option<String>,
-    /// `x-amz-meta-*`, without that prefix.
+    /// `x-amz-meta-*`, without this prefix.
     pub user: BTreeMap<String, String>,
-    /// `x-amz-tagging`, as it came.
+    /// `x-amz-tagging`, unchanged.
     pub tagging: Option<String>,
 }
 
-/// Base64 of each digest that was asked for.
+/// The requested digests, in base64.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Checksums {
@@ -60,7 +60,7 @@ pub(super) struct Checksums {
 }
 
 impl Checksums {
-    /// Each by the name of the header, or trailer, that carries it.
+    /// Each checksum with the name of the header or trailer that carries it.
     pub(super) fn by_header(&self) -> [(&'static str, Option<&str>); 5] {
         [
             ("x-amz-checksum-crc32", self.crc32.as_deref()),
@@ -71,7 +71,7 @@ impl Checksums {
         ]
     }
 
-    /// What those headers say, where they are there.
+    /// The checksums in these headers.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         Self {
@@ -83,7 +83,7 @@ impl Checksums {
         }
     }
 
-    /// The first of these claims that does not hold for a body with the other checksums.
+    /// The first of these claimed checksums that differs from the computed ones.
     pub(super) fn refuted_by(&self, computed: &Self) -> Option<&'static str> {
         let pairs = self.by_header().into_iter().zip(computed.by_header());
         { pairs }
@@ -93,7 +93,7 @@ impl Checksums {
 }
 
 impl Metadata {
-    /// Completes a file that holds the body and nothing else.
+    /// Completes a file that contains only the body.
     pub(super) fn append_to(&self, file: &mut File) -> io::Result<()> {
         let mut tail = serde_json::to_vec(self)?;
         let length = u32::try_from(tail.len()).map_err(io::Error::other)?;
@@ -103,7 +103,7 @@ impl Metadata {
         file.write_all(&tail)
     }
 
-    /// Opens an object's file, with the metadata that belongs to exactly this body.
+    /// Opens an object's file, with the metadata of exactly this body.
     pub(super) fn open(path: &Path) -> io::Result<(File, Self)> {
         let damaged =
             |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
@@ -173,7 +173,7 @@ mod tests {
             fs::write(&path, &whole[..length]).unwrap();
             assert!(Metadata::open(&path).is_err(), "the first {length} bytes passed for an object");
         }
-        // A body that is longer than its metadata says.
+        // The body is longer than the metadata says.
         fs::write(&path, [b"x", &whole[..]].concat()).unwrap();
         assert_eq!(Metadata::open(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }

@@ -1,4 +1,4 @@
-//! The S3 operations: from s3s's types to the store and back.
+//! The S3 operations. They convert between the types of s3s and of the store.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Operations {
     pub(super) store: Arc<Store>,
 }
 
-/// Copies the five checksums into an answer that has a field for each.
+/// Copies the five checksums into an answer that has one field for each.
 macro_rules! with_checksums {
     ($answer:expr, $checksums:expr) => {{
         let (mut answer, checksums) = ($answer, $checksums);
@@ -32,7 +32,7 @@ macro_rules! with_checksums {
     }};
 }
 
-/// Takes the object's headers out of a request that has a field for each.
+/// Reads the object's headers from a request that has one field for each.
 macro_rules! headers_of {
     ($input:expr) => {
         Headers {
@@ -62,7 +62,7 @@ impl From<StoreError> for S3Error {
     }
 }
 
-/// The answer to an error of a file. One that does not pass by itself has a status that the SDK does not try again after.
+/// The answer to a file error. For a permanent error it has a status after which the SDK does not retry.
 pub(super) fn of_io(error: std::io::Error) -> S3Error {
     match storage::of_io(&error) {
         Some(failure) => {
@@ -89,7 +89,7 @@ impl Operations {
         }
     }
 
-    /// Runs what waits for the disk off the async workers.
+    /// Runs work that waits for the disk outside the async workers.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
@@ -164,7 +164,7 @@ impl S3 for Operations {
             (input.copy_source_if_match.as_ref(), input.copy_source_if_none_match.as_ref());
         let (file, from) = self.open(source.to_string(), if_match, if_none_match).await.map_err(|error| {
             match *error.code() {
-                // For the source of a copy both preconditions fail alike.
+                // For the source of a copy, both preconditions give the same error.
                 s3s::S3ErrorCode::NotModified => StoreError::Precondition.into(),
                 _ => error,
             }
@@ -215,7 +215,7 @@ impl S3 for Operations {
             body: Some(StreamingBlob::wrap(read(file, range))),
             ..Default::default()
         };
-        // The checksums are of the whole body: with a range a client would compare them with a part.
+        // The checksums are for the whole body. With a range, a client would compare them with a part of it.
         Ok(match content_range {
             Some(content_range) => {
                 let answer = GetObjectOutput { content_range: Some(content_range), ..answer };

@@ -1,4 +1,4 @@
-//! Receiving a body into a staged file while computing, and then checking, everything claimed about it.
+//! Receives a body into a staged file, and checks everything that was claimed about it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -16,12 +16,12 @@ use super::object::Checksums;
 use super::operations::of_io;
 use super::store::{Staged, Store};
 
-/// What the sender says of the body.
+/// What the sender claims about the body.
 pub(super) struct Claims {
     length: Option<u64>,
     md5: Option<String>,
     checksums: Checksums,
-    /// Checksums that are to follow the body, by header name.
+    /// The checksums that follow the body, by header name.
     announced: Vec<String>,
     trailers: Option<TrailingHeaders>,
     /// `x-amz-sdk-checksum-algorithm`, in lower case.
@@ -45,7 +45,7 @@ impl Claims {
         }
     }
 
-    /// Nothing is claimed: what the bucket itself puts together.
+    /// No claims: for bodies that the bucket itself puts together.
     pub(super) fn none() -> Self {
         Self {
             length: None,
@@ -57,7 +57,8 @@ impl Claims {
         }
     }
 
-    /// Computes what was claimed, announced or asked for; as S3 does, CRC64NVME where that is nothing.
+    /// Computes the checksums that were claimed, announced or requested. If there are none, it computes CRC64NVME, as
+    /// S3 does.
     fn hasher(&self) -> ChecksumHasher {
         let mut wanted = self.checksums.by_header().map(|(name, checksum)| {
             let algorithm = name.trim_start_matches("x-amz-checksum-");
@@ -78,10 +79,13 @@ impl Claims {
         }
     }
 
-    /// Compares with what the body turned out to be.
+    /// Compares the claims with the received body.
     fn check(&self, size: u64, md5: &[u8], computed: &Checksums, trailers: &HeaderMap) -> S3Result<()> {
         if self.length.is_some_and(|length| length != size) {
-            return Err(s3_error!(IncompleteBody, "The body has {size} bytes and not as many as announced."));
+            return Err(s3_error!(
+                IncompleteBody,
+                "The body has {size} bytes, which is not the announced size."
+            ));
         }
         if let Some(claimed) = &self.md5 {
             let claimed = BASE64_STANDARD.decode(claimed).unwrap_or_default();
@@ -109,7 +113,7 @@ impl Store {
     pub(super) async fn receive(&self, body: Option<StreamingBlob>, claims: Claims) -> S3Result<Staged> {
         let path = self.staging_path();
         let file = File::create_new(&path).await.map_err(of_io)?;
-        // Owned by `Staged` from here on, so that a body that breaks off leaves no file.
+        // `Staged` owns the file from here on, so that an incomplete body leaves no file.
         let mut staged = Staged {
             path,
             file: file.into_std().await,
@@ -124,7 +128,7 @@ impl Store {
         let mut hasher = claims.hasher();
         if let Some(mut body) = body {
             while let Some(chunk) = body.next().await {
-                // A broken connection, a chunk with a wrong signature, or a body with another SHA-256.
+                // Fails on a broken connection, a chunk with a wrong signature, or a body with another SHA-256.
                 let chunk =
                     chunk.map_err(|error| s3_error!(InvalidRequest, "The body can't be read: {error}"))?;
                 md5.update(&chunk);

@@ -23,18 +23,19 @@ use uuid::Uuid;
 use super::object::{Checksums, Headers, Metadata};
 use super::uploads::Watch;
 
-/// The bucket's one lifecycle rule, as the deployed one has it: what carries this tag is deleted when it is older than that.
+/// The bucket's only lifecycle rule, as in the deployed bucket: objects with this tag are deleted when they are older
+/// than that.
 const EXPIRES: &str = "keep=a-month";
 const KEPT: SignedDuration = SignedDuration::from_hours(31 * 24);
 
-/// Larger bodies reach the disk before the bucket is locked for the commit, so that it is locked briefly.
+/// Larger bodies are flushed to the disk before the bucket is locked for the commit, so that the lock is short.
 const FLUSH_BEFORE_COMMIT: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) bucket: String,
     pub(super) folder: PathBuf,
-    /// False in tests that need no power cut survived.
+    /// `false` in tests that need not survive a power cut.
     durable: bool,
     state: Mutex<State>,
 }
@@ -46,18 +47,18 @@ pub(super) struct State {
     pub(super) watch: Option<Watch>,
 }
 
-/// What listings tell of an object.
+/// The data of an object in listings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Summary {
     pub size: u64,
     pub etag: String,
     pub modified: Timestamp,
     pub sequencer: u64,
-    /// It has the tag of what is deleted by itself.
+    /// Whether the object has the tag for automatic deletion.
     pub expires: bool,
 }
 
-/// What must hold at the moment of a write.
+/// The condition that must hold at the moment of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     Always,
@@ -81,7 +82,7 @@ pub(super) enum StoreError {
     Io(#[from] io::Error),
 }
 
-/// A body that has been received whole but is not an object yet; dropped, its file goes away.
+/// A body that was received completely but is not an object yet. Dropping it deletes its file.
 #[derive(Debug)]
 pub(super) struct Staged {
     pub path: PathBuf,
@@ -93,13 +94,13 @@ pub(super) struct Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // After a commit there is no file of this name; what else remains is removed at the next start.
+        // After a commit there is no file with this name. Leftovers are removed at the next start.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl Store {
-    /// Opens the folder, creating it where absent, and clears away what a crash left unfinished.
+    /// Opens the folder, creates it if it does not exist, and removes the leftovers of a crash.
     pub(super) fn open(folder: &Path, bucket: &str, durable: bool) -> io::Result<Self> {
         let staging = folder.join("staging");
         if staging.exists() {
@@ -132,7 +133,7 @@ impl Store {
                     let summary = Summary::from(&metadata);
                     state.objects.insert(metadata.key, summary);
                 }
-                // Only a damaged disk makes one: the others are still worth serving.
+                // Only a damaged disk causes this. The other objects are still served.
                 Err(error) => tracing::error!(%error, "an object can't be read and is left out"),
             }
         }
@@ -143,7 +144,7 @@ impl Store {
         self.state.lock().expect("no code panics while it holds the bucket")
     }
 
-    /// A new name for a body to be received under.
+    /// A new name for receiving a body.
     pub(super) fn staging_path(&self) -> PathBuf {
         self.folder.join("staging").join(Uuid::new_v4().simple().to_string())
     }
@@ -152,7 +153,7 @@ impl Store {
         self.folder.join("objects").join(hex(&Sha256::digest(key)))
     }
 
-    /// Makes the staged body the object `key`, if the condition holds, and tells whoever watches uploads.
+    /// Makes the staged body the object `key` if the condition holds, and announces the upload.
     pub(super) fn commit(
         &self,
         mut staged: Staged,
@@ -166,7 +167,7 @@ impl Store {
         let mut state = self.state();
         state.check(key, condition)?;
         let now = Timestamp::now();
-        // The clock keeps it growing also when the newest objects were deleted before a restart.
+        // The clock makes the sequencer increase even if the newest objects were deleted before a restart.
         let sequencer = (state.last_sequencer + 1).max(now.as_microsecond().unsigned_abs());
         let metadata = Metadata {
             key: key.to_owned(),
@@ -184,22 +185,23 @@ impl Store {
         state.objects.insert(key.to_owned(), Summary::from(&metadata));
         state.publish(&self.bucket, &metadata);
         drop(state);
-        // Not under the lock, so that the syncs of many writers become one. Until it returns nothing is promised.
+        // Without the lock, so that the syncs of many writers become one. The write is not acknowledged before this
+        // returns.
         self.sync_folder(&self.folder.join("objects"))?;
         Ok(metadata)
     }
 
-    /// Makes what is in a file last.
+    /// Makes the content of a file durable.
     pub(super) fn sync_file(&self, file: &Path) -> io::Result<()> {
         if self.durable { File::open(file)?.sync_all() } else { Ok(()) }
     }
 
-    /// Makes the creations, renames and removals in a folder last.
+    /// Makes creations, renames and removals in a folder durable.
     pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.sync_file(folder)
     }
 
-    /// The object as it is now: what is read from the file stays whole whatever is written meanwhile.
+    /// The current object. A reader gets this object completely, even if it is replaced meanwhile.
     pub(super) fn open_object(&self, key: &str) -> Result<(File, Metadata), StoreError> {
         Metadata::open(&self.object_path(key)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => StoreError::NoSuchKey,
@@ -207,7 +209,7 @@ impl Store {
         })
     }
 
-    /// Deletes the keys; those that do not exist count as deleted.
+    /// Deletes the keys. Keys that do not exist count as deleted.
     pub(super) fn delete(&self, keys: &[String], condition: &Condition) -> Result<(), StoreError> {
         let mut state = self.state();
         for key in keys {
@@ -219,7 +221,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes what carries the tag and is older than it is kept; answers how many objects that were.
+    /// Deletes objects with the tag that are older than its time, and returns their number.
     pub(super) fn expire(&self, now: Timestamp) -> io::Result<usize> {
         let mut state = self.state();
         let expired = state

@@ -1,9 +1,9 @@
-//! Events of uploads: each committed object is announced until its event has been acknowledged.
+//! Upload events: each committed object is announced until its event is acknowledged.
 //!
-//! There is no outbox to write on every upload. The objects carry growing sequencers, and the bucket remembers up
-//! to which of them every event has been handled; whoever subscribes gets the current objects beyond that mark
-//! first. So an event comes at least once, in order per key, and an object that was overwritten or deleted in the
-//! meantime may be announced only in its newest version, or not at all.
+//! No upload writes to an outbox. The objects have increasing sequencers, and the bucket stores the sequencer up to
+//! which every event was handled. A new subscriber first gets the current objects beyond that mark. So an event arrives
+//! at least once, in order per key. An object that was overwritten or deleted meanwhile may be announced only in its
+//! newest version, or not at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,16 +18,16 @@ use super::store::{State, Store, Summary};
 
 const MARK_FILE: &str = "acknowledged";
 
-/// An object was committed, as S3 tells of it.
+/// The event of a committed object, as S3 sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectCreated {
     pub bucket: String,
     pub key: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Without quotes.
     pub etag: String,
-    /// Sixteen hexadecimal digits; of two events of a key, the one with the greater text is newer.
+    /// Sixteen hexadecimal digits. Of two events of a key, the newer one has the greater text.
     pub sequencer: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Uploads {
     receiver: mpsc::UnboundedReceiver<(u64, ObjectCreated)>,
 }
 
-/// An event that comes again after a restart unless it is acknowledged.
+/// An event that is delivered again after a restart unless it was acknowledged.
 #[derive(Debug)]
 pub struct Upload {
     pub event: ObjectCreated,
@@ -46,7 +46,7 @@ pub struct Upload {
     store: Arc<Store>,
 }
 
-/// What the bucket knows of its subscriber.
+/// The bucket's state about its subscriber.
 #[derive(Debug)]
 pub(super) struct Watch {
     sender: mpsc::UnboundedSender<(u64, ObjectCreated)>,
@@ -54,8 +54,7 @@ pub(super) struct Watch {
 }
 
 impl Uploads {
-    /// Begins with the objects whose events were never acknowledged. A later subscription takes the place of
-    /// an earlier one.
+    /// Begins with the objects whose events were never acknowledged. A later subscription replaces an earlier one.
     pub(super) fn subscribe(store: &Arc<Store>) -> io::Result<Self> {
         let mark = acknowledged(&store.folder)?;
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -74,7 +73,7 @@ impl Uploads {
         Ok(Self { store: Arc::clone(store), receiver })
     }
 
-    /// The next event; `None` once another subscription has taken this one's place.
+    /// The next event. `None` after another subscription has replaced this one.
     pub async fn next(&mut self) -> Option<Upload> {
         let (sequencer, event) = self.receiver.recv().await?;
         Some(Upload { event, sequencer, store: Arc::clone(&self.store) })
@@ -82,7 +81,7 @@ impl Uploads {
 }
 
 impl Upload {
-    /// Says that the event's effect is durable. If this fails the event merely comes again.
+    /// Reports that the effect of the event is durable. If this fails, the event is delivered again.
     pub fn acknowledge(self) -> io::Result<()> {
         let mut state = self.store.state();
         let State { watch: Some(watch), last_sequencer, .. } = &mut *state else { return Ok(()) };
@@ -92,7 +91,7 @@ impl Upload {
         if before == after {
             return Ok(());
         }
-        // Not synced: a mark lost in a power cut means events that come again, never lost ones.
+        // Not synced: if the mark is lost in a power cut, events are delivered again, but none is lost.
         let mark = after.map_or(*last_sequencer, |oldest| oldest - 1);
         let staged = self.store.staging_path();
         fs::write(&staged, mark.to_string())?;
@@ -101,7 +100,7 @@ impl Upload {
 }
 
 impl Watch {
-    /// False when nobody listens any more.
+    /// Returns `false` if there is no subscriber any more.
     fn announce(&mut self, sequencer: u64, event: ObjectCreated) -> bool {
         self.outstanding.insert(sequencer);
         self.sender.send((sequencer, event)).is_ok()
@@ -109,12 +108,12 @@ impl Watch {
 }
 
 impl State {
-    /// Tells the subscriber, if there is one, of an object that was committed.
+    /// Announces a committed object to the subscriber, if there is one.
     pub(super) fn publish(&mut self, bucket: &str, metadata: &Metadata) {
         if let Some(watch) = &mut self.watch {
             let event = event(bucket, &metadata.key, &Summary::from(metadata));
             if !watch.announce(metadata.sequencer, event) {
-                // The mark stays where it is, so the next subscriber begins there.
+                // The mark is not changed, so the next subscriber begins there.
                 self.watch = None;
             }
         }
@@ -134,7 +133,7 @@ fn event(bucket: &str, key: &str, object: &Summary) -> ObjectCreated {
 /// The sequencer up to which every event has been acknowledged.
 pub(super) fn acknowledged(folder: &Path) -> io::Result<u64> {
     match fs::read_to_string(folder.join(MARK_FILE)) {
-        // An unreadable mark costs repeated events only.
+        // An unreadable mark only causes repeated events.
         Ok(text) => Ok(text.trim().parse().unwrap_or(0)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),

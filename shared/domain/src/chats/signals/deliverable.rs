@@ -1,4 +1,4 @@
-//! What a reply delivers, and how it is read from JSON or from key–value lines.
+//! The deliverables of a reply, and how they are read from JSON or from key–value lines.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,15 +11,15 @@ use crate::assets::NewAsset;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Deliverable {
-    /// The setup conversation has all it needs.
+    /// The setup conversation is complete.
     ReadyToCreate(AgentDraft),
     /// Finished content, now.
     Asset(NewAsset),
-    /// Work for later; at least one.
+    /// Work for later. At least one action.
     Actions { actions: Vec<ActionDraft> },
-    /// A call of a tool of the registry.
+    /// A call of a tool from the registry.
     UseTool { name: String, input: Value },
-    /// A signal whose payload can't be read. People see the reason; the model may get one chance to repair it.
+    /// A signal whose payload can't be read. People see the reason, and the model may get one chance to repair it.
     Invalid { signal: SignalKind, reason: String, raw_len: usize },
 }
 
@@ -36,7 +36,7 @@ impl SignalKind {
     pub const ALL: [Self; 4] =
         [Self::ReadyToCreate, Self::GenerateAsset, Self::GenerateActions, Self::UseTool];
 
-    /// The word at the start of the line.
+    /// The keyword at the start of the line.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -55,14 +55,14 @@ pub struct ActionDraft {
     pub description: String,
     pub priority: Priority,
     pub task_config: TaskConfig,
-    /// As the model wrote it; the schedule's own rules check it.
+    /// As the model wrote it. The rules of schedules check it later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<Value>,
 }
 
 impl Deliverable {
-    /// What the call of a native tool delivers. `None`: the tool is not one of those, but of the registry.
+    /// The deliverable of a native tool call. `None` if the tool is from the registry instead.
     #[must_use]
     pub fn from_tool_call(name: &str, input: &Value) -> Option<Self> {
         let signal = match name {
@@ -97,7 +97,7 @@ impl Deliverable {
             let key = line.trim_start_matches(['*', '#', ' ']).split_once(':').and_then(|(key, value)| {
                 let key = key.trim_end_matches(['*', ' ']);
                 let index = KEYS.iter().position(|known| *known == key)?;
-                // A key that was there before is a line of the value it stands in.
+                // A key that has already occurred is a line of the current value.
                 values[index].is_none().then_some((index, value.trim_start_matches('*')))
             });
             if let Some((index, value)) = key {
@@ -141,7 +141,7 @@ fn asset(fields: &Fields<'_>) -> Result<NewAsset, String> {
 }
 
 fn actions(payload: &Value) -> Result<Vec<ActionDraft>, String> {
-    // A native tool's input is always an object, so the list may be one level down.
+    // A native tool's input is always an object, so the list may be one level deeper.
     let (list, path) = match payload.get("actions") {
         Some(list) => (list, "actions"),
         None => (payload, ""),
@@ -159,7 +159,7 @@ fn actions(payload: &Value) -> Result<Vec<ActionDraft>, String> {
 
 fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
     let description = fields.text(&["description"])?.unwrap_or_default();
-    // Some models leave the nesting out.
+    // Some models omit the nesting.
     let task = fields.nested(&["task_config", "taskConfig"])?;
     let task = task.as_ref().unwrap_or(fields);
     let instructions = task.text(&["instructions"])?.unwrap_or_else(|| description.clone());
@@ -167,7 +167,7 @@ fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
         return Err(task.missing("instructions"));
     }
     let title = fields.needed(&["title"])?;
-    // What nothing is said about is what the description promises.
+    // If the expected output is missing, the description is used, or else the title.
     let expected_output = task.text(&["expected_output", "expectedOutput"])?;
     let promised = || if description.is_empty() { title.clone() } else { description.clone() };
     let expected_output = expected_output.unwrap_or_else(promised);
@@ -180,7 +180,7 @@ fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
     })
 }
 
-/// An object, and where it stands in the payload.
+/// An object and its path in the payload.
 struct Fields<'a> {
     object: &'a Map<String, Value>,
     path: String,
@@ -199,12 +199,12 @@ impl<'a> Fields<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The first of `names` that has a value. `null` is none.
+    /// The first of `names` that has a value. `null` does not count.
     fn get(&self, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
         names.iter().find_map(|&name| Some((name, self.object.get(name).filter(|v| !v.is_null())?)))
     }
 
-    /// As it stands, to the last blank; `None` where there is nothing else.
+    /// The text unchanged, including whitespace. `None` if it is blank.
     fn verbatim(&self, names: &[&'static str]) -> Result<Option<&'a str>, String> {
         match self.get(names) {
             None => Ok(None),

@@ -1,8 +1,8 @@
-//! How signals are explained to a model that has no native tools.
+//! Explains signals to a model that has no native tools.
 
 use crate::models::ToolSpec;
 
-/// The text that takes the place of `tools`. Empty where there is nothing to explain.
+/// The text that replaces `tools`. Empty if there is nothing to explain.
 #[must_use]
 pub fn explain(tools: &[ToolSpec]) -> String {
     let parts: Vec<String> = tools.iter().map(one).collect();
@@ -49,7 +49,7 @@ mod tests {
         }
     }
 
-    /// What is shown as the form of a signal is read as that signal.
+    /// What the text explains as a signal is also read as that signal.
     #[test]
     fn what_is_explained_is_what_is_read() {
         assert_eq!(explain(&[]), "");

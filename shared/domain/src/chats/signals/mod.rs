@@ -1,17 +1,17 @@
 //! Deliverables in a model's reply.
 //!
-//! A model without native tools says what it delivers by a *signal*: a keyword at the start of a line, a line `---`, and a
-//! payload. The text around a signal is chat; the payload never is.
+//! A model without native tools marks its deliverables with *signals*: a keyword at the start of a line, a line `---`,
+//! and a payload. The text around a signal is chat; the payload is never chat.
 //!
 //! | signal | payload |
 //! |---|---|
 //! | `READY_TO_CREATE`, as the very first characters of the reply | `KEY: value` lines, values over several lines |
 //! | `GENERATE_ASSET` | a JSON object |
 //! | `GENERATE_ACTIONS` | a JSON object, or an array of them |
-//! | `USE_TOOL: name`, without the `---` | perhaps a JSON object on the following lines |
+//! | `USE_TOOL: name`, without the `---` | optionally a JSON object on the following lines |
 //!
-//! [`SignalReader`] reads a reply as it streams. A model with native tools calls `generate_asset` and its like instead;
-//! [`Deliverable::from_tool_call`] makes the same of that.
+//! [`SignalReader`] reads a reply as it streams. A model with native tools calls tools such as `generate_asset`
+//! instead, and [`Deliverable::from_tool_call`] gives the same result.
 
 mod deliverable;
 mod explain;

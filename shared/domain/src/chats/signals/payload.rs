@@ -1,19 +1,19 @@
-//! Where a JSON payload begins and ends, while it arrives.
+//! Finds the beginning and the end of a JSON payload while it arrives.
 
 use serde_json::Value;
 
 /// Where the JSON of a payload begins.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// More has to arrive first.
+    /// More text is needed.
     Wait,
     /// It is not JSON.
     Not,
-    /// At this byte; inside a code fence of its own, perhaps.
+    /// At this byte, possibly inside its own code fence.
     At { offset: usize, fenced: bool },
 }
 
-/// Skips blanks, what is left of the delimiter, and the opening line of a code fence.
+/// Skips whitespace, the rest of the delimiter, and the opening line of a code fence.
 pub(super) fn begin(text: &str, opens: &[char], end: bool) -> Begin {
     let wait = if end { Begin::Not } else { Begin::Wait };
     let skip = |text: &str| text.len() - text.trim_start().len();
@@ -45,7 +45,8 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// `text` begins with the bracket and is at least as long as in the call before; what was seen is not read again.
+    /// `text` begins with the bracket and is at least as long as in the previous call. The part that was already read
+    /// is not read again.
     pub(super) fn end(&mut self, text: &str) -> Option<usize> {
         for byte in text.as_bytes()[self.seen..].iter().copied() {
             self.seen += 1;
@@ -68,8 +69,7 @@ impl Scan {
     }
 }
 
-/// Parses JSON, and forgives the one fault that small models make all the time: line ends and tabs that stand bare in a
-/// string.
+/// Parses JSON. It accepts the most common fault of small models: unescaped line ends and tabs in a string.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).or_else(|error| {
         let reason = || format!("it is not JSON: line {}, column {}", error.line(), error.column());

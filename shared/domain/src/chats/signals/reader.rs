@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::deliverable::{Deliverable, SignalKind};
 use super::payload::{self, Begin, Scan};
 
-/// A whole reply, read.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// What is chat, without the signals.
+    /// The chat text, without the signals.
     pub text: String,
     pub deliverables: Vec<Deliverable>,
 }
@@ -24,11 +24,11 @@ impl Reply {
     }
 }
 
-/// Takes the pieces of a reply and gives back what of them is chat. A line that may yet become a signal is held back until
-/// it is decided. How the reply is cut into pieces makes no difference.
+/// Reads the pieces of a reply and returns the chat text in them. A line that may still become a signal is held back
+/// until that is decided. The boundaries between pieces make no difference.
 #[derive(Debug, Default)]
 pub struct SignalReader {
-    /// What has arrived and is not decided.
+    /// Text that has arrived but is not decided yet.
     rest: String,
     state: State,
     begun: bool,
@@ -55,7 +55,7 @@ enum State {
         fences: usize,
         scan: Scan,
     },
-    /// Key–value lines, whose end is known only when the reply ends.
+    /// Key–value lines. Their end is known only when the reply ends.
     KeyValues,
     /// After JSON: the code fences around it are still open.
     Close {
@@ -70,13 +70,13 @@ enum Payload {
 }
 
 impl SignalReader {
-    /// The next piece of the reply. Returns the text to show.
+    /// Adds the next piece of the reply. Returns the text to show.
     pub fn feed(&mut self, delta: &str) -> String {
         self.rest.push_str(delta);
         self.advance(false)
     }
 
-    /// The reply has ended: the text that is left to show, and all deliverables.
+    /// Ends the reply. Returns the remaining text to show, and all deliverables.
     #[must_use]
     pub fn finish(mut self) -> Reply {
         Reply { text: self.advance(true), deliverables: self.deliverables }
@@ -97,7 +97,8 @@ impl SignalReader {
         chat
     }
 
-    /// Decides the next part of `text`, or says that it can't yet; at the end, once there is nothing left to decide.
+    /// Decides the next part of `text`, or reports that it can't decide yet. At the end of the reply it goes on until
+    /// nothing is left to decide.
     fn step(&mut self, text: &str, end: bool, chat: &mut String) -> Step {
         match &mut self.state {
             State::LineStart => {
@@ -133,7 +134,7 @@ impl SignalReader {
                 Begin::Not => {
                     let name = std::mem::take(name);
                     self.deliverables.push(Deliverable::UseTool { name, input: Value::Object(Map::new()) });
-                    // Without a fence there is nothing to close, and the text goes on as it stands.
+                    // Without a fence there is nothing to close, and the text continues.
                     self.state =
                         if *fences == 0 { State::LineStart } else { State::Close { fences: *fences } };
                     Step::Go(0)
@@ -147,7 +148,7 @@ impl SignalReader {
             },
             State::Delimiter { signal, fences } => match payload::begin(text, &['{', '['], end) {
                 Begin::Wait => Step::Wait,
-                // Where such a payload ends is known only when the reply has ended.
+                // The end of such a payload is known only when the reply has ended.
                 Begin::Not if !end => Step::Wait,
                 Begin::Not => {
                     let signal = *signal;
@@ -196,7 +197,7 @@ impl SignalReader {
         }
     }
 
-    /// The reply has ended and the payload is not whole: it ends where the next signal begins.
+    /// Handles a reply that ended within a payload. The payload ends where the next signal begins.
     fn give_up(&mut self, signal: SignalKind, text: &str, reason: &str) -> Step {
         let len = next_signal(text).unwrap_or(text.len());
         self.deliverables.push(Deliverable::Invalid { signal, reason: reason.into(), raw_len: len });
@@ -206,7 +207,7 @@ impl SignalReader {
 }
 
 enum Step {
-    /// So many bytes are decided.
+    /// This many bytes are decided.
     Go(usize),
     Wait,
 }
@@ -237,7 +238,7 @@ fn read(payload: &Payload, text: &str) -> Deliverable {
 enum Look {
     Wait,
     Chat,
-    /// A signal, whose payload begins after `len` bytes.
+    /// A signal. Its payload begins after `len` bytes.
     Signal {
         state: State,
         len: usize,
@@ -294,7 +295,7 @@ fn look_unfenced(text: &str, first: bool, end: bool) -> Look {
     Look::Chat
 }
 
-/// What can't become a signal any more is chat.
+/// Text that can't become a signal any more is chat.
 fn wait(end: bool) -> Look {
     if end { Look::Chat } else { Look::Wait }
 }
@@ -305,7 +306,7 @@ enum Delimiter {
     After(usize),
 }
 
-/// Whether the next line that is not blank begins with `---`.
+/// Whether the next non-blank line begins with `---`.
 fn delimiter(after_keyword: &str) -> Delimiter {
     let rest = after_keyword.trim_start();
     let skipped = after_keyword.len() - rest.len();
@@ -351,8 +352,8 @@ fn next_signal(text: &str) -> Option<usize> {
         .find(|&start| matches!(look(&text[start..], false, true), Look::Signal { .. }))
 }
 
-/// How much of `text` closes the payload before it: its code fences, and the rest of the line where that is blank.
-/// `None`: not decided yet.
+/// How much of `text` closes the payload before it: its code fences, and the rest of the line if that is blank. `None`
+/// if that is not decided yet.
 fn close(text: &str, fences: usize, end: bool) -> Option<usize> {
     let mut len = 0;
     for _ in 0..fences {
@@ -362,7 +363,7 @@ fn close(text: &str, fences: usize, end: bool) -> Option<usize> {
         } else if "```".starts_with(rest) && !end {
             return None;
         } else {
-            // Something else stands there: it is chat, and so is the fence that may come.
+            // Other text follows. It is chat, and so is a fence after it.
             break;
         }
     }
@@ -374,8 +375,8 @@ fn close(text: &str, fences: usize, end: bool) -> Option<usize> {
     }
 }
 
-/// The key–value lines after `READY_TO_CREATE` and `---`, and how many bytes they are with the line that closes them: the
-/// end of their own code fence, or a second `---`. The next signal closes them too.
+/// The key–value lines after `READY_TO_CREATE` and `---`, and their length in bytes including the line that closes
+/// them: the end of their own code fence, or a second `---`. The next signal also closes them.
 fn key_values(text: &str) -> (&str, usize) {
     let limit = next_signal(text).unwrap_or(text.len());
     let begin = limit - text[..limit].trim_start().len();

@@ -121,7 +121,7 @@ fn an_asset_is_read_from_its_json() {
     {
         check(&format!("GENERATE_ASSET\n---\n{}\nDone.", asset_json(content)), "Done.", &[asset(content)]);
     }
-    // Bare line ends in a string, as small models write them.
+    // Unescaped line ends in a string, as small models write them.
     let bare = "GENERATE_ASSET\n---\n{\"title\": \"T\", \"description\": \"D\",\n\"type\": \"Code\", \"content\": \"a\n\tb \\\"c\\\"\n\"}";
     check(bare, "", &[asset("a\n\tb \"c\"\n")]);
 }
@@ -329,7 +329,7 @@ fn deliverables_are_stored_and_read_back() {
     }
 }
 
-/// Pieces that signals are made of, in any order, with what stands between them.
+/// Parts of signals in any order, with other text between them.
 fn replies() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
         3 => prop::sample::select(vec![

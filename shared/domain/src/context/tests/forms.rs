@@ -1,4 +1,4 @@
-//! The Markdown that is written, and all that is read.
+//! The Markdown that is written, and all forms that are read.
 
 use super::at;
 use crate::context::import::{ImportError, import};

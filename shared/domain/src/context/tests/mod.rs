@@ -1,4 +1,4 @@
-//! Every rule of the context document, as tables.
+//! Tables of every rule of the context document.
 
 mod forms;
 mod modes;
@@ -13,7 +13,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The document that a workflow begins with, on a fixed morning.
+/// The document at the beginning of a workflow, at a fixed time.
 fn begun(task: &str) -> Document {
     super::update::begin(super::Mode::Plan, task, None, at("2026-01-11T10:00:00Z")).0
 }

@@ -1,4 +1,4 @@
-//! Which mode a prompt asks for, and who should carry it out.
+//! The mode that a prompt asks for, and the agent that is recommended.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Written and read, a document is the same; read and written, a text settles.
+//! A document that is written and read again is the same. A text that is read and written again stays stable.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,7 +9,7 @@ use crate::context::markdown::export;
 use crate::context::update::merge;
 use crate::context::{Confidence, Document, Mode, RecommendedAgent, Section};
 
-/// Text that looks like the structure it must not be taken for.
+/// Text that looks like structure but must not be read as structure.
 fn item() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\n".to_owned()),
@@ -91,7 +91,7 @@ fn document() -> impl Strategy<Value = Document> {
 }
 
 proptest! {
-    // A whole document takes a while to make up.
+    // Generating a whole document takes a while.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]

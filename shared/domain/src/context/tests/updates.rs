@@ -1,4 +1,4 @@
-//! When a document begins anew, how updates merge, and what they are refused for.
+//! When a document begins anew, how updates merge, and why updates are refused.
 
 use super::{at, begun};
 use crate::context::mode::parse;
@@ -38,7 +38,7 @@ fn only_an_explicit_plan_and_the_first_round_of_a_task_begin_anew() {
         ("PLAN y", Some(&plan), true),
         ("PLAN y", Some(&running), true),
         ("PLAN", Some(&plan), true),
-        // Without a keyword nothing that is there is lost.
+        // Without a keyword, an existing document is kept.
         ("y", None, true),
         ("y", Some(&plan), false),
         ("y", Some(&running), false),
@@ -59,7 +59,7 @@ fn only_an_explicit_plan_and_the_first_round_of_a_task_begin_anew() {
         ("自动 继续", Some(&running), false),
         ("AUTO x", Some(&done), true),
         ("AUTO", Some(&done), true),
-        // Another task, whose models did not say that the first is over.
+        // Another task, whose models did not report that the first task is finished.
         ("AUTO y", Some(&running), true),
         ("AUTO continue with y", Some(&running), true),
         ("AUTO Build it", Some(&restated), false),
@@ -134,14 +134,14 @@ fn every_field_of_an_update_finds_its_place() {
     let agent = section.recommended_act_agent.as_ref().unwrap();
     assert_eq!((agent.name.as_str(), agent.confidence.map(f64::from)), ("backend-developer", Some(0.9)));
 
-    // Another mode's task is its own; the document's stays.
+    // The task of another mode is its own; the document keeps its task.
     let act = updated(&plan, Mode::Act, &Update { task: Some("A part of it".into()), ..Update::default() });
     assert_eq!(act.task.as_deref(), Some("Implement"));
     assert_eq!(act.section(Mode::Act).unwrap().task.as_deref(), Some("A part of it"));
     let same = updated(&plan, Mode::Act, &Update { task: Some("Implement".into()), ..Update::default() });
     assert_eq!(same.section(Mode::Act).unwrap().task, None);
 
-    // A confidence alone is for the agent that is there.
+    // A confidence without an agent applies to the agent that is already recommended.
     let surer = Update { recommended_act_agent_confidence: Some(1.0), ..Update::default() };
     let surer = updated(&plan, Mode::Plan, &surer);
     let agent = surer.section(Mode::Plan).unwrap().recommended_act_agent.clone().unwrap();
@@ -233,7 +233,7 @@ fn a_document_that_would_grow_too_large_stays_as_it_is() {
     assert_eq!(document.section(Mode::Act).unwrap().progress.len(), 120);
 }
 
-/// Comparing each item with each other would take half a minute here.
+/// Comparing every item with every other item would take half a minute here.
 #[test]
 fn a_document_of_many_short_items_keeps_them_all() {
     let items: String = (0..30_000).map(|n| format!("- {n:05}\n")).collect();
