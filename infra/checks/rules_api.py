@@ -13,7 +13,7 @@ PREFLIGHT = "OPTIONS"
 BUFFERED, STREAMED = 29_000, 900_000
 
 
-# The gateway's own answers. What passes is said to pass: a throttled authorizer or function is tried again.
+# The gateway's own answers. Temporary errors are marked as such: a throttled authorizer or function is retried.
 STATUSES = {
     "MISSING_AUTHENTICATION_TOKEN": "404",
     "INVALID_SIGNATURE": "404",
@@ -29,12 +29,12 @@ STATUSES = {
     "DEFAULT_5XX": "503",
 }
 PASSING = {"429", "503", "504"}
-# There are no credentials in the sense of CORS, and nothing of anybody in these answers.
+# There are no credentials in the sense of CORS, and these answers contain no data of anybody.
 ONLY_WITH_CORS = {"Fn::If": ["HasCors", "'*'", {"Ref": "AWS::NoValue"}]}
 
 
 def event(route: Route, repo: Repo, timeout: int | None) -> str:
-    """The line that is missing in the template, ready to be pasted."""
+    """The line that is missing in the template, ready to paste."""
     parts = [part.strip("{}").replace(".", "_").replace("-", "_") for part in route.path.strip("/").split("/")]
     name = route.method.title() + "".join(word.title() for part in parts for word in part.split("_"))
     path = f"'{route.path}'" if "{" in route.path else route.path
@@ -63,7 +63,7 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
 
 @rule
 def browsers_may_ask_first(stack: Stack, repo: Repo) -> Iterator[str]:
-    """A function of the path answers its preflights: the gateway's own (a mock) fails where all types are binary."""
+    """A function of the path answers its preflights. The gateway's own answer (a mock) fails if all types are binary."""
     methods = stack.methods
     for path in sorted({path for _, path in methods}):
         functions = {m.function for (verb, at), m in methods.items() if at == path and verb != PREFLIGHT}

@@ -7,7 +7,7 @@ from registry import rule
 from sources import Repo
 from template import Stack, listed, sub
 
-# This file defines how long a proposal lives.
+# This file defines how long a proposal is kept.
 PROPOSALS = "shared/domain/src/chats/proposal.rs"
 
 
@@ -116,7 +116,7 @@ def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
     for what in ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"):
         if not any(what in rule for rule in rules):
             yield f"no lifecycle rule has {what}: invisible data would cost money for ever"
-    # A proposal's content is stored before its record, so the content must live a day longer than the record.
+    # A proposal's content is stored before its record, so the content must be kept a day longer than the record.
     (days,) = re.findall(r"LIFETIME: SignedDuration = .*from_hours\((\d+) \* 24\)", repo.text(PROPOSALS))
     (tag,) = re.findall(r'EXPIRING_TAG: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
     local = repo.text("infra/local/src/engines/s3/store.rs")

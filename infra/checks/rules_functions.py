@@ -63,7 +63,7 @@ def nothing_is_reserved_or_traced(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name} traces with X-Ray"
 
 
-# Only installations with a private issuer have a file of authorities, in a layer of their own.
+# Only installations with a private issuer have a file of authorities, in a separate layer.
 UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE"}
 
 

@@ -56,7 +56,7 @@ WATCHED = {
 
 
 def wrong(stack: Stack, repo: Repo, namespace: str, metric: str, dimensions: dict[str, str]) -> Iterator[str]:
-    """What is wrong with one metric, if anything."""
+    """The fault of one metric, if it has one."""
     if namespace == repo.namespace:
         if metric not in repo.metrics.get(dimensions.get("Function", ""), ()) or set(dimensions) != {"Function"}:
             yield f"no function writes {metric} with {dimensions}"

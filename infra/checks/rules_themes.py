@@ -68,7 +68,7 @@ def the_indexer_reads_its_queue(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: reads {mapping['EventSourceArn']}"
         if mapping.get("FunctionResponseTypes") != ["ReportBatchItemFailures"]:
             yield f"{name}: without ReportBatchItemFailures the failed messages that the code reports are deleted"
-        # A number of its own: uploads would take the executors' share.
+        # A separate number: otherwise uploads would take the executors' share.
         if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumIndexers"}}:
             yield f"{name}: MaximumIndexers must bound it, and does not: {mapping.get('ScalingConfig')}"
         if mapping.get("FilterCriteria") or mapping.get("Enabled", True) is not True:

@@ -34,7 +34,7 @@ def source() -> dict[str, Any]:
 
 
 def repeated_keys(text: str) -> list[str]:
-    """The keys that a mapping of a YAML text has twice. Loaders keep the last and say nothing."""
+    """The keys that a mapping of a YAML text has twice. Loaders keep the last one without a warning."""
     found = []
 
     def look(node: yaml.Node) -> None:

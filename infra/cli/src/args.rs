@@ -32,7 +32,7 @@ pub enum Command {
     },
     Export {
         dir: PathBuf,
-        /// Replaces files that hold other lines than the server's.
+        /// Replaces files that differ from the server's logs.
         force: bool,
     },
     Init {
@@ -94,7 +94,7 @@ pub struct Document {
     pub workflow: Option<String>,
 }
 
-/// What the person probably meant.
+/// The suggestion for a mistyped name.
 #[derive(Debug)]
 pub struct Suggestion(Option<&'static str>);
 

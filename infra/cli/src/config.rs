@@ -11,8 +11,9 @@
 //! the top of the repository or the home folder). That file has priority over the user's (`~/.config/lamplighter/config.toml`).
 //!
 //! A project's file comes with a checkout, so a stranger may have written it. A server that only this file names is not
-//! trusted, unless it is on this machine: it gets no hook payloads (they hold prompts), no key from elsewhere, and nothing
-//! that it says is put before a model. A file with a key that the project's file names must lie beside it.
+//! trusted, unless it is on this machine: it gets no hook payloads (they contain prompts) and no key from elsewhere,
+//! and its answers are not given to a model. If the project's file names a file with a key, that file must be in the
+//! same folder.
 
 use std::env;
 use std::fmt;
@@ -36,8 +37,8 @@ pub struct Settings {
     pub url: Url,
     /// Where the server's address comes from.
     pub url_from: String,
-    /// Whether it gets hook payloads and may put text before a model: it is on this machine, or something else than the
-    /// project's file names it.
+    /// Whether the server gets hook payloads and may send text to a model. This is true if it is on this machine, or if
+    /// something other than the project's file names it.
     pub is_trusted: bool,
     pub key: Option<ApiKey>,
     pub project: Option<ProjectId>,
@@ -130,8 +131,8 @@ impl Places {
         Self { project_file, user_file }
     }
 
-    /// The variable or file that decides which server is used. The spool has this name. So payloads are kept even while the file
-    /// is broken, and they follow if the server moves.
+    /// The variable or file that decides which server is used. The spool is named after it. So payloads are kept even
+    /// while the file is invalid, and they are sent to the new server if its address changes.
     #[must_use]
     pub fn decider(&self) -> String {
         let file = self.project_file.as_ref().or(self.user_file.as_ref());

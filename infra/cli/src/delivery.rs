@@ -88,7 +88,7 @@ fn pass(
             return Ok(Some(End::Limit));
         }
         let Some(record) = spool.read(&entry)? else {
-            spool.reject(&entry, "the file is not what was written", lock)?;
+            spool.reject(&entry, "the file is damaged", lock)?;
             report.rejected += 1;
             continue;
         };

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// `prj_` and 32 hexadecimal digits, or `default` for the one that always is. A hook's payload for anything else would be
-/// refused without a word, so it is said here.
+/// `prj_` and 32 hexadecimal digits, or `default` for the project that always exists. The server would silently refuse
+/// a hook's payload for any other id, so it is checked here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectId(String);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no project's id; it must be `default`, or `prj_` followed by 32 lower-case hexadecimal digits"
+    "`{0}` is not a project id; it must be `default`, or `prj_` followed by 32 lower-case hexadecimal digits"
 )]
 pub struct NoProjectId(String);
 

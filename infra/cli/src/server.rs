@@ -33,7 +33,7 @@ pub struct Server {
     agent: Agent,
     url: Url,
     key: Option<ApiKey>,
-    /// What names the server, if only a checkout does.
+    /// The file that names the server, if it is only the file of a checkout.
     untrusted: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub enum ServerError {
     Unreachable { url: String, cause: String },
     #[error("{url} did not answer in time")]
     Slow { url: String },
-    #[error("{url} gets nothing of what assistants do, because only {named_by} names it: {HOW_TO_TRUST}")]
+    #[error("{url} gets no hook payloads, because only {named_by} names it: {HOW_TO_TRUST}")]
     Untrusted { url: String, named_by: String },
     #[error("{url} answered {status}{detail}")]
     Refused { url: String, status: u16, detail: String },
@@ -97,7 +97,7 @@ impl Server {
     pub fn new(settings: &Settings, patience: Patience) -> Self {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
-            // Only the configured server may answer; redirects are not followed.
+            // Only the configured server may answer, so redirects are not followed.
             .max_redirects(0)
             .user_agent(concat!("lamplighter/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(patience.connect))
@@ -114,8 +114,8 @@ impl Server {
 
     /// Delivers the payload of a hook. Sending it twice acts once, because the record's id is its idempotency key.
     ///
-    /// Hooks run without anybody looking, and their payloads hold prompts and answers. So a server that only a checkout
-    /// names gets none: a repository must not make an assistant send prompts to a stranger.
+    /// Hooks run unattended, and their payloads contain prompts and answers. So a server that only a checkout names
+    /// gets no payloads: a repository must not make an assistant send prompts to a stranger.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -205,7 +205,7 @@ impl Server {
         let url = self.url.to_string();
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                ServerError::Unreachable { url, cause: "it can't be connected to in time".to_owned() }
+                ServerError::Unreachable { url, cause: "no connection in time".to_owned() }
             }
             ureq::Error::Timeout(_) => ServerError::Slow { url },
             other => ServerError::Unreachable { url, cause: other.to_string() },

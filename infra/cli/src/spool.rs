@@ -55,7 +55,7 @@ pub struct Spool {
     dir: PathBuf,
 }
 
-/// The payload of a hook.
+/// The payload of a hook, with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub id: Uuid,
@@ -74,7 +74,7 @@ struct Head {
     project: Option<String>,
 }
 
-/// A file of the spool. Names sort as the records came.
+/// A file of the spool. The names sort in the order of arrival.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     name: String,
@@ -93,7 +93,7 @@ pub enum SpoolError {
     Io(#[from] io::Error),
 }
 
-/// How many records there are.
+/// The number of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub waiting: usize,
@@ -106,7 +106,7 @@ pub struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Not only by closing: a process that is being started may hold a copy of the descriptor for a moment.
+        // An explicit unlock, because a process that is just being started may briefly have a copy of the descriptor.
         drop(self.0.unlock());
     }
 }
@@ -117,7 +117,7 @@ impl Record {
         Self { id: Uuid::now_v7(), session, project, body }
     }
 
-    /// When the hook happened (RFC 3339): its id says so, also after weeks.
+    /// When the hook happened (RFC 3339). The id contains the time, so this is correct even after weeks.
     #[must_use]
     pub fn at(&self) -> Option<String> {
         let (seconds, nanos) = self.id.get_timestamp()?.to_unix();
@@ -141,7 +141,7 @@ impl Record {
 }
 
 impl Entry {
-    /// Of the name only as much is read as every hook needs; with thousands of records each nanosecond counts.
+    /// Reads only the parts of the name that every hook needs. With thousands of records, each nanosecond counts.
     fn parse(name: String) -> Option<Self> {
         let mut parts = name.split('.');
         let place = parts.next().filter(|place| place.len() == PLACE_DIGITS)?.parse().ok()?;
@@ -155,17 +155,17 @@ impl Entry {
     }
 }
 
-/// A record's name at a place in the order.
+/// The name of a record at a position.
 fn name(place: u64, id: Uuid, content: &[u8]) -> String {
     format!("{place:0PLACE_DIGITS$}.{id}.{}.{:08x}", content.len(), crc32fast::hash(content))
 }
 
 impl Spool {
-    /// The spool of what `decider` decides, below the state folder. Nothing is touched yet.
+    /// The spool for the server that `decider` names, below the state folder. This changes nothing on the disk yet.
     #[must_use]
     pub fn new(state: &Path, decider: &str) -> Self {
         let mut name: String = form_urlencoded::byte_serialize(decider.as_bytes()).collect();
-        // File names end at 255 bytes.
+        // File names are limited to 255 bytes.
         if name.len() > 200 {
             name.truncate(200);
             name.push_str(&format!("-{:08x}", crc32fast::hash(decider.as_bytes())));
@@ -178,10 +178,10 @@ impl Spool {
         &self.dir
     }
 
-    /// Adds a record behind all that are there.
+    /// Adds a record after all others.
     ///
     /// # Errors
-    /// When there is no room, the payload is too long, or the disk does not do it.
+    /// If there is no room, if the payload is too long, or if the disk fails.
     pub fn add(&self, record: &Record) -> Result<(), SpoolError> {
         if record.body.len() > MAX_PAYLOAD {
             return Err(SpoolError::TooLong);
@@ -208,7 +208,7 @@ impl Spool {
     /// Notes that a payload could not be kept.
     ///
     /// # Errors
-    /// When the disk does not do it.
+    /// If the disk fails.
     pub fn note_loss(&self, reason: &SpoolError, bytes: usize) -> io::Result<()> {
         private_dir(&self.dir)?;
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.dir.join(LOST))?;
@@ -216,14 +216,14 @@ impl Spool {
             return Ok(());
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        // One write, so that lines of several programs do not mix.
+        // A single write, so that lines of several programs do not mix.
         file.write_all(format!("{now} {bytes} bytes: {reason}\n").as_bytes())
     }
 
-    /// What waits, in order.
+    /// The waiting records, in order.
     ///
     /// # Errors
-    /// When the folder can't be read.
+    /// If the folder can't be read.
     pub fn waiting(&self) -> io::Result<Vec<Entry>> {
         let mut waiting = entries(&self.dir)?;
         waiting.sort_unstable();
@@ -231,7 +231,7 @@ impl Spool {
     }
 
     /// # Errors
-    /// When the folder can't be read.
+    /// If the folder can't be read.
     pub fn counts(&self) -> io::Result<Counts> {
         let lost = match fs::read(self.dir.join(LOST)) {
             Ok(lines) => lines.iter().filter(|byte| **byte == b'\n').count(),
@@ -242,10 +242,10 @@ impl Spool {
         Ok(Counts { waiting: self.waiting()?.len(), rejected, lost })
     }
 
-    /// The right to send; `None` while another process has it.
+    /// Takes the lock for sending. `None` while another process has it.
     ///
     /// # Errors
-    /// When the lock can't be had for another reason, as where nothing was ever added.
+    /// If the lock fails for another reason, for example because nothing was ever added.
     pub fn lock(&self) -> io::Result<Option<Lock>> {
         let path = self.dir.join(LOCK);
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -257,10 +257,10 @@ impl Spool {
         }
     }
 
-    /// As [`Self::lock`], waiting for another process to end.
+    /// As [`Self::lock`], but waits for another process to end.
     ///
     /// # Errors
-    /// When the lock can't be had for another reason than time.
+    /// If the lock fails for another reason than time.
     pub fn lock_within(&self, patience: Duration) -> io::Result<Option<Lock>> {
         let until = Instant::now() + patience;
         loop {
@@ -271,36 +271,36 @@ impl Spool {
         }
     }
 
-    /// A record; `None` where the file is not what was written.
+    /// Reads a record. `None` if the file is damaged.
     ///
     /// # Errors
-    /// When the file can't be read.
+    /// If the file can't be read.
     pub fn read(&self, entry: &Entry) -> io::Result<Option<Record>> {
         let bytes = fs::read(self.dir.join(&entry.name))?;
         let whole = entry.id().filter(|id| name(entry.place, *id, &bytes) == entry.name);
         Ok(whole.and_then(|id| Record::from_bytes(id, &bytes)))
     }
 
-    /// Forgets a record that the server took. Only for the holder of the lock.
+    /// Removes a record that the server has accepted. Only for the holder of the lock.
     ///
     /// # Errors
-    /// When it can't be removed.
+    /// If it can't be removed.
     pub fn remove(&self, entry: &Entry, _: &Lock) -> io::Result<()> {
         fs::remove_file(self.dir.join(&entry.name))
     }
 
-    /// Puts a record aside that will never be taken. Only for the holder of the lock.
+    /// Moves a record that will never be accepted to the rejected ones. Only for the holder of the lock.
     ///
     /// # Errors
-    /// When it can't be moved.
+    /// If it can't be moved.
     pub fn reject(&self, entry: &Entry, reason: &str, _: &Lock) -> io::Result<()> {
         self.put_aside(&entry.name, reason)
     }
 
-    /// Puts aside what writers left that were killed. Only for the holder of the lock.
+    /// Moves the files of killed writers to the rejected ones. Only for the holder of the lock.
     ///
     /// # Errors
-    /// When the folder can't be read or the file can't be moved.
+    /// If the folder can't be read or the file can't be moved.
     pub fn tidy(&self, _: &Lock) -> io::Result<()> {
         for file in fs::read_dir(&self.dir)? {
             let file = file?;
@@ -324,7 +324,7 @@ impl Spool {
         fs::rename(self.dir.join(name), rejected.join(shown))
     }
 
-    /// Some of the records that will never be taken, the newest first: their names, and the reasons.
+    /// The newest records that will never be accepted, at most `limit`: their names and the reasons.
     #[must_use]
     pub fn rejections(&self, limit: usize) -> Vec<(String, String)> {
         let files = fs::read_dir(self.dir.join(REJECTED)).into_iter().flatten().flatten();
@@ -340,7 +340,7 @@ impl Spool {
             .collect()
     }
 
-    /// The spools beside this one with something in them: what decides their servers, and how much waits.
+    /// The other spools with records: the name of what decides their server, and the number of records.
     #[must_use]
     pub fn others(&self) -> Vec<(String, usize)> {
         let dirs =
@@ -359,7 +359,7 @@ impl Spool {
     }
 }
 
-/// The records of a folder, in no order; none where there is no folder.
+/// The records of a folder, unordered. None if the folder does not exist.
 fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let files = match fs::read_dir(dir) {
         Ok(files) => files,
@@ -373,7 +373,7 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// How many files of a folder are no reasons.
+/// How many files of a folder are records, not reasons.
 fn count(dir: &Path) -> io::Result<usize> {
     match fs::read_dir(dir) {
         Ok(files) => {
@@ -384,7 +384,7 @@ fn count(dir: &Path) -> io::Result<usize> {
     }
 }
 
-/// A folder that only its owner can look into.
+/// Creates a folder that only its owner can access.
 pub fn private_dir(dir: &Path) -> io::Result<()> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("failed to create the folder `{}`: {error}", dir.display()))
@@ -392,7 +392,7 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(named)
 }
 
-/// Writes a new file that only its owner can read, or writes it anew.
+/// Writes a file that only its owner can read. It replaces an existing file.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(content)

@@ -1,4 +1,4 @@
-//! `status`: which server is used, whether it answers, and what happened to the hooks.
+//! `status`: shows which server is used, whether it answers, and what happened to the hooks.
 
 use std::time::{Duration, Instant};
 

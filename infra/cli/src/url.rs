@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use ureq::http::Uri;
 
-/// `http://host[:port][/path]` or with `https`; without a slash at its end, a query, or anyone's name and password.
+/// `http://host[:port][/path]`, or with `https`. It has no slash at the end, no query, no user name and no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     text: String,
@@ -14,7 +14,7 @@ pub struct Url {
     near: bool,
 }
 
-/// Why a text is no address of a server.
+/// Why a text is not the address of a server.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("it is not a URL")]
@@ -28,19 +28,19 @@ pub enum UrlError {
 }
 
 impl Url {
-    /// Whether it is this very machine: answers come in microseconds, or not at all.
+    /// Whether the server is on this machine. Then answers come in microseconds, or not at all.
     #[must_use]
     pub fn is_near(&self) -> bool {
         self.near
     }
 
-    /// Whether nobody on the way can read what is sent.
+    /// Whether nobody on the network can read what is sent.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.https || self.near
     }
 
-    /// The address of a path below it, which begins with a slash, with the parameters that have a value.
+    /// The address of a path below this one, with the parameters that have a value. The path begins with a slash.
     #[must_use]
     pub fn at(&self, path: &str, query: &[(&str, Option<&str>)]) -> String {
         let mut url = format!("{}{path}", self.text);
@@ -89,10 +89,10 @@ impl fmt::Display for Url {
     }
 }
 
-/// One segment of a path, whatever it has in it.
+/// One segment of a path, with any characters escaped.
 #[must_use]
 pub fn segment(text: &str) -> String {
-    // A plus means a blank only in a query.
+    // Only in a query does a plus mean a space.
     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
 

@@ -1,7 +1,7 @@
 //! `context export`: all agent logs as files: `{session}/{agent}.jsonl`, `{session}/main.jsonl`,
 //! `{session}/agent-instructions.jsonl` and `all-agent-instructions.jsonl`.
 //!
-//! If a folder already has an export, its files only grow. A file that holds other lines than the server's is not changed,
+//! If a folder already has an export, its files only grow. A file whose lines differ from the server's is not changed,
 //! because it may be the only copy.
 
 use std::fs::{File, Permissions};
@@ -59,7 +59,7 @@ fn unpack(archive: File, dir: &Path, force: bool) -> Result<usize, Failure> {
     }
     let names: Vec<_> = kept.iter().map(|path| format!("\n  {}", path.display())).collect();
     Err(Failure::Message(format!(
-        "{written} files written; these hold other lines than the server's and were left as they are (--force replaces them):{}",
+        "{written} files written; these differ from the server's logs and were not changed (--force replaces them):{}",
         names.concat()
     )))
 }
@@ -108,7 +108,7 @@ fn is_beginning(mut old: &fs::File, new: &Path) -> io::Result<bool> {
     }
 }
 
-/// As any program would have made them; temporary files are the owner's alone.
+/// The permissions that other programs would use. Temporary files are only accessible to the owner.
 fn permissions() -> Permissions {
     use std::os::unix::fs::PermissionsExt;
     Permissions::from_mode(0o644)

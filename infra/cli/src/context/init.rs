@@ -23,7 +23,7 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
         let said = match apply(file) {
             Ok(Outcome::NoTemplate) => {
                 output::warn(&[format!(
-                    "{} is skipped: it does not begin with front matter (`---`), so it is no agent template",
+                    "{} is skipped: it does not begin with front matter (`---`), so it is not an agent template",
                     file.display()
                 )]);
                 continue;
@@ -32,11 +32,11 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
             Ok(Outcome::Unchanged) => "unchanged",
             Ok(Outcome::Damaged) => {
                 failed += 1;
-                "left as it is: its lamplighter:context marks are not one pair"
+                "not changed: its lamplighter:context marks are not one pair"
             }
             Err(error) => {
                 failed += 1;
-                &format!("left as it is: {error}")
+                &format!("not changed: {error}")
             }
         };
         templates += 1;
@@ -48,9 +48,7 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
             dir.display()
         ))),
         (_, 0) => Ok(()),
-        (_, failed) => {
-            Err(Failure::Message(format!("{failed} of {templates} templates were left as they are")))
-        }
+        (_, failed) => Err(Failure::Message(format!("{failed} of {templates} templates were not changed"))),
     }
 }
 

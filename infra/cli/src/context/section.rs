@@ -1,6 +1,6 @@
 //! The section of a template that tells an agent how to read its log.
 
-/// Begins the section. Everything between the marks belongs to this program.
+/// The beginning of the section. Everything between the marks belongs to this program.
 pub const BEGIN: &str = "<!-- lamplighter:context:begin -->";
 pub const END: &str = "<!-- lamplighter:context:end -->";
 
@@ -9,7 +9,7 @@ pub const END: &str = "<!-- lamplighter:context:end -->";
 struct Pattern {
     agent_type: &'static str,
     prefix: &'static str,
-    /// What follows the prefix.
+    /// The part after the prefix.
     subject: &'static str,
     examples: [&'static str; 3],
 }
@@ -55,7 +55,7 @@ pub enum Access {
     HandedOver,
 }
 
-/// The section for one type of agent, with its marks, in lines that end with `\n`; the last one has no end.
+/// The section for one type of agent, with its marks. Its lines end with `\n`, except the last one.
 #[must_use]
 pub fn section(agent_type: &str, access: Access) -> String {
     let known = PATTERNS.iter().find(|pattern| pattern.agent_type == agent_type);
@@ -109,7 +109,8 @@ Before you begin, find out what was done under your agent id before.
     )
 }
 
-/// A prefix for a type that has no pattern: its name in the letters that an id may have, short enough to leave room.
+/// A prefix for a type without a pattern: its name in the characters that an id may have, short enough for a subject
+/// after it.
 fn prefix_of(agent_type: &str) -> String {
     let name = agent_type.strip_prefix("the-").unwrap_or(agent_type).to_ascii_lowercase();
     let name: String =

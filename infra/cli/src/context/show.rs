@@ -9,7 +9,7 @@ use crate::server::{Patience, Server};
 /// Prints the document.
 ///
 /// # Errors
-/// When there is none, or the server does not give it.
+/// If there is no document, or the server does not return it.
 pub fn run(document: &Document) -> Result<(), Failure> {
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);

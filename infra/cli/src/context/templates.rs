@@ -1,21 +1,22 @@
-//! An agent template, as text: Markdown behind front matter between two `---`.
+//! An agent template as text: Markdown after front matter between two `---` lines.
 
 use super::section::{self, Access, BEGIN, END};
 
-/// What a template is like.
+/// The result for a template.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The text with the section as it should be, and how the agent comes by its log.
+    /// The text with the current section, and how the agent gets its log.
     Changed(String, Access),
-    /// It has the section as it should be.
+    /// The template already has the current section.
     Unchanged,
-    /// It is no agent template: it has no front matter.
+    /// The file is not an agent template, because it has no front matter.
     NoTemplate,
-    /// Its marks are not one pair, so nobody can tell what is whose.
+    /// The marks are not one pair, so the extent of the section is unknown.
     Damaged,
 }
 
-/// Puts the section behind the front matter, or in the place where it is. `stem` names an agent whose front matter does not.
+/// Inserts the section after the front matter, or updates it where it is. `stem` names an agent whose front matter has
+/// no name.
 #[must_use]
 pub fn with_section(text: &str, stem: &str) -> Outcome {
     let Some(front) = FrontMatter::read(text) else { return Outcome::NoTemplate };
@@ -40,9 +41,9 @@ pub fn with_section(text: &str, stem: &str) -> Outcome {
 struct FrontMatter<'a> {
     name: Option<&'a str>,
     access: Access,
-    /// How the file ends its lines.
+    /// The line ends of the file.
     newline: &'static str,
-    /// Where the line behind it begins.
+    /// The position after the front matter.
     end: usize,
 }
 
@@ -70,7 +71,7 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// A list of tools in front matter: `tools: Read, Grep`, `tools: [Read, Grep]`, or one `- Read` on each line below.
+/// A list of tools in front matter: `tools: Read, Grep`, `tools: [Read, Grep]`, or one `- Read` per line below.
 #[derive(Default)]
 struct ToolList {
     is_open: bool,
@@ -90,7 +91,7 @@ impl ToolList {
             self.is_open &= line.trim().is_empty() || line.starts_with('#');
             return;
         };
-        // Behind ` #` stands a comment. The commas within `Bash(git add:*, git rm:*)` are its own.
+        // After ` #` there is a comment. Commas within `Bash(git add:*, git rm:*)` do not separate tools.
         let text = text.split(" #").next().unwrap_or_default().trim_matches(['[', ']']);
         let mut depth = 0;
         let separates = |c: char| {
@@ -106,12 +107,12 @@ impl ToolList {
     }
 }
 
-/// How an agent with these tools comes by its log. Without a list it has every tool.
+/// How an agent with these tools gets its log. Without a list it has every tool.
 fn access(allowed: &ToolList, denied: &ToolList) -> Access {
     let every = allowed.tools.is_empty();
     let runs = |tool: &str| match tool.strip_prefix("Bash") {
         Some("") => true,
-        // Only some commands.
+        // Only some commands are allowed.
         Some(rest) => rest == "(*)" || rest.contains("lamplighter"),
         None => tool == "*",
     };
@@ -235,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// Once is enough, nothing of the hand-written text is touched, and lines end as they did.
+        /// A second run changes nothing. The hand-written text and the line ends are never changed.
         #[test]
         fn a_second_time_changes_nothing(
             name in "[a-z-]{0,20}",

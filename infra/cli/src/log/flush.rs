@@ -98,7 +98,7 @@ pub fn spool(places: &Places) -> Option<Spool> {
     spool.dir().exists().then_some(spool)
 }
 
-/// What a person should know about the spool.
+/// The remarks about the spool for a person.
 pub fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
     let Counts { waiting, rejected, lost } = counts;
     let dir = spool.dir().display();

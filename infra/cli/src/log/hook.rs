@@ -22,17 +22,18 @@ use crate::log::shorten;
 use crate::server::{Patience, Server, ServerError};
 use crate::spool::{MAX_PAYLOAD, Record, Spool, SpoolError};
 
-/// The maximum of a payload that is read, in bytes. A payload that is too long for the server is shortened.
+/// The most bytes of a payload that are read. A payload that is too long for the server is shortened.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 
 /// How many records one hook sends at most, including its own.
 const RECORDS: usize = 64;
 
-/// After this time, a hook starts to send no further record.
+/// After this time, a hook does not start to send another record.
 const BUDGET: Duration = Duration::from_millis(200);
 
-/// A server on this machine that can't do it in this time is busy, and is given its time in the background. Going away
-/// earlier would not be polite: what it has begun it may begin anew, and asked again meanwhile it answers 409.
+/// If a server on this machine needs longer, it is busy, and the payload is sent in the background. Disconnecting
+/// earlier would not help: the server may still be working on the request, and answers 409 to the same request
+/// meanwhile.
 const PATIENCE: Patience = Patience { connect: Duration::from_millis(50), answer: Duration::from_secs(1) };
 
 /// The session of payloads without one, for example from a script.
@@ -44,10 +45,10 @@ const SESSION: &str = "default";
 /// Why the payload has not reached the server. Nobody reads this error; a lost payload is noted in the spool.
 pub fn run(hook: Hook) -> Result<(), HookError> {
     let mut body = Vec::new();
-    // A writer that breaks off gave what it gave; the server shows what is nonsense in its list of rejected payloads.
+    // If the writer stops early, this has what it wrote. The server lists invalid payloads as rejected.
     let mut stdin = io::stdin().lock();
     drop(stdin.by_ref().take(MAX_READ + 1).read_to_end(&mut body));
-    // Whoever writes still more is not broken off.
+    // The rest is read, too, so that the writer does not fail.
     drop(io::copy(&mut stdin, &mut io::sink()));
     let (body, has_session) = completed(body, hook.event);
     let body = if body.len() > MAX_PAYLOAD { shorten::to_fit(body, MAX_PAYLOAD) } else { body };
@@ -85,7 +86,8 @@ pub enum HookError {
     NotKept,
 }
 
-/// Sends what waits, or starts a process that does. What waits for a server that is not trusted stays in the spool.
+/// Sends the waiting records, or starts a process that does. Records for a server that is not trusted stay in the
+/// spool.
 fn send(spool: &Spool, settings: Option<&Settings>) -> Result<(), HookError> {
     let settings = settings.filter(|settings| settings.is_trusted).ok_or(HookError::NotConfigured)?;
     if settings.url.is_near() {
@@ -106,8 +108,8 @@ fn directly(settings: Option<&Settings>, record: &Record) -> Result<(), HookErro
     Ok(Server::new(settings, patience).deliver(record, None)?)
 }
 
-/// The payload as the server wants it, and whether it names its session. Older assistants leave the event to the command
-/// line.
+/// The payload as the server expects it, and whether it names its session. Older assistants name the event only on the
+/// command line.
 fn completed(body: Vec<u8>, event: HookEvent) -> (Vec<u8>, bool) {
     #[derive(Deserialize)]
     struct Head<'a> {

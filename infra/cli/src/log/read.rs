@@ -9,10 +9,10 @@ use crate::project::ProjectId;
 use crate::server::{Patience, Server};
 use crate::url::segment;
 
-/// Prints what the server answers, as it is.
+/// Prints the server's answer unchanged.
 ///
 /// # Errors
-/// When it does not. An agent that nobody knows has no entries, which is no error.
+/// If the server does not answer. An unknown agent has no entries; this is not an error.
 pub fn run(read: &Read) -> Result<(), Failure> {
     let places = Places::look();
     let settings = places.read()?;

@@ -1,8 +1,8 @@
-//! `log --recall`: prints what was done before, for an assistant's hook at the start of a session or of a sub-agent.
+//! `log --recall`: prints the earlier work, for an assistant's hook at the start of a session or of a sub-agent.
 //!
-//! The assistant gives this output to its model. If nothing is known or something fails, it prints nothing and ends with 0,
-//! because an assistant without a memory still works. A server that only a project's file names is not asked: the file comes with
-//! a checkout, and the model would read the answers of its server.
+//! The assistant gives this output to its model. If nothing is known or something fails, this program prints nothing
+//! and ends with 0, because an assistant without a memory still works. It does not ask a server that only a project's
+//! file names: the file comes with a checkout, and the model would read the answers of that server.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::project::ProjectId;
 use crate::server::{Patience, Server};
 use crate::spool::MAX_PAYLOAD;
 
-/// A server on another machine needs a handshake first.
+/// For a server on another machine, which needs a handshake first.
 const FAR: Patience = Patience { connect: Duration::from_secs(2), answer: Duration::from_secs(3) };
 /// Longer than for recording hooks, because the agent gets its log now or never.
 const NEAR: Patience = Patience { connect: Duration::from_millis(250), answer: Duration::from_secs(5) };

@@ -5,18 +5,18 @@
 
 use serde_json::Value;
 
-/// How much of each text is kept at first, in bytes. It is halved until the payload fits.
+/// How many bytes of each text are kept at first. This is halved until the payload fits.
 const KEPT: usize = 1024 * 1024;
 
-/// Below this a shorter text is of no use: the payload has too many of them.
+/// Shorter limits do not help: then the payload has too many texts.
 const LEAST: usize = 1024;
 
-/// The payload in at most `most` bytes of JSON. One that is not a JSON object, or that is long for other reasons than its
-/// texts, stays as it is.
+/// The payload in at most `most` bytes of JSON. It is not changed if it is not a JSON object, or if it is long for
+/// other reasons than its texts.
 #[must_use]
 pub fn to_fit(body: Vec<u8>, most: usize) -> Vec<u8> {
     let Ok(payload @ Value::Object(_)) = serde_json::from_slice::<Value>(&body) else { return body };
-    // The prompt is what the log is for: everything else is cut first.
+    // The prompt is what the log is for, so everything else is cut first.
     for spares_prompt in [true, false] {
         let mut kept = KEPT;
         while kept >= LEAST {
@@ -42,7 +42,7 @@ fn cut_to(payload: &Value, kept: usize, spares_prompt: bool) -> Value {
     short
 }
 
-/// Cuts every text of more than `kept` bytes, and says at its end how long it was.
+/// Cuts every text of more than `kept` bytes, and adds its original length at the end.
 fn cut(value: &mut Value, kept: usize) {
     match value {
         Value::String(text) if text.len() > kept => {

@@ -55,7 +55,7 @@ fn what_is_asked_wrongly_is_refused_with_the_reason() {
         (vec!["context", "show", "--from", "x"], "invalid option '--from'"),
         (
             vec!["context", "show", "--project", "shop"],
-            "`shop` is no project's id; it must be `default`, or `prj_`",
+            "`shop` is not a project id; it must be `default`, or `prj_`",
         ),
     ] {
         let output = bed.run(&args);

@@ -167,7 +167,7 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
         ("api_key_file = 'missing'".to_owned(), "failed to read missing: No such file"),
         (
             "project = 'shop'".to_owned(),
-            "config.toml: `shop` is no project's id; it must be `default`, or `prj_`",
+            "config.toml: `shop` is not a project id; it must be `default`, or `prj_`",
         ),
         ("url = 'example.com'".to_owned(), "it must begin with http:// or https://"),
         (format!("url = 'https://me:{KEY}@example.com'"), "it may have no user name or password"),
@@ -185,7 +185,7 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
     bed.run(&["context", "show"]).failed("failed to read the API key from LAMPLIGHTER_API_KEY: it is empty");
     let bed = Bed::bare().with("LAMPLIGHTER_PROJECT", "shop");
     bed.run(&["context", "show"])
-        .failed("failed to read the project from LAMPLIGHTER_PROJECT: `shop` is no project's id; it must be `default`");
+        .failed("failed to read the project from LAMPLIGHTER_PROJECT: `shop` is not a project id; it must be `default`");
 }
 
 #[test]

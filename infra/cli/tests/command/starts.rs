@@ -92,7 +92,7 @@ fn a_server_that_only_a_checkout_names_gets_no_prompts() {
     for n in 0..3 {
         bed.give(&["log", "-a"], payload(n)).silent();
     }
-    let refused = format!("{url} gets nothing of what assistants do, because only ");
+    let refused = format!("{url} gets no hook payloads, because only ");
     bed.run(&["log", "--flush"]).failed_after("sent 0, waiting 3\n", &refused);
     bed.run(&["log", "--flush", "--background"]);
     bed.give(&["log", "--recall"], start("SessionStart", None)).silent();

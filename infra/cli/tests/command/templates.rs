@@ -110,12 +110,12 @@ fn what_is_no_template_or_not_safe_to_change_is_left() {
     assert_eq!(code, 1);
     assert_eq!(
         out,
-        "agents/damaged.md: left as it is: its lamplighter:context marks are not one pair\n\
-         agents/latin.md: left as it is: stream did not contain valid UTF-8\n\
+        "agents/damaged.md: not changed: its lamplighter:context marks are not one pair\n\
+         agents/latin.md: not changed: stream did not contain valid UTF-8\n\
          agents/link.md: written\n\
          agents/team/good.MD: written\n"
     );
-    assert!(err.contains("2 of 4 templates were left as they are"), "{err}");
+    assert!(err.contains("2 of 4 templates were not changed"), "{err}");
     assert!(err.contains("agents/README.md is skipped: it does not begin with front matter"), "{err}");
     assert_eq!(left.map(|path| fs::read(path).unwrap()), before);
     assert_eq!(fs::metadata(&good).unwrap().permissions().mode() & 0o777, 0o664);
