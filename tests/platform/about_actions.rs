@@ -1,4 +1,4 @@
-//! Talking about an action: what a model is shown, what it may propose, and that it can decide nothing.
+//! Conversations about an action: what a model sees, what it may propose, and that it can decide nothing.
 
 use std::time::Duration;
 
@@ -30,20 +30,20 @@ async fn say(stage: &Stage, id: ActionId, content: &str) -> Value {
     stage.h.post(&messages(id), json!({"content": content})).await.expect(200)
 }
 
-/// Who said what, and whether a run did.
+/// Who wrote what, and whether a run did.
 async fn said(h: &Harness, id: ActionId) -> Vec<(String, String)> {
     let list = h.get(&messages(id)).await.expect(200);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     list["data"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["content"]))).collect()
 }
 
-/// The request's newest words.
+/// The newest text of the request.
 fn last(request: &[Value]) -> &str {
     request.last().and_then(|message| message["content"].as_str()).unwrap_or_default()
 }
 
-/// What the person wrote last is what the model does: `{"tool": …, "input": …}` is called, and the result is told back;
-/// all else is told back with everything that was put before it.
+/// A model that does what the person wrote last. It calls `{"tool": …, "input": …}` and replies with the result. To any
+/// other text it replies with the whole request.
 fn obeys(request: &[Value]) -> Says {
     if request.last().is_some_and(|message| message["role"] == "tool") {
         return Says::Text(format!("It said: {}", last(request)));
@@ -73,7 +73,7 @@ async fn a_question_is_answered_and_a_wish_is_proposed() {
     assert!(told["message"].as_str().unwrap().contains("13:00:00Z: succeeded"), "{told:#}");
     assert!(told["cost_micros"].as_i64().unwrap() > 0 && told.get("chat_id").is_none());
 
-    // A wish is a proposal; the action goes on as it was approved.
+    // The requested change is a proposal. The action continues as it was approved.
     let before = stage.action(id).await;
     let wished = say(&stage, id, "Compare the delivery times, too.").await;
     let proposal = &wished["proposals"][0];
@@ -84,7 +84,7 @@ async fn a_question_is_answered_and_a_wish_is_proposed() {
     stage.happens_at(120).await;
     assert_eq!(stage.became(id).await, ["60 succeeded", "120 succeeded"]);
 
-    // It can be read, is no asset and no new action, and of no other action.
+    // The proposal can be read. It is neither an asset nor a new action, and does not belong to another action.
     let proposal_id = &proposal["proposal_id"];
     let read = h.get(&format!("/proposals/{}", proposal_id.as_str().unwrap())).await.expect(200);
     assert_eq!(&read, proposal);
@@ -99,7 +99,7 @@ async fn a_question_is_answered_and_a_wish_is_proposed() {
     let stale = h.request(Method::PATCH, &format!("/actions/{id}")).header("if-match", "\"1\"").json(&take);
     send(stale).await.refused(409, "version_conflict");
 
-    // The person's yes takes it over, and takes the approval away; what is changed runs once that is approved.
+    // When the person accepts it, the approval is withdrawn. The changed action runs after a new approval.
     let path = format!("/actions/{id}");
     let changed = h.patch(&path, take.clone()).await.expect(200);
     assert_eq!(changed["task_config"]["instructions"], instructions);
@@ -177,7 +177,7 @@ async fn a_model_can_change_and_approve_nothing() {
     let proposals = stage.h.get(&format!("/agents/{}/proposals", stage.agent)).await.expect(200);
     assert_eq!(proposals["data"], json!([]));
 
-    // In a chat with the agent there is no such tool.
+    // A chat with the agent does not offer this tool.
     let call = json!({"tool": "change_action", "input": {"title": "Other"}}).to_string();
     let chat =
         stage.h.post(&format!("/agents/{}/chat", stage.agent), json!({"message": call})).await.expect(200);
@@ -220,7 +220,7 @@ async fn the_model_sees_the_action_its_runs_their_outputs_and_what_was_said() {
     );
     stage.happens_at(60).await;
     let second = say(&stage, id, "And now?").await["message"].as_str().unwrap().to_owned();
-    // What was said comes before what is in view, which is shown once, and is not kept.
+    // The conversation comes before the view, which is shown once and not stored.
     assert_eq!(
         second.matches("<in_view>").count(),
         2,
@@ -266,7 +266,7 @@ async fn a_repeated_message_is_said_once() {
     assert_eq!(said(&stage.h, id).await.len(), 2);
 }
 
-/// What a person has said is kept, whatever becomes of the answer; the next turn has it before it.
+/// A person's message is kept, whatever happens to the answer. The next turn includes it.
 #[tokio::test]
 async fn a_message_outlives_a_model_that_fails() {
     let away = ModelsConfig {
@@ -318,7 +318,7 @@ async fn an_answer_is_cancelled_and_followed_like_any_turn() {
     assert_eq!(h.get(&location).await.expect(200)["state"], "cancelled");
 }
 
-/// Asks which week, and writes about the one that it is told; talks about the action in a sentence.
+/// A model that asks which week, and writes about the week of the answer. About the action it talks in one sentence.
 fn asks(request: &[Value]) -> Says {
     if !request[0]["content"].as_str().unwrap_or_default().contains("<lamplighter:run>") {
         return Says::Text("I only talk.".into());
@@ -358,11 +358,11 @@ async fn what_is_said_to_a_run_that_asks_is_its_answer() {
     assert_eq!(answer.headers["location"], format!("/runs/{run}"));
     let answer = answer.expect(202);
     assert_eq!((&answer["run_id"], &answer["state"]), (&json!(run), &json!("running")));
-    // Nobody else replies, and saying it again is saying it once.
+    // There is no other reply, and sending the answer twice counts once.
     let again = stage.h.post_once(&messages(id), "answer", json!({"content": "Week 47"})).await;
     assert_eq!(again.expect(202), answer);
     assert_eq!(model.asked(), asked_before);
-    // Before the run goes on, somebody asks about it: that is no answer, and hides none.
+    // Before the run continues, somebody asks about it. That is not an answer, and hides no answer.
     assert_eq!(say(&stage, id, "Does it know?").await["message"], "I only talk.");
     stage.executors.work().await;
     assert_eq!(stage.became(id).await, ["1440 succeeded"]);
@@ -377,7 +377,7 @@ async fn what_is_said_to_a_run_that_asks_is_its_answer() {
     assert_eq!(said(&stage.h, id).await, expected);
 }
 
-/// A question may wait for longer than a run's steps are kept: the run begins anew, and knows the answer.
+/// A question may wait for longer than a run's steps are kept. Then the run begins anew, and knows the answer.
 #[tokio::test]
 async fn an_answer_counts_when_the_steps_have_expired() {
     let model = ScriptedModel::start(|request: &[Value]| {
@@ -390,7 +390,8 @@ async fn an_answer_counts_when_the_steps_have_expired() {
     })
     .await;
     let (stage, id, run) = asked(&model).await;
-    // The table's engine expires by the machine's clock, and not by this one. Record and events go with the steps.
+    // The table's engine expires items by the machine's clock, not by this one. The record and the events expire
+    // together with the steps.
     let (store, owner) = (&stage.h.platform.cx.store, &stage.owner);
     let run_id = run.parse().unwrap();
     // The reply, and the result of its call.
@@ -420,7 +421,8 @@ async fn who_answers_a_run_hears_how_it_goes_on() {
     assert_eq!(output(&stage, id, &run).await, "Week 48");
 }
 
-/// One of them is the answer; the others come when there is no question any more, and are talked about, one at a time.
+/// One of several messages is the answer. The others arrive when there is no question any more, and get replies one at
+/// a time.
 #[tokio::test]
 async fn of_answers_that_meet_one_is_the_answer() {
     let model = ScriptedModel::start(asks).await;
@@ -437,7 +439,7 @@ async fn of_answers_that_meet_one_is_the_answer() {
     assert_eq!(output(&stage, id, &run).await, weeks[first]);
 }
 
-/// A run that wants what it was not granted waits for a decision, and not for words.
+/// A run that needs a tool without a grant waits for a decision, not for a message.
 #[tokio::test]
 async fn a_run_that_waits_for_a_decision_can_be_talked_about() {
     fn plans(request: &[Value]) -> Says {
@@ -489,7 +491,7 @@ async fn large_replies_lie_in_the_bucket_and_go_with_the_action() {
     for message in &stored {
         assert!(cx.blobs.get(&key(message)).await.is_ok());
     }
-    // The next turn has them whole before it.
+    // The next turn includes them completely.
     assert_eq!(say(&stage, id, "Once more").await["state"], "completed");
     assert_eq!(stage.h.delete(&format!("/actions/{id}")).await.status, 204);
     for message in &stored {

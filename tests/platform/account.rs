@@ -1,4 +1,4 @@
-//! API keys, usage, and who gets in.
+//! API keys, usage, and authentication.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tests::{Answer, Harness, send};
 
 use crate::made;
 
-/// Signed with the secret below for `someone`; it expires in 2100.
+/// A token for `someone`, signed with the secret below. It expires in 2100.
 const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIiwiYXVkIjoibGFtcGxpZ2h0ZXIiLCJzdWIiOiJzb21lb25lIiwiZXhwIjo0MTAyNDQ0ODAwfQ.nsaUUZp8YPqOJM9ydTCTkiuY0dt_sIkmDXoGg7ele4Q";
 
 async fn guarded(clock: Clock) -> Harness {
@@ -102,7 +102,7 @@ async fn only_credentials_open_the_door() {
     let basic = h.request(Method::GET, "/agents").basic_auth("me", Some("x"));
     send(basic).await.refused(401, "unauthenticated");
 
-    // A person comes with a token of the issuer, makes a key, and the key's holder is that person.
+    // A person with a token of the issuer creates a key. The holder of the key is that person.
     let agent = json!({"name": "Mine", "goal": "An agent"});
     let made = send(h.request(Method::POST, "/agents").bearer_auth(JWT).json(&agent)).await.expect(201);
     let key = |name: &str| {
@@ -112,7 +112,7 @@ async fn only_credentials_open_the_door() {
     let token = key["api_key"].as_str().unwrap();
     assert_eq!(call(&h, Method::GET, "/agents", token).await.expect(200)["data"], json!([made]));
 
-    // Nobody else's key, and no key with another secret, opens the same.
+    // Neither another owner's key nor a key with another secret gives access to the same data.
     let (head, secret) = token.rsplit_once('.').unwrap();
     let other_secret = format!("{head}.{}{}", if secret.starts_with('A') { "B" } else { "A" }, &secret[1..]);
     call(&h, Method::GET, "/agents", &other_secret).await.refused(401, "unauthenticated");

@@ -1,4 +1,4 @@
-//! Actions: every row, every refusal, every race.
+//! Actions: every route, every refusal, every race.
 
 use domain::actions::{
     Command, Occurrence, OccurrenceCommand, OccurrenceState, Outcome, Reason, ReasonCode, plan_due,
@@ -25,7 +25,7 @@ use tests::{Answer, Harness, send};
 /// A Saturday.
 const NOON: &str = "2026-11-21T12:00:00Z";
 
-/// A platform whose clock stands at noon, in which nothing runs by itself.
+/// A platform whose clock stands at noon, in which nothing runs automatically.
 async fn still() -> (Harness, ManualClock) {
     let clock = ManualClock::at(NOON.parse().unwrap());
     let config = PlatformConfig {
@@ -56,7 +56,7 @@ async fn define(h: &Harness, body: Value) -> Value {
     h.post(&format!("/agents/{agent}/actions"), body).await.expect(201)
 }
 
-/// Defines an action and gives its path.
+/// Defines an action and returns its path.
 async fn defined(h: &Harness) -> String {
     path(&define(h, report()).await)
 }
@@ -69,7 +69,7 @@ fn id(path: &str) -> ActionId {
     path.rsplit('/').next().unwrap().parse().unwrap()
 }
 
-/// One step of a story about an action: a call, or what an executor does.
+/// One step of a test about an action: a call, or what an executor does.
 async fn step(h: &Harness, action: &str, step: &str) -> Answer {
     let body = match step {
         "approve" => {
@@ -86,7 +86,7 @@ async fn step(h: &Harness, action: &str, step: &str) -> Answer {
     h.post(&format!("{action}/{step}"), body).await
 }
 
-/// What an executor does with the live run, in one go.
+/// What an executor does with the live run, all at once.
 async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
     let loaded = actions::load_live(cx, owner, action).await.unwrap();
     let (live, now) = (loaded.live.unwrap(), cx.clock.now());
@@ -161,7 +161,7 @@ async fn an_action_is_defined_read_listed_changed_and_deleted() {
     assert_eq!(changed.headers["etag"], "\"2\"");
     let changed = changed.expect(200);
     assert_eq!((&changed["title"], &changed["version"]), (&json!("Weekly report"), &json!(2)));
-    // A run is told the title: it is part of what is approved.
+    // A run is told the title, so the approval binds it.
     assert_ne!(changed["approval_hash"], made["approval_hash"]);
     assert_eq!(edit("\"1\"", "Else").await.refused(409, "version_conflict")["current"], changed);
     let problem = h.patch(&location, json!({"grants": ["send_email"], "title": ""})).await;
@@ -202,7 +202,7 @@ async fn a_bad_definition_is_refused_by_name() {
     h.post(&format!("/agents/{nobody}/actions"), report()).await.refused(404, "not_found");
     assert_eq!(h.get("/actions").await.expect(200)["data"], json!([]));
 
-    // What the agent has is the default.
+    // The agent's value is the default.
     let agent = json!({
         "name": "a", "goal": "b", "model_tier": "fast", "budget": {"per_run_micros": 5_000},
     });
@@ -249,7 +249,7 @@ async fn a_proposal_is_taken_once_and_with_changes() {
     let proposal = propose(cx, agent, Some(chat_id), ProposalBody::Action(draft.clone())).await;
     let define = format!("/agents/{agent}/actions");
 
-    // Another agent's proposal is none of this one.
+    // A proposal of another agent is not found.
     let other = h.agent().await;
     let taking = json!({"proposal_id": proposal, "title": "Hourly report"});
     h.post(&format!("/agents/{other}/actions"), taking.clone()).await.refused(404, "not_found");
@@ -269,7 +269,7 @@ async fn a_proposal_is_taken_once_and_with_changes() {
     assert_eq!(cx.store.generated(&local(), chat_id).await.unwrap().1, [id(&path(&made))]);
     assert_eq!(h.get("/actions").await.expect(200)["data"], json!([made]));
 
-    // Of many that take one proposal, one gets it.
+    // If many accept one proposal, one of them gets it.
     let proposal = propose(cx, agent, None, ProposalBody::Action(draft)).await;
     let taking = json!({"proposal_id": proposal});
     let answers = join_all((0..8).map(|_| h.post(&define, taking.clone()))).await;
@@ -315,7 +315,7 @@ async fn an_approval_is_of_the_content_that_was_seen() {
             &json!({"hash": changed["approval_hash"], "approved_at": NOON})
         )
     );
-    // A second yes to the same changes nothing.
+    // Approving the same content again changes nothing.
     assert_eq!(h.post(&approve, hash).await.expect(200), approved);
     // A new priority needs no new approval; new grants do.
     let urgent = h.patch(&action, json!({"priority": "high"})).await.expect(200);
@@ -356,7 +356,7 @@ async fn an_action_goes_through_its_life() {
             ("dismiss", "dismissed"),
             ("dismiss", "dismissed"),
         ],
-        // An approval of no schedule covers the first one; another schedule wants another approval.
+        // An approval without a schedule covers the first schedule. Another schedule needs another approval.
         &[("schedule", "defined"), ("approve", "scheduled"), ("complete", "completed")],
         &[
             ("approve", "defined"),
@@ -450,7 +450,7 @@ async fn a_run_by_hand_begins_once_and_at_once() {
     assert_eq!(location, format!("/runs/{}", run_id.as_str().unwrap()));
     assert_eq!(started["action"]["live_run"], run_id);
 
-    // Should the event be lost, the next sweep finds it.
+    // If the event is lost, the next sweep finds the action.
     let store = &h.platform.cx.store;
     let due = join_all((0..64).map(|shard| store.due(shard, NOON.parse().unwrap(), 10))).await;
     assert_eq!(due.into_iter().map(|due| due.unwrap().len()).sum::<usize>(), 1);
@@ -474,7 +474,7 @@ async fn a_run_by_hand_begins_once_and_at_once() {
         json!({"data": [], "has_more": false})
     );
 
-    // Of many that start it, one does.
+    // If many start it, one of them succeeds.
     assert_eq!(step(&h, &action, "succeed").await.status, 200);
     let answers = join_all((0..6).map(|_| h.post(&run, json!({})))).await;
     let mut codes: Vec<&str> =
@@ -506,12 +506,12 @@ async fn outputs_are_listed_under_their_run() {
     };
     let write = || Store::output_write(&local(), run, 1, &output).unwrap();
     assert!(cx.store.transact(vec![write()]).await.unwrap().done());
-    // A request that DynamoDB refuses as invalid is this program's mistake: a client that tries again would do so for ever.
+    // If DynamoDB refuses a request as invalid, this program has a bug. A client that retries would do so for ever.
     let twice = shared::problem::Error::from(cx.store.transact(vec![write(), write()]).await.unwrap_err());
     assert_eq!((twice.code(), twice.problem(None).retryable), ("internal", false));
     let outputs = h.get(&format!("{action}/runs/{run}/outputs")).await.expect(200);
     assert_eq!(outputs, json!({"data": [output], "has_more": false}));
-    // Another action's run is none of this one.
+    // A run of another action is not found.
     let other = defined(&h).await;
     for path in [format!("{other}/runs/{run}"), format!("{other}/runs/{run}/outputs")] {
         h.get(&path).await.refused(404, "not_found");
@@ -571,7 +571,7 @@ async fn who_ends_an_action_ends_what_waits_for_it() {
     }
 }
 
-/// Decides about the due times that have come, as an executor does, and gives how many there were.
+/// Decides the due times that have come, as an executor does. Returns their number.
 async fn plan(cx: &Cx, action: ActionId) -> usize {
     let mut decided = 0;
     loop {
@@ -617,8 +617,8 @@ async fn queued_runs_end_with_the_approval_that_they_were_queued_under() {
     assert_eq!(states().await, [OccurrenceState::Cancelled; 4]);
 }
 
-/// A tool that an action was granted has changed since its runs were queued, and the person has approved it as it is now:
-/// what was queued is not what was approved, does not run, and is not counted any more.
+/// A granted tool has changed after the action's runs were queued, and the person has approved the new version. The
+/// queued runs were not approved with it. They do not run and are no longer counted.
 #[tokio::test]
 async fn queued_runs_that_are_refused_are_no_longer_counted() {
     let (h, clock) = still().await;
@@ -676,7 +676,7 @@ async fn a_person_who_is_asked_answers_by_resuming() {
     let cursor = first["next_cursor"].as_str().unwrap();
     let second = h.get(&format!("{messages}?limit=1&cursor={cursor}")).await.expect(200);
     assert_eq!(second["data"][0], list["data"][1]);
-    // A cursor is of the conversation it came from.
+    // A cursor is only valid for its own conversation.
     let other = defined(&h).await;
     h.get(&format!("{other}/messages?cursor={cursor}")).await.refused(400, "invalid_input");
 }
@@ -714,7 +714,7 @@ async fn every_due_time_can_be_asked_about() {
         (&missed["code"], &missed["reason_code"], &missed["due_at"]),
         (&json!("missed"), &json!("catch_up_off"), &json!("2026-11-21T13:00:00Z"))
     );
-    // The minute is enough, and the newest one needs no time.
+    // The minute is enough, and the newest due time needs no time.
     assert_eq!(why("?at=2026-11-21T13:00:59Z").await["run_id"], missed["run_id"]);
     assert_eq!(why("?at=2026-11-21T13:01:00Z").await["code"], "not_a_fire_time");
     let newest = why("").await;
@@ -733,7 +733,7 @@ async fn a_schedule_is_shown_before_it_is_set() {
     assert_eq!(
         preview(berlin).await.expect(200),
         json!({
-            // The clocks skip from two to three on the 28th.
+            // On the 28th the clocks skip from two to three.
             "fire_times": ["2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"],
             "schedule_text": "At 02:30 (Europe/Berlin).",
         })

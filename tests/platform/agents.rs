@@ -1,4 +1,4 @@
-//! Agents: every row, every refusal.
+//! Agents: every route, every refusal.
 
 use serde_json::json;
 use tests::Harness;

@@ -1,4 +1,5 @@
-//! An approval binds all that a run is told: what withdraws it, what is shown of that, and how it is given again.
+//! An approval binds everything that a run is told: what withdraws it, what people see of that, and how they approve
+//! again.
 
 use domain::actions::ActionState;
 use domain::ids::ActionId;
@@ -33,7 +34,7 @@ async fn an_edit_of_the_agent_names_the_approvals_that_it_withdraws() {
     let none = json!({"data": [], "has_more": false});
     assert_eq!(stage.h.get(&approvals).await.expect(200), none);
 
-    // What a run is not told withdraws nothing.
+    // Changing something that a run is not told withdraws nothing.
     let edited = stage.h.patch(&agent, json!({"model_tier": "deep"})).await.expect(200);
     assert_eq!(edited["withdrawn_approvals"], json!([]));
 
@@ -54,7 +55,7 @@ async fn an_edit_of_the_agent_names_the_approvals_that_it_withdraws() {
             }],
         })
     );
-    // A call that is made again names them again, and so does the list.
+    // A repeated call names them again, and so does the list.
     let again = stage.h.patch(&agent, edit).await.expect(200);
     assert_eq!(again["withdrawn_approvals"], edited["withdrawn_approvals"]);
     assert_eq!(stage.h.get(&approvals).await.expect(200)["data"], edited["withdrawn_approvals"]);
@@ -74,7 +75,7 @@ async fn an_edit_of_the_agent_names_the_approvals_that_it_withdraws() {
     assert_eq!(stage.became(first).await, ["60 held drifted"]);
     assert_eq!((stage.action(first).await.state, model.asked()), (ActionState::NeedsApproval, 0));
 
-    // Given again in one call; what is not what was seen is refused by itself.
+    // Approved again in one call. If one hash is not the one that was seen, only that approval is refused.
     let next_due = read(&stage, second).await["next_due"].clone();
     let nobody = ActionId::from_uuid(stage.h.platform.cx.clock.uuid());
     let give = json!({"approvals": [
@@ -143,7 +144,7 @@ async fn an_edit_of_what_a_run_is_told_withdraws_the_approval_and_shows_the_diff
     );
 }
 
-/// Many approvals under one `Idempotency-Key` are all given, and the answer is replayed.
+/// Many approvals with one `Idempotency-Key` are all given, and the answer is replayed.
 #[tokio::test]
 async fn many_approvals_are_given_under_one_key() {
     let stage = Stage::with(ModelsConfig::default()).await;

@@ -1,4 +1,4 @@
-//! Assets: every row, every refusal, and what meets and crashes.
+//! Assets: every route, every refusal, concurrent calls and crashes.
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -181,7 +181,7 @@ async fn a_proposal_is_saved_once_and_its_chat_says_so() {
     }
     assert_eq!(ids(&h.get(&assets).await.expect(200)).len(), 2);
 
-    // A chat that is gone takes no proposal with it; another agent's proposal is not this one's.
+    // A deleted chat does not delete the proposal. A proposal of another agent is not found.
     let proposal = made::asset_proposal(&h, &agent, Some(chat), "kept").await;
     let other = format!("/agents/{}/assets", h.agent().await);
     h.post(&other, json!({"proposal_id": proposal})).await.refused(404, "not_found");
@@ -210,7 +210,7 @@ async fn writers_that_meet_mix_nothing() {
     let versions = h.get(&format!("{path}/versions")).await.expect(200);
     assert_eq!(versions["data"].as_array().unwrap().len(), 9);
 
-    // With `If-Match` one of two writers is told.
+    // With `If-Match`, one of two writers gets a conflict.
     let answers = join_all((0..2).map(|i| edit(&h, &path, 9, json!({"content": format!("{i}")})))).await;
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();

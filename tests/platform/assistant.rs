@@ -1,5 +1,5 @@
-//! A real coding assistant, Claude Code, against a fake of its model: what its sub-agents remember from one session to the next.
-//! `.ci/run` installs it; where it is missing a test says so and is skipped.
+//! A real coding assistant, Claude Code, with a fake of its model: what its sub-agents remember from one session to the
+//! next. `.ci/run` installs it. If it is missing, a test says so and is skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Desk {
         self.home.path().join(path)
     }
 
-    /// Writes an agent template and has its section added.
+    /// Writes an agent template and adds the section to it.
     async fn template(&self, name: &str, tools: &str) {
         let text = format!("---\nname: {name}\ndescription: Works\n{tools}---\n\nYou are {name}.\n");
         fs::write(self.path(&format!("project/.claude/agents/{name}.md")), text).unwrap();
@@ -73,7 +73,7 @@ impl Desk {
         claude.args(["-p", "Design it", "--permission-mode", "default"]);
         claude.args(["--allowedTools", "Agent,Task,Bash(lamplighter log:*)"]);
         claude.env("ANTHROPIC_API_KEY", "sk-ant-fake").env("ANTHROPIC_BASE_URL", &model.url);
-        // It must not want anything else of the network, and would not get it.
+        // It must not need anything else from the network, and would not get it.
         claude.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
         claude.env("HTTPS_PROXY", "http://127.0.0.1:1").env("NO_PROXY", "127.0.0.1");
         let ran = tokio::time::timeout(PATIENCE, claude.output()).await.expect("it ends in time").unwrap();
@@ -93,7 +93,7 @@ fn calls_agents(body: &Value) -> Option<&'static str> {
     ["Agent", "Task"].into_iter().find(|name| tools(body).contains(name))
 }
 
-/// The assistant itself: it launches one agent, and says that it is done.
+/// The model of the assistant itself: it launches one agent, and then says that it is done.
 fn launches(body: &Value, agent_type: &str, agent_id: &str) -> Option<Vec<Block>> {
     let tool = calls_agents(body)?.to_owned();
     if body["messages"].to_string().contains("tool_result") {
@@ -104,8 +104,8 @@ fn launches(body: &Value, agent_type: &str, agent_id: &str) -> Option<Vec<Block>
     Some(vec![Block::Call { tool, input }])
 }
 
-/// Waits until the log of an agent has so many answers. On a busy machine a hook leaves its payload to a process in the
-/// background, which tries again after up to 26 seconds.
+/// Waits until the log of an agent has this many answers. On a busy machine, a hook leaves its payload to a background
+/// process, which retries after up to 26 seconds.
 async fn answered(h: &Harness, agent_id: &str, count: usize) -> Vec<Value> {
     for _ in 0..3_600 {
         let log = h.get(&format!("/context/logs/{agent_id}")).await.expect(200);
@@ -120,12 +120,12 @@ async fn answered(h: &Harness, agent_id: &str, count: usize) -> Vec<Value> {
     panic!("the answer of {agent_id} is not logged");
 }
 
-/// What sub-agents were sent.
+/// The prompts of sub-agents.
 fn of_agents(asked: Vec<Value>) -> Vec<Value> {
     asked.into_iter().filter(|body| calls_agents(body).is_none()).collect()
 }
 
-/// An agent without Bash, with the hooks of the manual: it is handed what it decided before.
+/// An agent without Bash, with the hooks of the manual, gets what it decided before.
 #[tokio::test]
 async fn an_agent_in_its_third_session_is_handed_what_it_decided_in_the_first_two() {
     let h = Harness::start().await;
@@ -143,7 +143,7 @@ async fn an_agent_in_its_third_session_is_handed_what_it_decided_in_the_first_tw
         desk.session(&model).await;
         let asked = model.asked();
         let assistant = asked.iter().find(|body| calls_agents(body).is_some()).unwrap().to_string();
-        // The assistant itself is told whom it can continue.
+        // The assistant itself is told which agents it can continue.
         assert_eq!(assistant.contains("arch-auth (the-architect, "), n > 1, "session {n}");
         let [agent] = &of_agents(asked)[..] else { panic!("one agent asks once") };
         assert!(!tools(agent).contains(&"Bash"), "{:?}", tools(agent));
@@ -160,7 +160,7 @@ async fn an_agent_in_its_third_session_is_handed_what_it_decided_in_the_first_tw
     }
 }
 
-/// An agent with Bash and without the hook that hands over: it runs what its template says, and reads what it decided.
+/// An agent with Bash and without the recall hook runs the command of its template, and reads what it decided.
 #[tokio::test]
 async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
     let h = Harness::start().await;
@@ -172,7 +172,7 @@ async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
     let model = FakeAnthropic::start(move |body| {
         launches(body, "the-developer", "dev-auth").unwrap_or_else(|| {
             if !body["messages"].to_string().contains("tool_result") {
-                // What the template says, as the model understands it.
+                // The command of the template, as the model understands it.
                 let system = body["system"].to_string();
                 assert!(system.contains("lamplighter log --read --agent-id"), "{system}");
                 let command = "lamplighter log --read --agent-id \"dev-auth\" --lines 20 --format text";
@@ -198,7 +198,7 @@ async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
     }
 }
 
-/// The agents that the default filter drops are named, and how to take them.
+/// The status names the agents that the default filter drops, and how to record them.
 #[tokio::test]
 async fn an_agent_that_is_dropped_is_shown_by_status() {
     let h = Harness::start().await;

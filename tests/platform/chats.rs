@@ -1,4 +1,4 @@
-//! Saved chats and proposals: every row, every refusal, and appends that meet.
+//! Saved chats and proposals: every route, every refusal, and concurrent appends.
 
 use domain::chats::conversation::MAX_APPEND;
 use domain::chats::proposal::LIFETIME;
@@ -205,7 +205,7 @@ async fn a_repeated_creation_makes_one_chat_and_a_repeated_reset_resets_once() {
     let again = h.post_once(path, "reset", json!({})).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.expect(200), reset);
-    // What was said after the reset is there, though it was asked for again.
+    // A message after the reset is kept, although the reset was requested again.
     assert_eq!(contents(&h.get(path).await.expect(200)), ["second"]);
 }
 

@@ -1,4 +1,5 @@
-//! The `lamplighter` command against the platform: what a coding assistant's hooks, its agents and a person do with it.
+//! The `lamplighter` command with the platform: what the hooks of a coding assistant, its agents and a person do with
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use tokio::process::Command;
 
 const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";
 
-/// Nobody listens there.
+/// Nothing listens on this port.
 const DOWN: &str = "http://127.0.0.1:1";
 
 /// A person's machine.
@@ -78,12 +79,13 @@ impl Desk {
         Output { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// A hook, which says nothing.
+    /// A hook, which prints nothing.
     async fn hook(&self, flag: &str, payload: &Value) {
         assert_eq!(self.give(&["log", flag], &payload.to_string()).await.ok(), "");
     }
 
-    /// Waits until everything that hooks reported has arrived. A busy machine may leave a request in flight for a minute.
+    /// Waits until everything that hooks reported has arrived. A busy machine may leave a request in flight for a
+    /// minute.
     async fn settled(&self) {
         for _ in 0..100 {
             if self.run(&["log", "--flush"]).await.out.ends_with("waiting 0\n") {
@@ -102,14 +104,14 @@ impl Desk {
     }
 }
 
-/// A platform that has answered once, so that the first hook need not wait for what it does at its first call.
+/// A platform that has answered once, so that the first hook does not wait for the work of a first call.
 async fn platform() -> Harness {
     let h = Harness::start().await;
     h.get("/context/logs").await.expect(200);
     h
 }
 
-/// What a hook of the tool `Task` gets, without the event, which the flag tells.
+/// The payload of a hook of the tool `Task`, without the event, which the flag names.
 fn task(n: usize, prompt: &str) -> Value {
     json!({
         "session_id": SESSION, "tool_name": "Task", "tool_use_id": format!("toolu_{n}"),
@@ -178,7 +180,7 @@ async fn what_waited_is_read_once_and_in_order_though_it_was_sent_twice() {
     for n in 0..5 {
         desk.hook("-a", &task(n, "AgentId: arch-1\nWork")).await;
     }
-    // As after a crash between sending and removing: what was sent is still there.
+    // As after a crash between sending and removing: the sent record still exists.
     let spool =
         fs::read_dir(desk.path(".local/state/lamplighter/spool")).unwrap().next().unwrap().unwrap().path();
     let kept = desk.path("kept");
@@ -189,7 +191,7 @@ async fn what_waited_is_read_once_and_in_order_though_it_was_sent_twice() {
     let expected: Vec<_> = (0..6).map(|n| format!("agent_start Step {n}")).collect();
     let entries = desk.entries("arch-1").await;
     assert_eq!(steps(&entries), expected);
-    // Each is of the time when it happened, not of that when it arrived.
+    // Each entry has the time of its event, not of its arrival.
     for entry in &entries[..5] {
         let at: jiff::Timestamp = entry["timestamp"].as_str().unwrap().parse().unwrap();
         assert!(at < up, "{entry}");
@@ -231,7 +233,7 @@ async fn the_section_in_a_template_reads_the_log() {
     fs::write(&template, "---\nname: the-architect\n---\n\nYou are the architect.\n").unwrap();
     assert_eq!(desk.run(&["context", "init", "agents"]).await.ok(), "agents/the-architect.md: written\n");
 
-    // What stands there, as the agent runs it.
+    // The command in the template, as the agent runs it.
     let text = fs::read_to_string(&template).unwrap();
     let script = text.split("```bash\n").nth(1).unwrap().split("```").next().unwrap();
     fs::create_dir(desk.path("bin")).unwrap();
@@ -281,7 +283,7 @@ async fn two_people_who_edit_at_once_both_keep_their_text() {
         "{}",
         missing.err
     );
-    // What an edit begins with is a document.
+    // The initial text of an edit is a valid document.
     let mut begin = desk.command(env!("CARGO_BIN_EXE_command"));
     begin.args(["context", "edit", "--workflow", "new"]).env("EDITOR", "sed -i 's/- Task:/- Task: Log in/'");
     assert_eq!(desk.end(&mut begin, "").await.ok(), "saved\n");
@@ -293,7 +295,7 @@ async fn two_people_who_edit_at_once_both_keep_their_text() {
     let before = desk.run(&["context", "show"]).await.ok();
     assert!(before.contains("Build it"), "{before}");
 
-    // The first has the editor open; meanwhile the second does all of an edit.
+    // The first has the editor open. Meanwhile the second makes a complete edit.
     let command = env!("CARGO_BIN_EXE_command");
     let edit = async |editor: String| {
         let mut edit = desk.command(command);
@@ -321,14 +323,15 @@ async fn two_people_who_edit_at_once_both_keep_their_text() {
 }
 
 proptest! {
-    /// The command says the rule of agents' ids again; it is one rule.
+    /// The command has its own copy of the rule for agent ids. Both must be the same.
     #[test]
     fn the_command_and_the_platform_agree_on_agent_ids(text in "[a-zA-Z0-9_-]{0,3}.?[a-zA-Z0-9_-]{0,64}") {
         prop_assert_eq!(lamplighter_cli::args::is_agent_id(&text), text.parse::<InstanceId>().is_ok());
     }
 }
 
-/// What the command sends the server takes, and a payload that is longer than both arrives as far as it fits.
+/// The server accepts everything that the command sends. A payload that is too long for both is shortened until it
+/// fits.
 #[tokio::test]
 async fn the_longest_payload_is_the_servers_longest_body() {
     assert_eq!(lamplighter_cli::MAX_PAYLOAD, shared::http::MAX_BODY_BYTES);

@@ -1,5 +1,5 @@
-//! The official clients of the Model Context Protocol, and its conformance suite, against this server. They are programs for
-//! Node and Python: where their packages are missing a test says so and is skipped. `.ci/run` installs them.
+//! The official clients of the Model Context Protocol, and its conformance suite, with this server. They are programs
+//! for Node and Python. If their packages are missing, a test says so and is skipped. `.ci/run` installs them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("mcp")
 }
 
-/// The program of a package, where it is installed.
+/// The program of a package, if it is installed.
 fn installed(path: PathBuf) -> Option<PathBuf> {
     if !path.exists() {
         println!("skipped: {} is not there; `.ci/run` installs it", path.display());
@@ -19,7 +19,7 @@ fn installed(path: PathBuf) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Runs a program to its end and gives what it printed.
+/// Runs a program to its end and returns its output.
 async fn output(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Option<String> {
     let ran = Command::new(program).args(arguments).current_dir(folder()).kill_on_drop(true).output().await;
     let ran = match ran {
@@ -50,7 +50,7 @@ async fn the_typescript_client_is_served() {
     }
 }
 
-/// Once with the newest version of the protocol, once with those that begin with a handshake.
+/// Once with the newest version of the protocol, and once with the versions that begin with a handshake.
 #[tokio::test]
 async fn the_python_client_is_served() {
     let python = folder().join("../../target/ci/mcp/bin/python");
@@ -64,9 +64,9 @@ async fn the_python_client_is_served() {
     }
 }
 
-/// Those of the suite's scenarios for servers that need no more than a server. The others call tools, resources and prompts that
-/// only the suite's own example server has, or want logging, subscriptions, sampling and elicitation, which a server
-/// without sessions does not offer.
+/// The suite's server scenarios that only need a server. The others call tools, resources and prompts of the suite's
+/// own example server, or need logging, subscriptions, sampling and elicitation, which a server without sessions does
+/// not offer.
 #[tokio::test]
 async fn the_conformance_suite_passes() {
     const SCENARIOS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Work that computes: it keeps nobody else waiting, has an end, and ends with whoever asked for it.
+//! CPU-bound work: it does not delay other requests, has a time limit, and ends when its client leaves.
 
 use std::time::{Duration, Instant};
 
@@ -58,9 +58,9 @@ async fn hostile_searches_delay_nobody_and_end() {
     let took = began.elapsed();
     for answer in answers {
         match answer.status {
-            // Its time was up, and `q` is named.
+            // Its time was over, and the error names `q`.
             400 => assert_eq!(answer.refused(400, "invalid_input")["errors"][0]["field"], "q"),
-            // Its turn never came.
+            // It never got a slot.
             _ => {
                 assert_eq!(answer.headers["retry-after"], "1");
                 assert_eq!(answer.refused(503, "busy")["retryable"], true);
@@ -69,11 +69,11 @@ async fn hostile_searches_delay_nobody_and_end() {
     }
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert!(busy.len() > 20, "{} answers in {took:?}", busy.len());
-    // On a machine that is busy with other things the quiet time counts, too.
+    // On a busy machine, the time without load counts, too.
     let (quiet, busy) = (p99(&mut quiet), p99(&mut busy));
     assert!(busy < Duration::from_millis(100).max(5 * quiet), "p99 {busy:?}, {quiet:?} before");
 
-    // Who searches for something else gets it.
+    // Another search gets its result.
     let found = h.get(&format!("{PROJECT}/grep?q=cart&glob=assets/short*")).await.expect(200);
     assert_eq!(found["matches"][0]["path"], "assets/short.js");
 }
@@ -95,7 +95,7 @@ async fn a_search_ends_when_its_caller_leaves() {
     search.abort();
     let left = Instant::now();
     while lane.running() > 0 {
-        // Its budget would end it after two seconds.
+        // Its time limit would end it after two seconds.
         assert!(left.elapsed() < lane.budget * 3 / 4, "it still computes");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -124,13 +124,13 @@ async fn hostile_patterns_of_paths_are_compared_within_bounds() {
 #[tokio::test]
 async fn a_preview_of_a_rare_appointment_is_quick() {
     let h = Harness::start().await;
-    // Every minute of a 29th of February that is a Monday: years apart, with two clock changes in each year.
+    // Every minute of a 29th of February that is a Monday: years apart, with two clock changes per year.
     let rare = json!({
         "schedule": {"cron": "* * 29 2 MON", "timezone": "Europe/Berlin"}, "from": "2026-01-01T00:00:00Z", "count": 100
     });
     let began = Instant::now();
     let times = h.post("/schedules/preview", rare).await.expect(200);
     assert_eq!(times["fire_times"].as_array().map(Vec::len), Some(100), "{times}");
-    // Looked for minute by minute it would take hours.
+    // A search minute by minute would take hours.
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

@@ -1,4 +1,4 @@
-//! Context documents over HTTP: every row, every refusal, and what meets.
+//! Context documents over HTTP: every route, every refusal, and concurrent writes.
 
 use futures::future::join_all;
 use lamplighter_local::platform::PlatformConfig;
@@ -73,9 +73,9 @@ async fn a_document_is_written_read_listed_and_restored() {
     assert_eq!(put(&h, &markdown, &longer, Some(1)).await.expect(200)["version"], 2);
     let conflict = put(&h, &markdown, AUTHENTICATION, Some(1)).await.refused(409, "version_conflict");
     assert_eq!(conflict["current"]["version"], 2);
-    // Version 0 is that of none: who has seen none writes over none.
+    // Version 0 means no document, so a client that has seen no document overwrites nothing.
     put(&h, &markdown, AUTHENTICATION, Some(0)).await.refused(409, "version_conflict");
-    // The same again is no new version.
+    // The same content again makes no new version.
     assert_eq!(put(&h, &markdown, &longer, None).await.expect(200)["version"], 2);
     assert_eq!(h.get(&markdown).await.expect(200), longer.as_str());
     assert_eq!(h.get(&format!("{markdown}?version=1")).await.expect(200), AUTHENTICATION);
@@ -114,7 +114,7 @@ async fn workflows_have_documents_of_their_own() {
     assert_eq!(h.get(&format!("{here}?workflow=default")).await.expect(200)["task"], "none");
     h.get(HERE).await.refused(404, "not_found");
 
-    // They go with their project, versions and all.
+    // They are deleted with their project, including the versions.
     assert_eq!(h.delete(&format!("/projects/{}", project["project_id"].as_str().unwrap())).await.status, 204);
     h.get(&format!("{here}?workflow=b")).await.refused(404, "not_found");
     let (cx, owner) = (&h.platform.cx, domain::ids::Owner::new("local").unwrap());

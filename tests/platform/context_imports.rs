@@ -1,4 +1,4 @@
-//! Imports of log files: by upload, told of twice, cut off at any instant, given up, and somebody else's.
+//! Imports of log files: by upload, reported twice, interrupted at any instant, abandoned, and of another owner.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,16 +26,16 @@ fn line(n: usize, padding: usize) -> String {
         + "\n"
 }
 
-/// How many logs there are in an archive.
+/// How many logs an archive has.
 const LOGS: usize = 12;
 
-/// Logs of two entries and a line that is none.
+/// Logs with two entries and an invalid line.
 fn archive_of(session: &str) -> Vec<u8> {
     let text = line(0, 0) + "no entry\n" + &line(1, 0);
     archive::write((0..LOGS).map(|n| (format!("{session}/arch-{n:02}.jsonl"), &text))).unwrap()
 }
 
-/// A platform whose indexer is woken by the test alone.
+/// A platform whose indexer runs only when the test calls it.
 async fn by_hand() -> (Harness, ManualClock) {
     let manual = ManualClock::at("2026-11-21T09:00:00Z".parse().unwrap());
     let clock = Clock::Manual(manual.clone());
@@ -43,7 +43,7 @@ async fn by_hand() -> (Harness, ManualClock) {
     (Harness::with(config).await, manual)
 }
 
-/// Tells of the upload of an archive.
+/// Reports the upload of an archive.
 async fn deliver(h: &Harness, import: &Value) -> shared::Result<()> {
     let function = catalog::ALL.iter().find(|function| function.name == "theme-index").unwrap();
     let Trigger::Upload { handler } = function.trigger else { panic!("it is woken by uploads") };
@@ -65,7 +65,7 @@ async fn put(import: &Value, archive: Vec<u8>) -> u16 {
     tests::put_archive(&tests::client(), import, archive).await.status().as_u16()
 }
 
-/// Begins an import and uploads this.
+/// Begins an import and uploads this archive.
 async fn uploaded(h: &Harness, query: &str, archive: Vec<u8>) -> Value {
     let import = begin(h, query, &archive).await;
     assert_eq!(put(&import, archive).await, 200);
@@ -84,18 +84,18 @@ async fn entries(h: &Harness, session: &str) -> Vec<u64> {
     agents.iter().map(|agent| agent["total_entries"].as_u64().unwrap()).collect()
 }
 
-/// All that the bucket holds of an import.
+/// Everything that the bucket has of an import.
 async fn left(h: &Harness, import: &Value) -> BTreeSet<String> {
     let prefix = BlobKey::imported_logs(&owner(), id(import));
     h.platform.cx.blobs.list(&prefix, None).await.unwrap().into_iter().collect()
 }
 
-/// What the bucket should hold of an import where these of its logs were made.
+/// What the bucket should have of an import after these of its logs were made.
 fn named(session: &str, logs: impl Iterator<Item = usize>) -> BTreeSet<String> {
     logs.map(|n| format!("{session}/arch-{n:02}/000000000001")).collect()
 }
 
-/// Checks that all of an archive is there, once.
+/// Checks that everything in an archive was imported, exactly once.
 async fn is_whole(h: &Harness, import: &Value) {
     let ended = read(h, import).await;
     let counts = ["state", "logs", "entries", "corrupt_lines", "skipped_logs"].map(|name| &ended[name]);
@@ -119,7 +119,7 @@ async fn an_upload_becomes_logs() {
     let import = answer.expect(202);
     assert_eq!(place, format!("/context/imports/{}", id(&import)));
     assert_eq!((&import["state"], &import["upload"]["method"]), (&json!("waiting"), &json!("PUT")));
-    // Another archive of the same length is refused, and one of another length.
+    // Another archive of the same length is refused, and so is one of another length.
     let mut other = archive.clone();
     other[0] ^= 1;
     for wrong in [other, [archive.clone(), vec![0]].concat()] {
@@ -172,7 +172,7 @@ async fn what_is_not_taken_is_said() {
         assert_eq!(ended["state"], "failed");
         assert!(ended["reason"].as_str().unwrap().contains(reason), "{ended}");
     }
-    // What was uploaded is gone, or was never there.
+    // The uploaded archive was deleted, or never existed.
     let import = begin(&h, "", b"x").await;
     deliver(&h, &import).await.unwrap();
     assert_eq!(read(&h, &import).await["reason"], "the archive is gone");
@@ -187,14 +187,14 @@ async fn an_upload_that_is_told_of_again_is_imported_once() {
     one.and(two).unwrap();
     is_whole(&h, &import).await;
     let ended = read(&h, &import).await;
-    // The archive is put again, later: that is no second import, and does not stay.
+    // The archive is uploaded again, later. This is no second import, and the archive is deleted.
     h.post("/context/logs/arch-00", json!({"session_id": "s1", "event": "agent_complete"})).await.expect(201);
     assert_eq!(put(&import, archive.clone()).await, 200);
     deliver(&h, &import).await.unwrap();
     assert_eq!(read(&h, &import).await, ended);
     let key = BlobKey::log_archive(&owner(), id(&import));
     assert_eq!(h.platform.cx.blobs.size(&key).await.unwrap(), None);
-    // The same logs under another import are left as they are, and nothing of them is stored.
+    // The same logs in another import are not changed, and nothing of them is stored.
     let second = uploaded(&h, "", archive).await;
     deliver(&h, &second).await.unwrap();
     let ended = read(&h, &second).await;
@@ -207,7 +207,7 @@ async fn an_upload_that_is_told_of_again_is_imported_once() {
 async fn an_import_that_is_cut_off_anywhere_goes_on() {
     let (h, _) = by_hand().await;
     let import = uploaded(&h, "", archive_of("s1")).await;
-    // Dropped at its next await, as by a kill: nothing of it runs on but the reading, which changes nothing.
+    // Dropped at its next await, like a kill. Only the reading continues, and it changes nothing.
     let mut cuts = 0;
     while tokio::time::timeout(Duration::from_millis(2 + 5 * cuts), deliver(&h, &import)).await.is_err() {
         cuts += 1;
@@ -229,14 +229,14 @@ async fn an_import_within_a_request_that_is_cut_off_anywhere_goes_on() {
             assert_eq!(serde_json::to_value(ended.unwrap()).unwrap()["logs"], LOGS);
             break;
         }
-        // The table and the bucket go on with what they were given.
+        // The table and the bucket finish the calls that they got.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let made = entries(&h, &session).await.len();
         partial += usize::from((1..LOGS).contains(&made));
         for id in h.platform.cx.store.open_log_imports(&owner, 10).await.unwrap() {
             let key = BlobKey::log_archive(&owner, id);
             if h.platform.cx.blobs.size(&key).await.unwrap().is_none() {
-                // The archive did not come as far as the bucket: nothing was taken, and the client was told nothing.
+                // The archive did not reach the bucket: nothing was imported, and the client got no answer.
                 continue;
             }
             // The upload waits as long as the request may be alive, and then does its work.
@@ -255,7 +255,8 @@ async fn an_import_within_a_request_that_is_cut_off_anywhere_goes_on() {
     assert!(partial > 0, "no cut left an import partial");
 }
 
-/// Cuts an import off when some of its logs are made; of the next one the segment is stored. Gives how many are made.
+/// Interrupts an import after some of its logs are made. The segment of the next log is stored. Returns how many are
+/// made.
 async fn cut_off(h: &Harness, import: &Value) -> usize {
     let mut millis = 5;
     while entries(h, "s1").await.is_empty() {
@@ -263,7 +264,7 @@ async fn cut_off(h: &Harness, import: &Value) -> usize {
         assert!(cut.is_err(), "it came to its end");
         millis += 5;
     }
-    // The table goes on with what it was given.
+    // The table finishes the calls that it got.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let made = entries(h, "s1").await.len();
     assert!(made < LOGS, "all are made");
@@ -306,7 +307,7 @@ async fn what_an_import_left_that_nobody_tries_any_more_is_deleted_by_the_next()
         let ended = read(&h, import).await;
         assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!(reason)));
     }
-    // The event comes once more, late: nothing is made any more.
+    // The event arrives once more, late. Nothing is made any more.
     for _ in 0..2 {
         assert_eq!(left(&h, &import).await, named("s1", 0..made));
         assert_eq!(entries(&h, "s1").await, vec![2; made]);

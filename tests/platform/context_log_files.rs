@@ -1,4 +1,4 @@
-//! Context logs as files, and what becomes of old ones.
+//! Context logs as files, and the sealing of old logs.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ async fn import(h: &Harness, query: &str, files: &[(&str, &str)]) -> Answer {
     send(h.request(Method::POST, &path).header("content-type", "application/zip").body(archive)).await
 }
 
-/// What an import has counted.
+/// The counts of an import.
 fn counted(import: Value) -> Value {
     assert_eq!(import["state"], "done", "{import}");
     let counts = ["logs", "entries", "corrupt_lines", "skipped_logs", "skipped", "ignored_files"];
@@ -93,7 +93,7 @@ async fn what_is_imported_is_exported_as_it_was() {
     assert_eq!(one.keys().filter(|path| path.starts_with("dev-1")).count(), 0);
     assert_eq!(one["all-agent-instructions.jsonl"], late);
 
-    // What comes later goes on behind it, and a second import leaves all as it is.
+    // Later entries follow the imported ones, and a second import changes nothing.
     let more = json!({"event": "agent_complete", "session_id": "dev-1", "description": "more"});
     h.post("/context/logs/arch-001", more).await.expect(201);
     let again = import(&h, "", &files).await.expect(200);
@@ -126,7 +126,7 @@ async fn corrupt_lines_are_skipped_and_counted() {
     });
     assert_eq!(report, expected);
     assert_eq!(descriptions(&h, "arch-large").await, ["Entry 1", "Entry 2", "Entry 3"]);
-    // Lines stay as they were; what they lack is told when they are read.
+    // Lines are stored unchanged. Missing fields are filled in when they are read.
     let exported = export(&h, "").await;
     assert_eq!(exported["dev-perf/arch-large.jsonl"], [bare(1), bare(2), bare(3)].map(|l| l + "\n").concat());
     let read = h.get("/context/logs/arch-large?lines=1&include_metadata=true").await.expect(200);
@@ -197,7 +197,7 @@ async fn old_lines_go_to_the_bucket_and_are_read_as_before() {
         let entry = serde_json::from_value(entry).unwrap();
         logs::append(&h.platform.cx, &owner, &agent.parse().unwrap(), entry).await.unwrap();
     };
-    // A line an hour; one of them is too long for the table.
+    // One line per hour. One of them is too long for the table.
     let long = "long ".repeat(20_000);
     for n in 1..=120 {
         append("arch-001", n, if n == 7 { &long } else { "short" }).await;
@@ -226,7 +226,7 @@ async fn old_lines_go_to_the_bucket_and_are_read_as_before() {
     assert_eq!(hot(&h, &session, &agent).await, (101..=120).collect::<Vec<u64>>());
     check().await;
 
-    // Another new log changes nothing; a month later all is sealed, and the log goes on.
+    // Another new log changes nothing. A month later everything is sealed, and the log continues.
     append("other-2", 1, "short").await;
     assert_eq!(hot(&h, &session, &agent).await.len(), 20);
     clock.set(clock.now() + SignedDuration::from_hours(720));
@@ -259,7 +259,7 @@ async fn sealers_that_meet_seal_once() {
     let (sealed, appended, read) = tokio::join!(sealed, appended, read);
     sealed.into_iter().for_each(|done| done.unwrap());
     appended.into_iter().for_each(|done| drop(done.expect(201)));
-    // Whatever is under way, a reader sees every line, once and in order.
+    // Whatever is in progress, a reader sees every line, once and in order.
     for answer in read {
         let entries: Vec<Value> = answer.expect(200)["entries"].as_array().unwrap().clone();
         let first: Vec<&str> = entries.iter().map(|e| e["description"].as_str().unwrap()).take(60).collect();

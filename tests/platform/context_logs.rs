@@ -1,4 +1,4 @@
-//! Context logs: what hooks report, and how it is read.
+//! Context logs: what hooks report, and how logs are read.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use tests::{Answer, Harness, send};
 
 const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";
 
-/// A hook of the tool `Task`, with a call's id that is its own.
+/// A hook of the tool `Task`, with its own call id.
 fn hook(event: &str, kind: &str, prompt: &str, call: &str) -> Value {
     json!({
         "session_id": SESSION, "transcript_path": "/home/me/x.jsonl", "cwd": "/home/me/shop",
@@ -25,7 +25,7 @@ fn asked(prompt: &str, call: &str) -> Value {
     hook("PreToolUse", "the-architect", prompt, call)
 }
 
-/// Reports a hook: whatever it is, the answer is 200 and empty.
+/// Reports a hook. Whatever it contains, the answer is 200 and empty.
 async fn report(h: &Harness, query: &str, payload: &Value) {
     let answer = h.post(&format!("/context/hooks{query}"), payload.clone()).await;
     assert_eq!((answer.status, answer.body), (200, json!("")), "{payload}");
@@ -36,7 +36,7 @@ async fn entries(h: &Harness, path: &str) -> Vec<Value> {
     answer["entries"].as_array().unwrap().clone()
 }
 
-/// The name of the one agent whose name begins so.
+/// The only agent whose name begins with this text.
 async fn agent_like(h: &Harness, prefix: &str) -> String {
     let sessions = h.get("/context/logs").await.expect(200);
     let agents = sessions["data"][0]["agents"].as_array().unwrap().clone();
@@ -83,7 +83,7 @@ async fn a_question_and_its_answer_are_read_as_they_came() {
         "last_modified": "2025-08-12T14:05:00.250Z", "context_file": format!("{SESSION}/arch-001.jsonl"),
     });
     assert_eq!(read["metadata"], metadata);
-    // The name may be given in any case; without being asked for, nothing is told about the log.
+    // The name may be in any case. The data about the log is included only on request.
     let read = h.get("/context/logs/ARCH-001?lines=1").await.expect(200);
     assert_eq!(read, json!({"entries": [expected[1]]}));
     let text = h.get("/context/logs/arch-001?format=text").await;
@@ -201,7 +201,7 @@ async fn an_entry_is_appended_by_hand() {
     h.post_once("/context/logs/arch-001", "k1", json!({"event": "agent_start"}))
         .await
         .refused(422, "idempotency_mismatch");
-    // The assistant has a log of its own.
+    // The assistant has its own log.
     let own = json!({"event": "agent_start", "session_id": SESSION, "instruction": "i"});
     h.post("/context/logs/main", own).await.expect(201);
     assert_eq!(entries(&h, "main").await[0]["agent_type"], "");
@@ -217,11 +217,11 @@ async fn a_hook_that_is_sent_again_is_logged_once() {
         report(&h, "", &answer).await;
     }
     assert_eq!(entries(&h, "arch-001").await.len(), 2);
-    // Eight at once: still one of each.
+    // Eight at once still give one of each.
     let burst = (0..8).map(async |_| report(&h, "", &asked("AgentId: arch-001\nMore", "call-2")).await);
     join_all(burst).await;
     assert_eq!(entries(&h, "arch-001").await.len(), 3);
-    // Without a call's id nothing tells a repetition from a second question.
+    // Without a call id, a repetition looks like a second question.
     let mut nameless = asked("AgentId: arch-001\nMore", "");
     nameless.as_object_mut().unwrap().remove("tool_use_id");
     for _ in 0..2 {
@@ -237,14 +237,14 @@ async fn a_prompt_that_names_nobody_is_given_a_name_for_ever() {
     let beginning = "x".repeat(100);
     report(&h, "", &asked(&format!("{beginning} one"), "call-1")).await;
     let name = agent_like(&h, "the-architect-20250812-143022-").await;
-    // Its answer comes later; so does the same question.
+    // Its answer comes later, and so does the same question.
     clock.set("2025-08-12T14:59:00Z".parse().unwrap());
     let mut answer = hook("PostToolUse", "the-architect", &format!("{beginning} one"), "call-1");
     answer["tool_response"] = json!("done");
     report(&h, "", &answer).await;
     report(&h, "", &asked(&format!("{beginning} one"), "call-2")).await;
     assert_eq!(entries(&h, &name).await.len(), 3);
-    // Others that begin alike are told apart by a number, one after the other and at once.
+    // Other prompts with the same beginning get a number, both one after the other and at once.
     let others = ["two", "three", "four"];
     let at_once = others
         .map(|other| report_owned(&h, asked(&format!("{beginning} {other}"), &format!("call-{other}"))));
@@ -255,7 +255,7 @@ async fn a_prompt_that_names_nobody_is_given_a_name_for_ever() {
     let expected: Vec<String> =
         ["", "-2", "-3", "-4"].iter().map(|suffix| format!("{name}{suffix}")).collect();
     assert_eq!(names, expected.iter().map(String::as_str).collect());
-    // A name that an agent has chosen itself is not given.
+    // A name that an agent has chosen itself is not generated again.
     report(&h, "", &asked(&format!("AgentId: {name}-5"), "call-chosen")).await;
     report(&h, "", &asked(&format!("{beginning} five"), "call-five")).await;
     assert_eq!(entries(&h, &format!("{name}-6")).await[0]["description"], "Do call-five");
@@ -274,7 +274,7 @@ async fn what_the_assistant_names_wins_and_the_filter_decides() {
     report(&h, "", &named).await;
     assert_eq!(entries(&h, "sub-7").await[0]["agent_type"], "the-helper");
     assert_eq!(entries(&h, "arch-001").await, Vec::<Value>::new());
-    // Its answer carries no name, and follows the question.
+    // Its answer has no name, and goes to the log of the question.
     let mut answer = hook("PostToolUse", "the-architect", "AgentId: arch-001", "call-1");
     answer["output"] = json!("done");
     report(&h, "", &answer).await;
@@ -341,7 +341,7 @@ fn stopped(agent: &str, kind: &str) -> Value {
     })
 }
 
-/// The answer to a call, or the news that it goes on in the background.
+/// The answer to a call, or the report that it continues in the background.
 fn called(call: &str, agent: &str, is_async: bool) -> Value {
     let mut payload = hook("PostToolUse", "the-architect", &format!("AgentId: arch-{call}\nDesign"), call);
     payload["tool_response"] = if is_async {
@@ -363,7 +363,7 @@ async fn an_agent_that_stops_before_its_call_is_told_of_is_kept_and_listed_until
     };
     for (call, agent, is_async) in [("one", "a5e8d7d6b0c1f2a34", true), ("two", "a0b1c2d3e4f506172", false)] {
         report(&h, "", &asked(&format!("AgentId: arch-{call}\nDesign"), call)).await;
-        // Told of twice, it is listed once.
+        // Reported twice, it is listed once.
         for _ in 0..2 {
             report(&h, "", &stopped(agent, "the-architect")).await;
         }
@@ -375,14 +375,14 @@ async fn an_agent_that_stops_before_its_call_is_told_of_is_kept_and_listed_until
         report(&h, "", &called(call, agent, is_async)).await;
         assert_eq!(events(call).await, ["agent_start", "agent_complete"]);
         assert_eq!((&refused().await["count"], &refused().await["data"]), (&json!(0), &json!([])));
-        // It is told of once more, late.
+        // It is reported once more, late.
         report(&h, "", &stopped(agent, "the-architect")).await;
         assert_eq!((events(call).await.len(), &refused().await["count"]), (2, &json!(0)));
     }
-    // What the project does not log is not missed.
+    // Hooks that the project does not log are not reported as missing.
     report(&h, "", &stopped("a9f8e7d6c5b4a3210", "Explore")).await;
     assert_eq!(refused().await["count"], 0);
-    // A background agent whose question was lost has an answer all the same.
+    // A background agent whose question was lost still has an answer.
     report(&h, "", &called("three", "ab00000000000003a", true)).await;
     report(&h, "", &stopped("ab00000000000003a", "the-architect")).await;
     assert_eq!(events("three").await, ["agent_complete"]);
@@ -433,7 +433,7 @@ async fn a_hook_that_is_reported_late_says_when_it_happened() {
         ("?at=2025-08-01T07:30:00.250Z", "2025-08-01T07:30:00.250Z"),
         ("?at=2025-08-01T09:30:00.25%2B02:00", "2025-08-01T07:30:00.250Z"),
         ("?at=2025-08-12T14:05:00Z", "2025-08-12T14:05:00.000Z"),
-        // Refused times: the hook is logged all the same, as of now.
+        // Invalid times: the hook is still logged, with the current time.
         ("?at=2025-08-12T14:05:00.001Z", "2025-08-12T14:00:00.000Z"),
         ("?at=yesterday", "2025-08-12T14:00:00.000Z"),
         ("?at=", "2025-08-12T14:00:00.000Z"),
@@ -469,7 +469,7 @@ async fn nonsense_is_answered_like_all_else_and_can_be_looked_at() {
         assert_eq!(raw(body.to_vec()).await.status, 200);
     }
     assert_eq!(raw(vec![b' '; 7 << 20]).await.status, 200);
-    // Another tool's hook is none of our business, and no fault.
+    // A hook of another tool is ignored, and is no error.
     report(&h, "", &json!({"session_id": SESSION, "hook_event_name": "PreToolUse", "tool_name": "Bash"}))
         .await;
 
@@ -507,7 +507,7 @@ async fn a_long_line_is_returned_like_any_other() {
     assert!(metadata["metadata"]["file_size_bytes"].as_u64().unwrap() > long.len() as u64);
 }
 
-/// A function has not the memory for a thousand lines of four megabytes.
+/// A function does not have enough memory for a thousand lines of four megabytes.
 #[tokio::test]
 async fn the_end_of_a_log_has_at_most_eight_megabytes() {
     let h = Harness::start().await;
@@ -520,11 +520,11 @@ async fn the_end_of_a_log_has_at_most_eight_megabytes() {
     assert_eq!(described, ["Do call-2", "Do call-3"]);
 }
 
-/// Of all sessions together: twenty of them would otherwise have eight megabytes each.
+/// The limit is for all sessions together. Otherwise twenty of them would have eight megabytes each.
 #[tokio::test]
 async fn an_agents_sessions_share_the_eight_megabytes() {
     let h = Harness::start().await;
-    // The oldest is short, and would fit: but the one between would be missing.
+    // The oldest line is short and would fit, but the line between would be missing.
     for (session, length) in [("s1", 10), ("s2", 3_000_000), ("s3", 3_000_000), ("s4", 3_000_000), ("s5", 10)]
     {
         let prompt = format!("AgentId: arch-001\n{}", "x".repeat(length));
@@ -534,7 +534,7 @@ async fn an_agents_sessions_share_the_eight_megabytes() {
     let sessions: Vec<_> = read.iter().map(|entry| entry["session_id"].as_str().unwrap()).collect();
     assert_eq!(sessions, ["s3", "s4", "s5"]);
 
-    // Two agents that start together share it, too: each is told of its newest session, however long.
+    // Two agents that start together share the limit, too. Each is told about its newest session, however long it is.
     for (agent, call) in [("arch-002", "a"), ("arch-003", "b")] {
         for session in ["s1", "s2"] {
             let prompt = format!("AgentId: {agent}\n{}", "x".repeat(4_200_000));
@@ -559,7 +559,7 @@ async fn the_latest_session_is_the_one_last_written() {
     for (session, call) in [("first", "1"), ("second", "2"), ("first", "3")] {
         report(&h, &format!("?session={session}"), &asked("AgentId: arch-001", call)).await;
     }
-    // Those of earlier sessions come before, and say so.
+    // Entries of earlier sessions come first and are marked.
     let all = entries(&h, "arch-001").await;
     let of = |entry: &Value| (entry["session_id"].clone(), entry["earlier_session"].clone());
     let first = (json!("first"), Value::Null);
@@ -577,7 +577,7 @@ async fn the_latest_session_is_the_one_last_written() {
     let next = sessions["next_cursor"].as_str().unwrap();
     let rest = h.get(&format!("/context/logs?cursor={next}")).await.expect(200);
     assert_eq!((&rest["data"][0]["session_id"], &rest["has_more"]), (&json!("first"), &json!(false)));
-    // Of another project it is another one.
+    // In another project it is another agent.
     let other = h.post("/projects", json!({"name": "other"})).await.expect(201);
     let other = other["project_id"].as_str().unwrap();
     report(&h, &format!("?session=third&project={other}"), &asked("AgentId: arch-001", "4")).await;
@@ -585,12 +585,12 @@ async fn the_latest_session_is_the_one_last_written() {
     assert_eq!(entries(&h, "arch-001?project=default").await.last().unwrap()["session_id"], "first");
     let only = entries(&h, &format!("arch-001?project={other}")).await;
     assert_eq!(only.iter().map(|entry| &entry["session_id"]).collect::<Vec<_>>(), ["third"]);
-    // What is deleted is remembered by nobody.
+    // Deleted entries are not returned anywhere.
     assert_eq!(h.delete(&format!("/projects/{other}")).await.status, 204);
     assert_eq!(entries(&h, "arch-001").await.len(), 3);
 }
 
-/// What a starting agent or session is told.
+/// The text for a starting agent or session.
 async fn recalled(h: &Harness, query: &str) -> Value {
     h.get(&format!("/context/recall?{query}")).await.expect(200)["context"].clone()
 }
@@ -607,7 +607,8 @@ async fn who_starts_is_told_what_was_done_before() {
         done["tool_response"] = json!({"content": [{"type": "text", "text": answer}]});
         report(&h, &format!("?session={session}"), &done).await;
     }
-    // The agent is logged before it reads: its session is new, and what it knows is in the others.
+    // The agent's start is logged before it reads. So its session is new, and its earlier entries are in other
+    // sessions.
     report(&h, "?session=s3", &asked("AgentId: arch-auth\nGo on", "c3")).await;
     let told = recalled(&h, "session_id=s3&agent_type=the-architect").await;
     let told = told.as_str().unwrap();
@@ -620,7 +621,7 @@ async fn who_starts_is_told_what_was_done_before() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!told.contains("Go on") && told.chars().count() <= 9_000, "{told}");
-    // Two of a type start at once: each is told of both.
+    // Two agents of one type start at once. Each is told about both.
     report(&h, "?session=s4", &asked("AgentId: arch-db\nx", "c5")).await;
     report(&h, "?session=s5", &asked("AgentId: arch-auth\nx", "c6")).await;
     report(&h, "?session=s5", &asked("AgentId: arch-db\nx", "c7")).await;
@@ -628,7 +629,7 @@ async fn who_starts_is_told_what_was_done_before() {
     let both = both.as_str().unwrap();
     assert!(both.contains("## Agent arch-auth\n") && both.contains("## Agent arch-db\n"), "{both}");
     assert!(!both.contains("You are the agent"), "{both}");
-    // One without a name is told of others of its type; another type of nothing.
+    // An agent without a name is told about others of its type. Another type gets nothing.
     report(&h, "?session=s6", &asked("Design anything", "c8")).await;
     let others = recalled(&h, "session_id=s6&agent_type=the-architect").await;
     assert!(others.as_str().unwrap().contains("other agents of the type `the-architect`"), "{others}");
@@ -649,7 +650,7 @@ async fn who_starts_is_told_what_was_done_before() {
     }
     assert!(!session.contains("the-architect-20"), "made-up ids can't be continued: {session}");
 
-    // Under their old names.
+    // With their old names.
     let old_names = "/context/recall?session=s5&agent_type=the-architect&project=default";
     assert_eq!(h.get(old_names).await.expect(200)["context"], both);
     let refused = h.get("/context/recall").await.refused(400, "invalid_input");
@@ -680,7 +681,7 @@ async fn what_the_filter_drops_is_counted_and_shown() {
         .collect();
     assert_eq!(dropped, [("Explore", 3), ("general-purpose", 1)]);
     assert!(shown["dropped"][0]["reason"].as_str().unwrap().contains("hook_filter"), "{shown}");
-    // Nothing of what they said is kept.
+    // Nothing of their content is kept.
     assert_eq!((&shown["count"], &shown["data"]), (&json!(0), &json!([])));
     assert!(!shown.to_string().contains("secret"));
 }
@@ -695,7 +696,7 @@ async fn agents_that_write_at_once_lose_nothing_and_keep_their_order() {
         report(&h, "", &asked(&prompt, &format!("call-{n}"))).await;
     });
     join_all(writers).await;
-    // One after the other: in the order of their arrival.
+    // One after the other: in the order of arrival.
     for n in 0..5 {
         report(&h, "", &asked("AgentId: agent-0\nMore", &format!("later-{n}"))).await;
     }
@@ -721,7 +722,7 @@ async fn writers_of_other_processes_wait_their_turn_at_the_table() {
     let cx = &h.platform.cx;
     let (owner, session, agent) =
         (domain::ids::Owner::new("local").unwrap(), SESSION.parse().unwrap(), "arch-001".parse().unwrap());
-    // Two that have read the same head: the second is told, and its line is nowhere.
+    // Two writers have read the same head. The second is refused, and its line is not stored.
     let head = cx.store.log_head(&owner, &session, &agent).await.unwrap().unwrap();
     let moved = shared::store::logs::LogHead { entries: 2, ..head.value.clone() };
     let (lines, _) = cx
@@ -769,7 +770,7 @@ async fn nobody_reads_anothers_logs() {
     assert_eq!(read(&theirs, "/context/logs").await["data"], json!([]));
     assert_eq!(read(&theirs, "/context/hooks/rejected").await["count"], 0);
     assert_eq!(read(&mine, "/context/hooks/rejected").await["count"], 1);
-    // The same call of another owner is another one.
+    // The same call of another owner is another call.
     call(&theirs, Method::POST, "/context/hooks", &payload).await.expect(200);
     assert_eq!(read(&theirs, "/context/logs/arch-001").await["entries"].as_array().unwrap().len(), 1);
     let nobody = send(h.request(Method::POST, "/context/hooks").json(&payload)).await;
@@ -781,7 +782,8 @@ async fn a_projects_logs_go_with_it_and_those_of_others_stay() {
     let h = Harness::start().await;
     let made = h.post("/projects", json!({"name": "Shop"})).await.expect(201);
     let project = made["project_id"].as_str().unwrap();
-    // One session has logs of both projects, another of this one only; an output beyond an item lies in S3.
+    // One session has logs of both projects, the other only of this one. One output is too large for an item and is in
+    // S3.
     let long = format!("AgentId: arch-long\n{}", "x".repeat(100_000));
     report(&h, "", &asked("AgentId: arch-kept\nOne", "c1")).await;
     report(&h, &format!("?project={project}"), &asked("AgentId: arch-gone\nTwo", "c2")).await;
@@ -797,7 +799,7 @@ async fn a_projects_logs_go_with_it_and_those_of_others_stay() {
     assert_eq!(sessions.as_array().unwrap().len(), 1);
     assert_eq!(sessions[0]["session_id"], SESSION);
     h.delete(&format!("/projects/{project}")).await.refused(404, "not_found");
-    // The session's memory of calls stays with the session: what was logged once is not logged again.
+    // The session still remembers its calls: a logged call is not logged again.
     report(&h, "", &asked("AgentId: arch-kept\nOne", "c1")).await;
     assert_eq!(entries(&h, "arch-kept").await.len(), 1);
 }

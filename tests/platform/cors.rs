@@ -1,4 +1,4 @@
-//! Pages of other origins: those that are configured may call, and no others.
+//! Web pages of other origins: configured origins may call, others may not.
 
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
@@ -19,7 +19,7 @@ fn listed(headers: &HeaderMap, name: &str) -> Vec<String> {
     text.split(',').map(|each| each.trim().to_owned()).collect()
 }
 
-/// What a browser asks before it sends a POST with a key.
+/// The preflight of a POST with a key.
 async fn preflight(h: &Harness, origin: &str) -> tests::Answer {
     let asking = h.request(Method::OPTIONS, "/agents").header("origin", origin);
     let asking = asking.header("access-control-request-method", "POST");
@@ -55,7 +55,7 @@ async fn a_configured_page_may_call_and_read_what_it_needs() {
         );
     }
     assert!(listed(&made.headers, "vary").contains(&"origin".to_owned()));
-    // Refusals can be read too.
+    // Pages can also read refusals.
     let missing = send(h.request(Method::GET, "/agents/agt_nothing").header("origin", PAGE)).await;
     assert_eq!(
         (missing.status, &missing.headers["access-control-allow-origin"]),
@@ -63,7 +63,7 @@ async fn a_configured_page_may_call_and_read_what_it_needs() {
     );
 }
 
-/// Uploads go to the bucket, by an address that the API signs.
+/// Uploads go to the bucket, to an address that the API has signed.
 #[tokio::test]
 async fn a_configured_page_may_upload() {
     let h = with_pages().await;
@@ -106,7 +106,7 @@ async fn no_other_page_is_told_that_it_may() {
         let read = send(h.request(Method::GET, "/agents").header("origin", origin)).await;
         assert!(!read.headers.contains_key("access-control-allow-origin"), "{origin}");
     }
-    // By default nobody is.
+    // By default no origin is allowed.
     let h = Harness::start().await;
     let told = preflight(&h, PAGE).await;
     assert!(told.status >= 400 && !told.headers.contains_key("access-control-allow-origin"));

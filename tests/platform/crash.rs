@@ -1,4 +1,4 @@
-//! The server as people start it: what it refuses to start with, and what it keeps when it is killed.
+//! The server as people start it: when it refuses to start, and what it keeps when it is killed.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use tests::{kills, logs};
 
 use crate::server::{Server, command};
 
-/// How long a server may take to start, or to refuse to: a machine under load is slow.
+/// How long a server may take to start or to refuse. A machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn get(client: &Client, url: &str, path: &str) -> Value {
@@ -70,7 +70,7 @@ async fn a_log_whose_server_is_killed_twice_has_every_line_once() {
     assert_eq!(found, sent);
 }
 
-/// Waits for a server that is not expected to start, and gives how it ended and what it said.
+/// Waits for a server that should not start. Returns its exit status and its output.
 fn ended(mut child: Child) -> (ExitStatus, String, String) {
     let began = Instant::now();
     let status = loop {
@@ -89,7 +89,7 @@ fn ended(mut child: Child) -> (ExitStatus, String, String) {
     (status, out, err)
 }
 
-/// Checks that the server says why in one line, this one, and ends with 1.
+/// Checks that the server gives exactly this reason in one line, and exits with 1.
 #[track_caller]
 fn refuses(data: &Path, variables: &[(&str, &str)], why: &str) {
     let mut command = command(data);
@@ -152,7 +152,7 @@ fn what_is_in_the_way_is_said_in_one_line() {
     }
     let host = "read LAMPLIGHTER_HOST: `here` is not an IP address";
     refuses(&free, &[("LAMPLIGHTER_HOST", "here")], host);
-    // A start that is refused touches no data.
+    // A refused start changes no data.
     assert!(!free.exists());
 }
 
@@ -172,7 +172,7 @@ fn a_folder_that_may_not_be_read_is_refused() {
     );
     let mut server = command(&closed);
     if fs::read_dir(&closed).is_ok() {
-        // Nothing is closed to root: nobody starts it, from a place where everybody may.
+        // Nothing is closed to root, and nobody starts the server as root in a folder that everybody can write.
         const NOBODY: u32 = 65_534;
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let program = parent.path().join("server");

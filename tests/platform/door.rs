@@ -1,4 +1,4 @@
-//! Who may call: what a web page, a stranger on this machine or a half-open connection can do to the server. Nothing.
+//! Access: a web page, another user of this machine or a half-open connection can do nothing to the server.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use tests::{Answer, Harness, send};
 
 use crate::server::command;
 
-/// Every route of the OpenAPI document, and the front page, with something in place of each parameter.
+/// Every route of the OpenAPI document, and the front page, with a value for each parameter.
 fn routes() -> Vec<(Method, String)> {
     let document: Value = serde_json::from_str(catalog::OPENAPI_JSON).unwrap();
     let mut routes = vec![(Method::GET, "/".to_owned())];
@@ -44,7 +44,7 @@ async fn no_route_answers_a_page_or_another_name() {
     let rebound = format!("evil.example:{port}");
     for (method, path) in routes() {
         let headers: [&[(&str, &str)]; 7] = [
-            // DNS rebinding: the page calls its own name, which is this machine's address now.
+            // DNS rebinding: the page calls its own host name, which now resolves to this machine.
             &[
                 ("host", &rebound),
                 ("origin", &format!("http://{rebound}")),
@@ -70,7 +70,7 @@ async fn no_route_answers_a_page_or_another_name() {
     }
 }
 
-/// The bodies that a page may send to another origin without asking.
+/// The bodies that a page may send to another origin without a preflight.
 #[tokio::test]
 async fn no_route_takes_a_body_without_its_type() {
     let h = Harness::start().await;
@@ -82,7 +82,7 @@ async fn no_route_takes_a_body_without_its_type() {
         Some("multipart/form-data; boundary=x"),
     ];
     for (method, path) in routes() {
-        // To put, a page would have to ask first, and a file may be of any type.
+        // A PUT needs a preflight, and a file may have any type.
         if [Method::GET, Method::PUT].contains(&method) {
             continue;
         }
@@ -98,7 +98,7 @@ async fn no_route_takes_a_body_without_its_type() {
     assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["count"], 0);
 }
 
-/// With authentication a proxy or a domain may be in front, and a page has no key.
+/// With authentication, a proxy or a domain may be in front, and a page has no key.
 #[tokio::test]
 async fn with_authentication_the_name_is_free_and_the_key_is_not() {
     let auth = shared::config::AuthConfig::On(None);
@@ -117,7 +117,7 @@ async fn with_authentication_the_name_is_free_and_the_key_is_not() {
     call("/agents", "", "https://lamps.example").await.refused(401, "unauthenticated");
 }
 
-/// The ports of this machine that a process listens on.
+/// The ports of this machine on which a process listens.
 fn ports(pid: u32) -> Vec<u16> {
     let sockets: BTreeSet<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
@@ -137,7 +137,7 @@ fn ports(pid: u32) -> Vec<u16> {
     ports
 }
 
-/// What somebody would try who finds an engine's port.
+/// What an attacker would try on the port of an engine.
 const ENGINES: &[(&str, &str, &str)] = &[
     ("POST", "/", "DynamoDB_20120810.Scan"),
     ("POST", "/", "DynamoDB_20120810.PutItem"),
@@ -161,7 +161,7 @@ async fn no_port_of_the_server_gives_anything_away() {
         let ports = ports(server.id());
         assert_eq!(ports.len(), 2, "the server and the demo model, and no engine: {ports:?}");
         assert!(ports.contains(&server.port().parse().unwrap()));
-        // As it was signed when the secret was published, signed with nothing, and presigned.
+        // Signed with the secret that was once published, not signed, and presigned.
         let scope = |service: &str| {
             format!(
                 "AWS4-HMAC-SHA256 Credential=lamplighter/20261122/us-east-1/{service}/aws4_request, \
@@ -208,7 +208,7 @@ async fn no_port_of_the_server_gives_anything_away() {
     }
 }
 
-/// An address that was made for one upload is good for nothing else.
+/// An address for one upload can't be used for anything else.
 #[tokio::test]
 async fn a_presigned_address_is_for_one_upload_to_this_host() {
     let h = Harness::start().await;
@@ -255,7 +255,7 @@ fn address(h: &Harness) -> SocketAddr {
 fn half_open(address: SocketAddr, count: usize, sent: &[u8]) -> Vec<TcpStream> {
     let open = (0..count).map(|_| {
         let mut stream = TcpStream::connect(address).unwrap();
-        // One that is closed to make room can't be written to any more.
+        // A connection that was closed to make room can't be written to any more.
         let _ = stream.write_all(sent);
         stream
     });
@@ -276,7 +276,7 @@ fn closed_within(stream: &mut TcpStream, patience: Duration) -> bool {
 async fn quick(h: &Harness) -> Answer {
     let began = Instant::now();
     let answer = send(h.request(Method::GET, "/agents").timeout(Duration::from_secs(25))).await;
-    // A half-open connection is closed after 30 s: this did not wait for one.
+    // A half-open connection is closed after 30 s. This one was closed earlier.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     answer
 }
@@ -301,12 +301,12 @@ async fn a_client_that_never_ends_its_request_is_let_go() {
     quick(&h).await.expect(200);
 }
 
-/// As many bytes of headers as API Gateway takes.
+/// As many bytes of headers as API Gateway accepts.
 #[tokio::test]
 async fn long_headers_are_refused() {
     let h = Harness::start().await;
     let asked = async |bytes: usize| {
-        // What the client itself sends counts, too.
+        // Headers that the client itself adds also count.
         let own = "hostaccept*/*".len() + address(&h).to_string().len();
         let (name, most) = ("x-long", 4_096);
         let mut request = h.request(Method::GET, "/agents");
@@ -327,12 +327,12 @@ async fn long_headers_are_refused() {
         let limit = format!("the headers may have at most 10240 bytes together; these have {bytes}");
         assert!(detail.ends_with(&limit), "{detail}");
     }
-    // What does not fit into the buffer is refused before it is read whole.
+    // Headers that are larger than the buffer are refused before they are read completely.
     for bytes in [100_000, 1_000_000] {
         let request = h.request(Method::GET, "/agents").header("x-long", "x".repeat(bytes));
         match request.send().await {
             Ok(response) => assert_eq!(response.status(), 431, "{bytes}"),
-            // The server closed the connection while the client still wrote.
+            // The server closed the connection while the client was still writing.
             Err(error) => assert!(error.is_request(), "{bytes}: {error}"),
         }
         quick(&h).await.expect(200);
@@ -360,7 +360,7 @@ async fn a_crowd_of_half_open_connections_keeps_nobody_out() {
     quick(&h).await.expect(200);
 }
 
-/// As many connections as the machine lets a process have, against the program as people start it.
+/// As many connections as the machine allows a process, to the program as people start it.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_thousand_half_open_connections_cost_little() {
@@ -378,7 +378,7 @@ async fn three_thousand_half_open_connections_cost_little() {
     let crowd = half_open(address, count, b"POST /agents HTTP/1.1\r\nHost: localhost\r\nContent-Le");
     let began = Instant::now();
     assert_eq!(client.get(&url).send().await.unwrap().status(), 200);
-    // A half-open connection is closed after 30 s: this did not wait for one.
+    // A half-open connection is closed after 30 s. This one was closed earlier.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let grown = server.resident().unwrap() - before;
     let held = std::fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().count();

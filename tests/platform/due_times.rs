@@ -1,4 +1,4 @@
-//! Due times that came, passed, met each other or came again: what becomes of them is written down once and said truly.
+//! Due times that passed, came together or came again: each result is recorded once and reported correctly.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn minute(minutes: i64) -> Timestamp {
     "2026-11-21T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)
 }
 
-/// Says yes to an action as it is now.
+/// Approves the current content of an action.
 async fn approve(stage: &Stage, id: ActionId) -> Answer {
     let hash = stage.h.get(&format!("/actions/{id}")).await.expect(200)["approval_hash"].clone();
     stage.h.post(&format!("/actions/{id}/approve"), json!({"approval_hash": hash})).await
@@ -71,7 +71,7 @@ async fn an_appointment_that_passed_during_a_pause_says_so_when_it_is_approved()
     assert_eq!(stage.action(id).await.state, ActionState::Failed);
     let refused = approve(&stage, id).await.refused(409, "schedule_in_the_past");
     assert_eq!(refused["current"]["state"], "failed");
-    // By hand it can be run now.
+    // It can be run by hand now.
     stage.h.patch(&format!("/actions/{id}"), json!({"schedule": null})).await.expect(200);
     approve(&stage, id).await.expect(200);
     stage.h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202);
@@ -79,8 +79,8 @@ async fn an_appointment_that_passed_during_a_pause_says_so_when_it_is_approved()
     assert_eq!(stage.action(id).await.state, ActionState::Completed);
 }
 
-/// Whoever set `next_due` back (a clock, an earlier version): a due time that has its record is not decided about again, and
-/// planning comes to an end.
+/// If something sets `next_due` back (a clock, an earlier version), a due time that has its record is not decided
+/// again, and planning ends.
 #[tokio::test]
 async fn planning_passes_over_what_is_on_record() {
     let stage = Stage::with(ModelsConfig::default()).await;
@@ -124,7 +124,7 @@ async fn minutes_that_come_at_once_are_caught_up_as_the_schedule_says() {
     let stage = Stage::with(model.config("scripted")).await;
     let mut ids = Vec::new();
     for (catch_up, _) in &cases {
-        // Longer than the platform looks ahead: what it has seen coming is not late.
+        // Longer than the platform plans ahead. What it has seen coming is not late.
         ids.push(stage.approved(json!({"schedule": {"every": "2m", "catch_up": catch_up}})).await);
     }
     stage.happens_at(6).await;
@@ -137,7 +137,7 @@ async fn minutes_that_come_at_once_are_caught_up_as_the_schedule_says() {
     assert!(sentence.contains("found 4 min late, and the schedule catches nothing up"), "{sentence}");
 }
 
-/// A call that cancels a long queue may be cut off at any moment: no run is left behind that the action does not count.
+/// A call that cancels a long queue may be interrupted at any moment. It leaves no run that the action does not count.
 #[tokio::test]
 async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
     const QUEUED: u32 = 190;
@@ -194,7 +194,7 @@ async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
     assert!(cut_off > 0);
 }
 
-/// The run's approval was withdrawn by an edit while it worked, and then it asks.
+/// An edit withdrew the run's approval while it worked. Then the run asks.
 #[tokio::test]
 async fn a_run_that_asks_after_an_edit_ends_and_leaves_the_action_free() {
     fn asks(_: &[Value]) -> Says {
@@ -227,7 +227,7 @@ async fn a_run_that_asks_after_an_edit_ends_and_leaves_the_action_free() {
     assert_eq!(stage.became(id).await[1], "120 waiting asked");
 }
 
-/// The clock of the machine jumps three days ahead, and is put right an hour later.
+/// The machine's clock jumps three days ahead, and is set right an hour later.
 #[tokio::test]
 async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     const DAYS: i64 = 3 * 24 * 60;
@@ -266,7 +266,7 @@ async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     let run = stage.h.get(&format!("/actions/{id}/runs/{}", run.as_str().unwrap())).await.expect(200);
     assert_eq!((&run["state"], &run["due_at"]), (&json!("succeeded"), &json!(minute(60))));
 
-    // What was written off by the clock that was ahead runs at its time; what has run does not run again.
+    // Due times that the wrong clock wrote off run at their time. Finished runs do not run again.
     for due in [720, 1_440, 2_160, 2_880, 3_600, 4_320, 5_040] {
         stage.happens_at(due).await;
         assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);

@@ -1,4 +1,4 @@
-//! Turns that outlive their process: killed at every store, put down, cancelled, one at a time in a conversation.
+//! Turns that outlive their process: killed at every store, released, cancelled, one at a time per conversation.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ fn works(messages: &[Value]) -> Says {
     }
 }
 
-/// The same, with words after each look-up.
+/// The same, with text after each look-up.
 fn talks(messages: &[Value]) -> Says {
     let since = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
     let results = messages[since..].iter().filter(|message| message["role"] == "tool").count();
@@ -50,7 +50,7 @@ fn talks(messages: &[Value]) -> Says {
     }
 }
 
-/// A process of its own, as far as a test can have one: its tasks are killed together.
+/// A separate process, as far as a test can have one: its tasks are killed together.
 struct Process {
     runtime: Runtime,
     cx: Cx,
@@ -65,7 +65,7 @@ impl Process {
         Self { runtime, cx }
     }
 
-    /// Begins a turn; gives its run once that is stored.
+    /// Begins a turn. Returns its run when the run is stored.
     async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
         let (cx, owner) = (self.cx.clone(), stage.owner.clone());
         let said = Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject };
@@ -79,7 +79,7 @@ impl Process {
     }
 }
 
-/// What is not void of a run's events.
+/// The events of a run that are not void.
 fn valid(all: Vec<Event>) -> Vec<Event> {
     let mut valid: Vec<Event> = Vec::new();
     for event in all {
@@ -99,7 +99,7 @@ async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
     events(send(request).await.body.as_str().unwrap())
 }
 
-/// What a run has come to, without ids and times.
+/// The result of a run, without ids and times.
 #[derive(Debug, PartialEq)]
 struct Became {
     state: Value,
@@ -137,8 +137,8 @@ async fn became(stage: &Stage, run: RunId) -> Became {
     }
 }
 
-/// Lets the leases end and looks at the run, as the sweep and an executor do, until it has ended. What a killed process had
-/// sent already may still arrive after the first look.
+/// Lets the leases end and processes the run, as the sweep and an executor do, until it has ended. Calls that a killed
+/// process had already sent may still arrive after the first time.
 async fn take_over(stage: &Stage, run: RunId) {
     let cx = &stage.h.platform.cx;
     for _ in 0..20 {
@@ -184,7 +184,7 @@ async fn a_turn_that_is_killed_at_any_store_is_finished_and_does_nothing_twice()
             let all = followed(&stage.h, run).await;
             taken_over += usize::from(all.iter().any(|event| event.name == "step.restarted"));
             assert_eq!(became(&stage, run).await, undisturbed, "killed at event {kill_at}");
-            // Its reservation was given back, and what the lost call may have cost was counted.
+            // Its reservation was returned, and the possible cost of the lost call was counted.
             let spend = stage.h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
             assert!(spend.committed_micros == spend.spent_micros && spend.spent_micros > 0, "{spend:?}");
         }
@@ -238,7 +238,7 @@ async fn a_turn_whose_time_is_up_is_handed_on() {
         assert!(began.elapsed() < Duration::from_secs(30), "it is put down at once");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Nobody waits for a lease, which does not end on this clock: the queue has it.
+    // Nothing waits for a lease, which does not end on this clock. The run is in the queue.
     model.allow(10);
     let mut view = Value::Null;
     while view["state"] != "completed" {
@@ -250,12 +250,13 @@ async fn a_turn_whose_time_is_up_is_handed_on() {
     process.kill();
 }
 
-/// Cancels a run while its model holds its answer back: who waited for the model would wait for ever.
+/// Cancels a run while its model withholds its answer. A cancel that waited for the model would wait for ever.
 ///
-/// Two seconds are promised on a machine with nothing else to do. Here others compute too, so what each of the cancel's
+/// Two seconds are promised on a machine without other work. Here other tests compute, too. So the test measures the
+/// cost of each step of the cancel before and after it, by reading the run as the cancel does.
 /// steps costs is measured, before and after it, by reading the run as the cancel does.
 async fn cancelled(h: &Harness, run: &str) -> Value {
-    /// The cancel looks at the run every 100 ms for 1.2 s, and then writes a few times.
+    /// The cancel reads the run every 100 ms for 1.2 s, and then writes a few times.
     const STEPS: u32 = 30;
     let look = async || {
         let began = Instant::now();
@@ -281,7 +282,7 @@ async fn every_kind_of_run_is_cancelled_within_two_seconds() {
     let h = &stage.h;
     let agent = Topic::Agent(stage.agent.parse().unwrap(), None);
     let action = stage.approved(json!({})).await;
-    // Turns, whose process lives, or is dead.
+    // Turns whose process is alive, or dead.
     for (topic, dead) in
         [(agent, false), (agent, true), (Topic::Setup(None), false), (Topic::Action(action), false)]
     {
@@ -306,7 +307,7 @@ async fn every_kind_of_run_is_cancelled_within_two_seconds() {
     let spend = h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
     assert_eq!(spend.committed_micros, spend.spent_micros);
 
-    // Runs of an action: queued, at work, and left by a dead executor.
+    // Runs of an action: queued, running, and left by a dead executor.
     let executor = |stage: &Stage, action| {
         let process = Process::start(stage);
         let (cx, item) = (process.cx.clone(), DueItem::action(&stage.owner, action));
@@ -366,7 +367,7 @@ async fn one_turn_of_a_conversation_runs_at_a_time() {
     say("Two", "reject").await.refused(409, "turn_in_progress");
     say("Two", "sometimes").await.refused(400, "invalid_input");
 
-    // Another conversation is not concerned.
+    // Another conversation is not affected.
     model.asked_times(1).await;
     let (other, queued) = tokio::join!(h.post(&path, json!({"message": "Elsewhere"})), async {
         let waits = say("Three", "queue");
@@ -382,7 +383,7 @@ async fn one_turn_of_a_conversation_runs_at_a_time() {
     assert_eq!(h.get(&format!("/runs/{run}")).await.expect(200)["state"], "completed");
     drop(first);
 
-    // Of four at once one begins, and what was said stays in order.
+    // If four begin at once, one succeeds, and the messages stay in order.
     let all = futures::future::join_all((0..4).map(|n| say(["a", "b", "c", "d"][n], "reject"))).await;
     let begun = all.iter().filter(|answer| answer.status == 200).count();
     assert!(begun >= 1 && all.iter().all(|answer| answer.status == 200 || answer.status == 409));
@@ -417,11 +418,11 @@ async fn a_turn_interrupts_the_one_before_it() {
     assert_eq!(h.get(&run).await.expect(200)["state"], "cancelled");
 }
 
-/// Another client begins a turn as soon as one is cancelled. Interrupting it over and over has an end.
+/// Another client begins a turn whenever one is cancelled. Repeated interrupting has a limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_that_always_finds_another_one_is_refused() {
     let mut config = PlatformConfig::in_memory();
-    // Its two minutes of patience take a little more than a second.
+    // Its patience of two minutes takes a little more than a second.
     config.clock = Clock::scaled(100);
     let h = Harness::with(config).await;
     let first = h.post("/setup/chat", json!({"message": "One"})).await.expect(200);
@@ -457,7 +458,7 @@ async fn a_turn_that_always_finds_another_one_is_refused() {
     let body = json!({"chat_id": chat, "message": "Two", "if_busy": "interrupt"});
     let answer = tokio::time::timeout(Duration::from_secs(60), h.post("/setup/chat", body)).await;
     let answer = answer.expect("it has an end");
-    // Mostly the other client is faster each time. Now and then this turn is.
+    // Usually the other client is faster each time, but sometimes this turn is.
     if answer.status != 200 {
         let refused = answer.refused(409, "turn_in_progress");
         assert!(refused["current"]["run_id"].is_string(), "{refused:#}");
@@ -641,10 +642,10 @@ fn ask_to_stop(server: &Server) {
     assert!(asked.unwrap().success());
 }
 
-/// Less than a lease lasts, so that a run that goes on within it did not wait for the end of one.
+/// Less than a lease lasts. So a run that continues within this time did not wait for the end of one.
 const BEFORE_A_LEASE_ENDS: Duration = Duration::from_secs(50);
 
-/// The real server, killed or asked to stop in the middle of a turn: the next one goes on at once.
+/// The real server, killed or stopped in the middle of a turn. The next one continues at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_ends_leaves_no_turn_behind() {
     let model = ScriptedModel::held(talks).await;
@@ -696,7 +697,7 @@ async fn a_server_that_ends_leaves_no_turn_behind() {
     }
 }
 
-/// A check fails closed: what was not found good is never a success.
+/// A check fails closed: an output that was not found good is never a success.
 #[tokio::test]
 async fn an_output_that_was_not_found_good_is_no_success() {
     fn saves(messages: &[Value]) -> Says {
@@ -726,7 +727,7 @@ async fn an_output_that_was_not_found_good_is_no_success() {
             Some(reason) => assert!(run["reason"].as_str().unwrap().contains(reason), "{run:#}"),
             None => assert_eq!((run.get("reason"), &run["score"]), (None, &json!(90)), "{run:#}"),
         }
-        // What was saved stays, in as many versions as there were tries.
+        // The saved asset is kept, with one version per try.
         let outputs = format!("/actions/{id}/runs/{}/outputs", run["run_id"].as_str().unwrap());
         let outputs = stage.h.get(&outputs).await.expect(200);
         let asset = outputs["data"][0]["asset_id"].as_str().unwrap();
@@ -735,7 +736,7 @@ async fn an_output_that_was_not_found_good_is_no_success() {
     }
 }
 
-/// Where nothing is left to pay for the check, the work is kept: the run succeeds and says that nobody has checked it.
+/// If there is no budget left for the check, the work is kept. The run succeeds and says that it was not checked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
     fn saves(messages: &[Value]) -> Says {
@@ -752,7 +753,7 @@ async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
         stage.h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202);
         let spend = async {
             model.allow(1);
-            // The last words are being written; the check comes after them.
+            // The final text is being written. The check comes after it.
             model.asked_times(2).await;
             if spent_by == "this run" {
                 model.costs(1_000_000);
@@ -762,7 +763,7 @@ async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
                     cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap().committed_micros;
                 let rest = cx.store.reserve(&stage.owner, stage.clock.now(), day - committed, day).await;
                 assert_eq!(rest.unwrap(), Written::Yes);
-                // The reply is as long as it may be, so next to nothing of the call's own reservation comes back.
+                // The reply has the maximum length, so almost nothing of the call's own reservation is returned.
                 let sent = model.sent().pop().unwrap();
                 let longest = sent.get("max_completion_tokens").or(sent.get("max_tokens"));
                 model.costs(longest.unwrap().as_u64().unwrap() as usize);
@@ -786,7 +787,7 @@ async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
     }
 }
 
-/// A table that does not answer for a moment ends neither the turn nor the answer that follows it.
+/// If the table does not answer for a moment, neither the turn nor the answer to its follower ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_and_its_follower_outlive_a_table_that_is_away() {
     use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
@@ -809,7 +810,7 @@ async fn a_turn_and_its_follower_outlive_a_table_that_is_away() {
     assert_eq!(seen.last().unwrap().name, "run.completed", "{seen:?}");
 }
 
-/// What runs on a schedule goes on at once, too, when the server comes back.
+/// Scheduled runs also continue at once when the server comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_of_an_action_goes_on_when_the_server_is_restarted() {
     fn saves(messages: &[Value]) -> Says {

@@ -1,11 +1,11 @@
-//! The edges of HTTP: what a client accepts, how it comes back, what its headers and its times may be.
+//! Edge cases of HTTP: what a client accepts, how it reconnects, and its headers and times.
 
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::json;
 use tests::{Harness, send};
 
-/// An `EventSource` comes back by itself when a stream ends, with the id of its last event and the address that it began with.
+/// An `EventSource` reconnects when a stream ends, with the id of its last event and its first address.
 #[tokio::test]
 async fn an_event_source_is_told_when_there_is_no_more() {
     let h = Harness::start().await;
@@ -19,7 +19,7 @@ async fn an_event_source_is_told_when_there_is_no_more() {
 
     let again = send(get(events.clone()).header("last-event-id", last)).await;
     assert_eq!((again.status, again.body.as_str()), (204, Some("")));
-    // The address still says where it began.
+    // The address still has the first value.
     assert_eq!(send(get(format!("{events}?after=1")).header("last-event-id", last)).await.status, 204);
     assert_eq!(send(get(format!("{events}?after={last}"))).await.status, 204);
     assert_eq!(send(get(format!("{events}?after={}", u64::MAX))).await.status, 204);
@@ -56,7 +56,7 @@ async fn the_form_of_a_turn_is_the_one_that_is_wanted_most() {
     }
     let refused = send(turn("text/html")).await.refused(406, "not_acceptable");
     assert!(refused["detail"].as_str().unwrap().contains("text/event-stream"), "{refused}");
-    // What is refused has not happened.
+    // A refused request has done nothing.
     let chats = h.get(&path.replace("/chat", "/chats")).await.expect(200);
     assert_eq!(chats["data"].as_array().unwrap().len(), 4, "{chats}");
 }
@@ -137,7 +137,7 @@ async fn times_that_no_calendar_holds_are_refused() {
         let preview = h.post("/schedules/preview", json!({"schedule": {"every": "1h"}, "from": wrong})).await;
         assert_eq!(preview.refused(400, "invalid_input")["errors"][0]["field"], "from");
 
-        // A hook is taken all the same, at the time of its arrival, and its log stays readable.
+        // A hook is still accepted, with the time of its arrival, and its log stays readable.
         let hook = json!({
             "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Task", "tool_use_id": wrong,
             "tool_input": {"subagent_type": "the-architect", "description": "d", "prompt": "AgentId: arch-1\nDesign"},
@@ -149,14 +149,14 @@ async fn times_that_no_calendar_holds_are_refused() {
     let rejected = h.get("/context/hooks/rejected").await.expect(200);
     assert_eq!(rejected["count"], 3, "{rejected}");
     assert!(rejected["data"][0]["reason"].as_str().unwrap().contains("1970 and 9000"), "{rejected}");
-    // The older name of the parameter is taken, too.
+    // The older name of the parameter is also accepted.
     assert_eq!(h.get("/context/logs/arch-1?session=s-1").await.expect(200), log);
 }
 
 #[tokio::test]
 async fn the_demo_model_costs_nothing() {
     let mut config = PlatformConfig::in_memory();
-    // As `cargo run` has it.
+    // As in `cargo run`.
     config.demo_costs = false;
     let h = Harness::with(config).await;
     let agent = h.agent().await;

@@ -1,4 +1,4 @@
-//! A model describes a theme: what it is sent and how often, what is taken of its answers, and what stops it.
+//! A model describes a theme: what is sent to it and how often, which parts of its answers are used, and what stops it.
 
 use futures::future::join_all;
 use jiff::SignedDuration;
@@ -36,7 +36,7 @@ fn notes(messages: &[Value]) -> Value {
     json!({ "files": files })
 }
 
-/// A model that does what it is asked.
+/// A model that follows the request.
 fn describes(messages: &[Value]) -> Says {
     Says::Call("describe_files", notes(messages))
 }
@@ -71,7 +71,7 @@ async fn switch(h: &Harness, on: bool) {
     assert_eq!(h.patch(PROJECT, json!({"enrichment": on})).await.expect(200)["enrichment"], on);
 }
 
-/// A platform with a small theme, whose indexer is woken by the test alone, and a project that wants it described.
+/// A platform with a small theme, whose indexer runs only when the test calls it, and a project with enrichment.
 async fn with_theme(config: PlatformConfig) -> Harness {
     let h = Harness::with(config).await;
     for (path, content) in THEME {
@@ -99,7 +99,7 @@ fn reason(status: &Value) -> &str {
     status["reason"].as_str().unwrap()
 }
 
-/// The files of which the map shows a note, with their purposes.
+/// The files with a note in the map, and their purposes.
 async fn enriched(h: &Harness) -> Vec<(String, String)> {
     let map = h.get(&format!("{PROJECT}/map?limit=200")).await.expect(200);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -111,7 +111,7 @@ async fn enriched_paths(h: &Harness) -> Vec<String> {
     enriched(h).await.into_iter().map(|(path, _)| path).collect()
 }
 
-/// The holder is dead for longer than a lease.
+/// The holder has been dead for longer than a lease.
 async fn let_the_lease_end(h: &Harness) {
     let (cx, project) = (&h.platform.cx, domain::ids::ProjectId::DEFAULT);
     let found = cx.store.enrichment(&made::local(), project).await.unwrap();
@@ -121,7 +121,7 @@ async fn let_the_lease_end(h: &Harness) {
     );
 }
 
-/// How many notes lie in the bucket, and whether anything is stored of the enrichment.
+/// How many notes are in the bucket, and whether the state of the enrichment is stored.
 async fn left(h: &Harness) -> (usize, bool) {
     let (cx, project) = (&h.platform.cx, domain::ids::ProjectId::DEFAULT);
     let all = BlobKey::all_theme_notes(&made::local(), project);
@@ -216,7 +216,7 @@ async fn a_content_is_sent_once_however_often_it_is_told_of() {
     check_status(&h, "done", 4, 4).await;
     assert_eq!(enriched_paths(&h).await, DESCRIBED);
 
-    // A changed file has no note until it is described anew, and it alone is sent; an image changes nothing.
+    // A changed file has no note until it is described again, and only that file is sent. An image changes nothing.
     put(&h, "snippets/price.liquid", "{{ product.price | money_with_currency }}\n").await.expect(200);
     put(&h, "assets/icon.svg", "<svg/>").await.expect(200);
     assert_eq!(enriched_paths(&h).await, DESCRIBED[..3]);
@@ -226,7 +226,7 @@ async fn a_content_is_sent_once_however_often_it_is_told_of() {
     assert_eq!(sent(&model)[1..], [["snippets/price.liquid"]]);
     assert_eq!(enriched_paths(&h).await, DESCRIBED);
 
-    // A file that is gone is not missed.
+    // A deleted file is not missed.
     assert_eq!(h.delete(&format!("{PROJECT}/files/sections/header.liquid")).await.status, 204);
     deliver(&h, CHANGED).await.unwrap();
     check_status(&h, "done", 3, 3).await;
@@ -237,7 +237,7 @@ async fn a_content_is_sent_once_however_often_it_is_told_of() {
 async fn a_change_is_seen_before_the_next_call() {
     let model = ScriptedModel::held(describes).await;
     let h = Harness::with(config(model.config("scripted"))).await;
-    // Two calls' worth: the answer about so long a file takes its share of a call.
+    // Two calls: the answer about a file this long takes a large part of a call.
     let content = |n: usize| format!("<p>{n}</p>\n").repeat(300);
     let path = |n: usize| format!("snippets/file{n}.liquid");
     for n in 0..9 {
@@ -258,7 +258,7 @@ async fn a_change_is_seen_before_the_next_call() {
         (1..9).contains(&first.len()) && first.contains(&path(0)) && !first.contains(&path(8)),
         "{first:?}"
     );
-    // The first call's answer is kept but for what has changed, and the rest is not asked for as it was.
+    // The first call's answer is kept except for the changed file, and the old contents of the rest are not sent.
     assert_eq!((model.asked(), enriched(&h).await.len()), (1, first.len() - 1));
     deliver(&h, CHANGED).await.unwrap();
     check_status(&h, "done", 9, 9).await;
@@ -283,12 +283,12 @@ async fn a_busy_provider_is_asked_four_times_and_then_left_alone() {
     let stopped = check_status(&h, "stopped", 3, 4).await;
     assert!(reason(&stopped).contains("rate limit") && reason(&stopped).ends_with("4 times"), "{stopped}");
     assert_eq!(model.asked(), 8);
-    // Nothing waits for it, and who is woken without a reason does not ask again.
+    // No work is left, and a wake-up without a reason does not ask again.
     assert_eq!(ask(&h, "lookup", json!({"request": "price"})).await["source"], "map");
     assert_eq!(enriched_paths(&h).await, DESCRIBED[1..]);
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(model.asked(), 8);
-    // Asked for again, and after the next change, it goes on.
+    // It continues when it is requested again, and after the next change.
     switch(&h, true).await;
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(model.asked(), 12);
@@ -320,7 +320,7 @@ async fn of_an_answer_only_what_is_true_of_the_files_is_taken() {
     let model = ScriptedModel::start(odd).await;
     let h = with_theme(config(model.config("scripted"))).await;
     deliver(&h, CHANGED).await.unwrap();
-    // The file that got no note is asked about once more, alone, and given up.
+    // The file without a note is sent once more, alone, and then given up.
     assert_eq!(sent(&model)[1..], [["snippets/price.liquid"]]);
     let done = check_status(&h, "done", 3, 4).await;
     assert!(reason(&done).contains("no usable answer about 1 files"), "{done}");
@@ -393,7 +393,7 @@ async fn a_model_without_tools_answers_in_text() {
 async fn an_invocation_that_dies_is_followed_by_the_next() {
     let model = ScriptedModel::held(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;
-    // In the middle of the call: its answer is never seen.
+    // In the middle of the call: its answer is never received.
     tokio::select! {
         ended = deliver(&h, CHANGED) => panic!("the model has not answered: {ended:?}"),
         () = model.asked_times(1) => {}
@@ -407,7 +407,7 @@ async fn an_invocation_that_dies_is_followed_by_the_next() {
     assert_eq!(sent(&model), [DESCRIBED, DESCRIBED]);
     check_status(&h, "done", 4, 4).await;
 
-    // Wherever it is cut off, one call is repeated at most, and what was saved stays.
+    // Wherever it is interrupted, at most one call is repeated, and saved notes are kept.
     for (round, millis) in [0, 1, 2, 4, 8, 16, 30].into_iter().enumerate() {
         put(&h, "assets/base.css", &format!(".round{round} {{}}")).await.expect(200);
         let before = model.asked();
@@ -430,7 +430,7 @@ async fn an_invocation_that_dies_is_followed_by_the_next() {
 
 #[tokio::test]
 async fn ceilings_stop_it_and_what_is_written_stays() {
-    // The day's does not pay for one call.
+    // The day's budget does not pay for one call.
     let model = ScriptedModel::start(describes).await;
     let budget = BudgetConfig { day_micros: 100, ..BudgetConfig::default() };
     let h = with_theme(PlatformConfig { budget, ..config(model.config("gpt-5.1")) }).await;
@@ -439,7 +439,7 @@ async fn ceilings_stop_it_and_what_is_written_stays() {
     assert!(reason(&stopped).starts_with("the ceiling of a day of 100 micro-dollars"), "{stopped}");
     assert_eq!((model.asked(), enriched(&h).await), (0, vec![]));
 
-    // A pass's pays for the first of two.
+    // The budget of a pass pays for the first of two calls.
     let model = ScriptedModel::start(describes).await;
     model.costs(8_000);
     let budget = BudgetConfig { enrichment_micros: 120_000, ..BudgetConfig::default() };
@@ -457,7 +457,7 @@ async fn ceilings_stop_it_and_what_is_written_stays() {
     let cost = stopped["cost_micros"].as_i64().unwrap();
     let spent = h.get("/usage").await.expect(200);
     assert!(spent.to_string().contains(&format!(":{cost}")), "{spent:#} {cost}");
-    // The next pass, which somebody asks for, may spend as much again.
+    // The next pass, which somebody requests, may spend as much again.
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(model.asked(), 1);
     switch(&h, true).await;
@@ -478,7 +478,7 @@ async fn switched_off_it_leaves_nothing() {
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(model.asked(), 1);
 
-    // In the middle of a call: what it brings is not saved.
+    // In the middle of a call. Its result is not saved.
     switch(&h, true).await;
     let off = async {
         model.asked_times(2).await;
@@ -489,7 +489,7 @@ async fn switched_off_it_leaves_nothing() {
     ended.unwrap();
     assert_eq!((enriched(&h).await, left(&h).await, model.asked()), (vec![], (0, false), 2));
 
-    // Deleted with the project, too.
+    // Also deleted with the project.
     switch(&h, true).await;
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(left(&h).await, (1, true));
@@ -508,7 +508,7 @@ async fn without_a_model_the_map_is_whole_and_the_status_says_why() {
     let unavailable = check_status(&h, "unavailable", 0, 0).await;
     assert_eq!(reason(&unavailable), "no model is configured");
     assert_eq!(ready(&h).await["files"], THEME.len());
-    // Once there is one, a change or somebody's asking is enough.
+    // When there is a model, a change or a request is enough.
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(model.asked(), 0);
     switch(&h, true).await;

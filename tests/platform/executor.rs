@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::occurrences::Stage;
 
-/// What SQS hands to an executor.
+/// The event that SQS gives to an executor.
 fn event(bodies: impl IntoIterator<Item = String>) -> SqsEvent {
     let mut event = SqsEvent::default();
     for (n, body) in bodies.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What goes wrong on AWS, with the whole platform on top: it is told as something to try again, and nothing is lost or done
+//! Faults of AWS with the whole platform on top: they are reported as errors to retry, and nothing is lost or done
 //! twice.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl Stage {
         Self { h, clock, faults, agent, chat }
     }
 
-    /// The nth thing to do, which it names.
+    /// The nth thing to do, with its name.
     fn operation(&self, n: usize) -> (String, Value) {
         let Self { agent, chat, .. } = self;
         let name = format!("thing {n}");
@@ -74,7 +74,7 @@ impl Stage {
         self.h.post_once(&path, &format!("key {n}"), body).await
     }
 
-    /// Does it, as often as it takes. Whether it was answered, or only told that it is done.
+    /// Repeats the request until it succeeds. Returns whether it was answered, or only reported as done.
     async fn acknowledged(&self, n: usize) -> bool {
         for _ in 0..20 {
             let answer = self.attempt(n).await;
@@ -88,7 +88,7 @@ impl Stage {
             assert!(matches!(answer.status, 409 | 503), "{answer:?}");
             assert_eq!(answer.body["retryable"], true, "{answer:?}");
             if answer.body["code"] == "idempotency_in_flight" {
-                // Its key could not be given free; it is, after a minute.
+                // Its key could not be released. It becomes free after a minute.
                 self.a_minute_later();
             }
         }
@@ -99,7 +99,7 @@ impl Stage {
         self.clock.set(self.clock.now() + SignedDuration::from_secs(61));
     }
 
-    /// How often each thing is there.
+    /// How often each thing exists.
     async fn found(&self) -> BTreeMap<String, usize> {
         let chat = &self.chat;
         let mut found = BTreeMap::new();
@@ -163,7 +163,7 @@ async fn what_is_cut_off_and_asked_for_again_is_done_once() {
     stage.faults.set_rates(FaultRates { slow: 0.5, ..FaultRates::default() });
     let (mut answered, mut told, mut whole) = (0, 0, Duration::ZERO);
     for n in 0..CUT_OFF {
-        // A client that hangs up ends the request here, as the end of a process does: at any moment of what one takes.
+        // A client that disconnects ends the request here, like the end of a process: at any moment of the work.
         let patience = whole.mul_f64((n % 20) as f64 / 20.0);
         let in_time = tokio::time::timeout(patience, stage.attempt(n)).await;
         stage.a_minute_later();
@@ -201,7 +201,8 @@ async fn a_key_knows_whether_its_request_is_done() {
         agents::create(cx, &owner, agent).await
     };
 
-    // Killed before it did anything: a minute later another may. It has lost its key, should it live after all.
+    // Killed before it did anything: a minute later another request may do it. If the first one is still alive, it has
+    // lost its key.
     let slow = first("slow").await;
     assert_eq!(standing("slow").await, Some(Outcome::InFlight));
     stage.a_minute_later();
@@ -210,7 +211,7 @@ async fn a_key_knows_whether_its_request_is_done() {
     assert_eq!((refused.status().as_u16(), refused.code()), (409, "idempotency_in_flight"));
     second.serve(make()).await.unwrap();
 
-    // Killed after it did it: nobody does it again, for a day.
+    // Killed after it did it: for a day, nobody does it again.
     assert_eq!(standing("slow").await, Some(Outcome::Done));
     cx.store.release_idempotency(&second).await.unwrap();
     stage.a_minute_later();
@@ -218,12 +219,12 @@ async fn a_key_knows_whether_its_request_is_done() {
     stage.clock.set(stage.clock.now() + SignedDuration::from_hours(24));
     assert_eq!(standing("slow").await, None);
 
-    // Given free: it can be asked for again at once.
+    // Released: it can be requested again at once.
     let released = first("free").await;
     cx.store.release_idempotency(&released).await.unwrap();
     assert_eq!(standing("free").await, None);
 
-    // Only the first of what it does is marked, and the answer is kept after it.
+    // Only the first of its transactions is marked, and the answer is stored after it.
     let twice = first("twice").await;
     twice.serve(async { (make().await.unwrap(), make().await.unwrap()) }).await;
     let answer = Outcome::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
@@ -251,14 +252,14 @@ async fn while_nothing_works_everything_says_to_try_again() {
         stage.faults.set_rates(FaultRates::default());
     }
     assert_eq!(stage.found().await, BTreeMap::new());
-    // Afterwards it works, under the same keys.
+    // Afterwards it works, with the same keys.
     for n in [0, 2, 3] {
         let _ = stage.attempt(n).await.expect(201);
     }
     assert_eq!(stage.found().await.into_values().collect::<Vec<_>>(), [1, 1, 1]);
 }
 
-/// A server for these handlers, on another table or bucket than there is.
+/// A server with these handlers, on another table or bucket.
 async fn deployed_with(cx: &Cx, change: fn(&mut Config)) -> String {
     let mut config = Config::clone(&cx.config);
     change(&mut config);

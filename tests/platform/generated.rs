@@ -1,6 +1,6 @@
-//! The OpenAPI document by programs that read such documents: two linters, two generators of clients whose clients do the
-//! README's main job, and a tester that makes requests of its own. They are programs for Node and Python: where their packages
-//! are missing a test says so and is skipped. `.ci/run` installs them.
+//! Programs that read OpenAPI documents, with our document: two linters, two client generators whose clients do the
+//! README's main job, and a tester that makes its own requests. They are programs for Node and Python. If their
+//! packages are missing, a test says so and is skipped. `.ci/run` installs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
 }
 
-/// A program of the folder's packages, where it is installed.
+/// A program of the folder's packages, if it is installed.
 fn node(name: &str) -> Option<PathBuf> {
     installed(folder().join("node_modules/.bin").join(name))
 }
@@ -33,7 +33,7 @@ fn installed(path: PathBuf) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Runs a program to its end, at most five minutes, and gives what it printed.
+/// Runs a program to its end, for at most five minutes, and returns its output.
 async fn output(program: impl AsRef<Path>, arguments: &[&str]) -> String {
     let run = Command::new(program.as_ref())
         .args(arguments)
@@ -76,7 +76,7 @@ async fn spectral_has_nothing_to_say() {
 async fn a_generated_typescript_client_does_the_main_job() {
     let (Some(generate), Some(tsc)) = (node("openapi-typescript"), node("tsc")) else { return };
     output(generate, &[DOCUMENT, "--output", "generated/schema.d.ts"]).await;
-    // The types are half of the client: what the program does has to fit them.
+    // The types are half of the client: the program's code must match them.
     output(tsc, &["--project", "tsconfig.json"]).await;
     let h = quick().await;
     let printed = output("node", &["generated/js/job.js", &h.platform.url()]).await;

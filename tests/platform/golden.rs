@@ -1,4 +1,4 @@
-//! What is stored stays readable: data that an earlier version has written is opened by this one.
+//! Stored data stays readable: this version opens data that an earlier version has written.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ async fn data_of_an_earlier_version_is_read_as_it_was() {
     );
     assert!(golden.reads.len() > 30, "{} answers", golden.reads.len());
 
-    // It is not only read: what was stored goes on.
+    // The data is not only read: the work in it continues.
     let agents = h.get("/agents").await.expect(200);
     let agent = agents["data"][0]["agent_id"].as_str().unwrap().to_owned();
     let turn =
@@ -44,7 +44,7 @@ async fn data_of_an_earlier_version_is_read_as_it_was() {
     assert!(turn["message"].as_str().is_some_and(|message| !message.is_empty()), "{turn:#}");
 }
 
-/// The words in capitals of the string literals of a source text: the kinds of its keys.
+/// The upper-case words of the string literals in a source text: the kinds of its keys.
 fn kinds(source: &str) -> BTreeSet<String> {
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));

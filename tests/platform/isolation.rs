@@ -1,4 +1,4 @@
-//! No one sees another's data: every route of the catalog, called by a stranger with the ids of somebody else's things.
+//! Owners can't see each other's data: a stranger calls every route of the catalog with the ids of another owner.
 
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
@@ -8,7 +8,7 @@ use tests::openapi::Ids;
 use tests::things::Caller;
 use tests::{Harness, send};
 
-/// Routes that name nobody's things: lists and makers of one's own, and what is public.
+/// Routes without the id of a thing: lists, routes that create something, and public routes.
 const WITHOUT_IDS: &[&str] = &[
     "GET /health",
     "GET /openapi.json",
@@ -26,10 +26,10 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /context/logs",
     "GET /context/export",
     "POST /context/import",
-    // An agent of this name is another one for each owner, and its log is empty: `context_logs.rs` looks.
+    // An agent with this name is another one for each owner, and its log is empty: see `context_logs.rs`.
     "GET /context/logs/{agent_id}",
     "POST /context/logs/{agent_id}",
-    // Sessions are of one owner each, whatever they are called: the test below looks.
+    // Sessions belong to one owner each, whatever their names: see the test below.
     "GET /context/recall",
     "GET /projects",
     "POST /projects",
@@ -38,7 +38,7 @@ const WITHOUT_IDS: &[&str] = &[
     "DELETE /mcp",
 ];
 
-/// A body that each POST and PATCH takes, so that nothing but the owner is in the way.
+/// A valid body for each POST and PATCH, so that only the owner is wrong.
 pub(super) fn body(route: &str, ids: &Ids) -> Value {
     match route {
         "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" => json!({"name": "stolen"}),
@@ -105,7 +105,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     assert!(uncovered.is_empty(), "give these routes an id here, or list them as without: {uncovered:?}");
     assert!(tried >= 35, "{tried} routes were tried");
 
-    // The stranger's own lists are empty, and everything is still there for its owner.
+    // The stranger's own lists are empty, and everything still exists for its owner.
     for list in ["/agents", "/assets", "/actions"] {
         assert_eq!(you.call(Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
     }
@@ -124,7 +124,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     }
 }
 
-/// A session and an agent may have the same names at two owners.
+/// A session and an agent may have the same names for two owners.
 #[tokio::test]
 async fn nobody_recalls_what_anothers_agents_did() {
     let mut config = PlatformConfig::in_memory();

@@ -1,5 +1,5 @@
-//! What the server writes to its log while somebody walks through everything: nothing of what they said, saved or signed in
-//! with, also where the log is to tell as much as it can.
+//! The server's log while somebody uses everything: it contains nothing that people said, saved or signed in with, even
+//! if it logs as much as possible.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +13,7 @@ use tests::send;
 
 use crate::server::{Server, command};
 
-/// In everything that is private, and in nothing else.
+/// This text is in everything private, and in nothing else.
 const MARK: &str = "quicksilver";
 
 fn logging(data: &Path, log: &Path) -> Command {
@@ -55,8 +55,8 @@ fn id<'a>(body: &'a Value, name: &str) -> &'a str {
     body[name].as_str().unwrap_or_else(|| panic!("{name} of {body:#}"))
 }
 
-/// Sets an agent up, talks to it, saves what it proposes, and has it work unattended. The API key that was made, and the
-/// signature of an address.
+/// Sets an agent up, talks to it, saves what it proposes, and lets it work unattended. Returns the created API key, and
+/// the signature of an address.
 async fn walk_through(server: &Server) -> [String; 2] {
     let caller = Caller { client: tests::client(), server, token: None };
     let private = |text: &str| format!("{text} {MARK}");
@@ -69,7 +69,7 @@ async fn walk_through(server: &Server) -> [String; 2] {
     let taken = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
     let asset = caller.post(&format!("{agent}/assets"), taken).await;
     caller.get(&format!("/assets/{}/content", id(&asset, "asset_id"))).await;
-    // One that lies in the bucket.
+    // One asset that is in the bucket.
     let long = private(&"oil ".repeat(20_000));
     let again = json!({"title": private("Long"), "content": long});
     let answer = send(caller.request(Method::POST, &format!("{agent}/assets")).json(&again)).await;
@@ -96,7 +96,7 @@ async fn walk_through(server: &Server) -> [String; 2] {
     assert_eq!(caller.get(&run).await["state"], "completed");
     caller.get(&format!("{run}/events")).await;
 
-    // Through MCP, what a tool is called with and what it answers.
+    // Through MCP: the arguments and the answer of a tool.
     let call = |name: &str, arguments: Value| {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": name, "arguments": arguments}});
@@ -114,7 +114,7 @@ async fn walk_through(server: &Server) -> [String; 2] {
     let signature = id(&import["upload"], "url").split("X-Amz-Signature=").nth(1).unwrap().to_owned();
     tests::put_archive(&caller.client, &import, b"zip!".to_vec()).await;
 
-    // What is refused is not told either.
+    // Refused payloads are not logged either.
     let broken = caller.request(Method::POST, "/agents").header("content-type", "application/json");
     send(broken.body(format!("{{\"name\": {MARK}"))).await.refused(400, "malformed_json");
     send(caller.request(Method::POST, "/agents").json(&json!({"name": MARK.repeat(50), "goal": ""})))

@@ -1,4 +1,4 @@
-//! What HTTP can't make: another owner's things, and proposals, which only a model makes.
+//! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
@@ -13,7 +13,7 @@ use shared::flows::{actions, agents, api_keys, assets, chats, projects, proposal
 use shared::store::Store;
 use tests::Harness;
 
-/// Whose calls the harness makes.
+/// The owner of the harness's calls.
 pub fn local() -> Owner {
     Owner::new("local").unwrap()
 }
@@ -50,7 +50,7 @@ pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
     proposed(cx, &local(), proposal).await
 }
 
-/// Paths of things that are there, and are somebody else's.
+/// Paths of existing things that belong to another owner.
 pub struct Foreign {
     pub agent: String,
     pub action: String,

@@ -1,4 +1,4 @@
-//! The platform through its HTTP surface, all in one binary: one link, and tests that share nothing.
+//! The platform through its HTTP interface, all in one binary: one link, and tests that share nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 

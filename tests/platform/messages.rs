@@ -1,5 +1,5 @@
-//! What is wrong with an input is said so that a person can mend it: every route of the document gets each of its fields
-//! missing, empty, null, of a wrong type and too long, and each refusal names a field and speaks plain English.
+//! Error messages for invalid input help a person to correct it. Every route of the document gets each of its fields
+//! missing, empty, null, of a wrong type and too long. Each refusal must name a field and use plain English.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use tests::{Answer, Harness, send};
 
 use crate::isolation;
 
-/// Words of our libraries, and of those who do not say what to do.
+/// Words of our libraries, and phrases that do not help.
 const JARGON: &[&str] = &[
     "invalid type",
     "invalid value",
@@ -46,7 +46,7 @@ fn document() -> Value {
     serde_json::from_str(catalog::OPENAPI_JSON).unwrap()
 }
 
-/// The properties of a schema, those of its parts, too.
+/// The properties of a schema and of its parts.
 fn properties<'a>(document: &'a Value, schema: &'a Value) -> Map<String, Value> {
     let schema = match schema["$ref"].as_str() {
         Some(target) => document.pointer(target.trim_start_matches('#')).unwrap(),
@@ -59,7 +59,7 @@ fn properties<'a>(document: &'a Value, schema: &'a Value) -> Map<String, Value> 
     all
 }
 
-/// Says what is wrong with a refusal.
+/// Describes what is wrong with a refusal.
 fn complaint(answer: &Answer) -> Option<String> {
     let text = answer.body.to_string();
     if answer.status >= 500 {
@@ -79,7 +79,7 @@ fn complaint(answer: &Answer) -> Option<String> {
     (!names_it).then(|| format!("names no field: {text}"))
 }
 
-/// What was tried, and what is wrong with it.
+/// What was tried, and what is wrong with the answer.
 #[derive(Default)]
 struct Found {
     tried: usize,
@@ -93,7 +93,7 @@ impl Found {
     }
 }
 
-/// Values that a field hardly ever takes.
+/// Values that a field hardly ever accepts.
 fn wrong_values() -> [(&'static str, Value); 9] {
     [
         ("null", Value::Null),
@@ -126,7 +126,7 @@ async fn every_refusal_names_a_field_in_plain_words() {
     for (template, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let route = format!("{} {template}", method.to_uppercase());
-            // MCP speaks JSON-RPC, and hooks are taken whatever they are.
+            // MCP uses JSON-RPC, and hooks are always accepted.
             if template == "/mcp" || template == "/context/hooks" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Occurrences at work, with a clock that the test sets: every due time gets one end, whatever happens to executors.
+//! Occurrences with a clock that the test sets: every due time gets one result, whatever happens to executors.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn noon() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()
 }
 
-/// A platform in which nothing happens by itself, one agent, and executors to send out.
+/// A platform in which nothing happens automatically, one agent, and executors to run.
 pub struct Stage {
     pub h: Harness,
     pub clock: ManualClock,
@@ -69,7 +69,7 @@ impl Stage {
         sweep(&self.h.platform.cx, Timestamp::MAX).await.unwrap();
     }
 
-    /// What happens by itself when it is so many minutes after noon.
+    /// What happens automatically this many minutes after noon.
     pub async fn happens_at(&self, minutes: i64) {
         self.at(minutes);
         self.sweep().await;
@@ -80,13 +80,13 @@ impl Stage {
         actions::load(&self.h.platform.cx, &self.owner, id).await.unwrap().value
     }
 
-    /// By due time.
+    /// Sorted by due time.
     pub async fn occurrences(&self, id: ActionId) -> Vec<Occurrence> {
         let found = self.h.platform.cx.store.occurrences(&self.owner, id, None, 100, Order::Oldest).await;
         found.unwrap().items.into_iter().map(|(_, occurrence)| occurrence.value).collect()
     }
 
-    /// What became of each due time: minutes after noon, the state, the code of the reason.
+    /// The result of each due time: minutes after noon, the state, the code of the reason.
     pub async fn became(&self, id: ActionId) -> Vec<String> {
         let told = |occurrence: &Occurrence| {
             let minutes = occurrence.due_at.duration_since(noon()).as_mins();
@@ -119,7 +119,7 @@ async fn every_due_time_ends_once_though_executors_are_killed() {
     stage.clock.set(due);
     let mut killed = 0;
     for round in 0.. {
-        // An executor has three tries: so that most come to their end by work, few die in later rounds.
+        // An executor has three tries. So that most occurrences end by work, few executors die in later rounds.
         let share = [0.4, 0.3, 0.1].get(round).copied().unwrap_or(0.0);
         stage.executors.trouble(0.1, share);
         tokio::join!(stage.sweep(), stage.sweep());
@@ -154,13 +154,13 @@ async fn every_due_time_ends_once_though_executors_are_killed() {
         }
         possible.insert(AssetId::for_output(occurrence.run_id, 0));
     }
-    // Nothing was saved twice under another id, and nothing that was finished lacks its output.
+    // Nothing was saved twice with another id, and everything that finished has its output.
     let assets = stage.assets().await;
     assert!(assets.is_subset(&possible) && assets.len() >= ACTIONS - expired, "{} assets", assets.len());
     println!("{ACTIONS} actions, {killed} executors killed, {expired} out of tries");
 }
 
-/// Asks which week, and writes about the one that it is told.
+/// A model that asks which week, and writes about the week of the answer.
 fn asks(messages: &[Value]) -> Says {
     let last = messages.last().unwrap();
     if last["content"].as_str().is_some_and(|content| content.starts_with("saved")) {
@@ -202,7 +202,7 @@ async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
     let output = &store.run_outputs(&stage.owner, run).await.unwrap()[0];
     let content = stage.h.get(&format!("/assets/{}/content", output.asset_id)).await.expect(200);
     assert_eq!(content, "Week 47");
-    // It is back at its appointments.
+    // It is back on its schedule.
     let action = stage.action(id).await;
     assert_eq!((action.state, action.live_run), (ActionState::Scheduled, None));
     stage.happens_at(240).await;
@@ -231,11 +231,11 @@ async fn what_is_not_what_was_approved_does_not_run() {
     let stage = Stage::with(model.config("scripted")).await;
     let every = json!({"schedule": {"every": "1h"}});
     let (edited, drifted) = (stage.approved(every.clone()).await, stage.approved(every).await);
-    // Who edits takes the approval away.
+    // An edit withdraws the approval.
     let edit =
         json!({"task_config": {"instructions": "Write something else", "expected_output": "A report"}});
     stage.h.patch(&format!("/actions/{edited}"), edit).await.expect(200);
-    // What changes behind the approval's back is found before it runs.
+    // A change that the approval does not see is found before the run.
     let cx = &stage.h.platform.cx;
     let read = actions::load(cx, &stage.owner, drifted).await.unwrap();
     let mut changed = read.value.clone();
@@ -272,7 +272,7 @@ async fn a_due_time_that_meets_a_live_run_does_as_its_schedule_says() {
         let id = stage.approved(json!({"schedule": {"every": "10m", "overlap": overlap}})).await;
         tokio::join!(stage.happens_at(10), async {
             model.asked_times(1).await;
-            // The first run is within its lease. The executors that are idle see to what is due now.
+            // The first run is within its lease. Idle executors handle what is due now.
             stage.at(20);
             stage.sweep().await;
             let mut became = stage.became(id).await;
@@ -338,7 +338,7 @@ async fn a_run_ends_where_its_budget_does() {
     assert_eq!(stage.action(id).await.state, ActionState::Failed);
 }
 
-/// A count that is too high is put right, and costs no wake-up for ever.
+/// A count that is too high is corrected, and does not cause wake-ups for ever.
 #[tokio::test]
 async fn what_is_counted_as_queued_and_is_not_there_is_forgotten() {
     let stage = Stage::with(ModelsConfig::default()).await;

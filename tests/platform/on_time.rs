@@ -1,4 +1,4 @@
-//! A due time is sent to the executors a minute ahead, and starts at its second: never early, never lost, never twice,
+//! A due time is sent to the executors a minute ahead, and starts in its second: never early, never lost, never twice,
 //! whatever happens between its lease and its start.
 
 use std::time::Duration;
@@ -27,12 +27,12 @@ async fn stage() -> Stage {
     Stage::with(ModelsConfig::default()).await
 }
 
-/// An appointment at the tenth minute that nothing catches up.
+/// An appointment at the tenth minute that is never caught up.
 async fn at_ten(stage: &Stage) -> ActionId {
     stage.approved(json!({"schedule": {"at": minute(10), "catch_up": "none"}})).await
 }
 
-/// Everything in the index that is due by then.
+/// Everything in the index that is due by this time.
 async fn entries(stage: &Stage, by: Timestamp) -> Vec<DueEntry> {
     let mut entries = Vec::new();
     for shard in 0..SHARDS {
@@ -91,7 +91,7 @@ async fn a_message_that_comes_early_is_waited_out() {
     assert!(stage.occurrences(id).await[0].started_at.unwrap() >= minute(10));
 }
 
-/// The clock of an executor that is far behind the sweep's: it does not wait for minutes, the queue does.
+/// The clock of an executor is far behind the sweep's. The executor does not wait for minutes; the queue does.
 #[tokio::test]
 async fn a_message_that_comes_far_too_early_goes_back() {
     let stage = stage().await;
@@ -156,7 +156,7 @@ async fn a_run_by_hand_starts_at_once_while_a_due_time_is_in_the_queue() {
     assert_eq!(stage.became(id).await, ["9 succeeded", "10 succeeded"]);
 }
 
-/// The sweep has looked already when the action becomes due: who approves it sends it.
+/// The sweep has already looked when the action becomes due. The approval then sends it.
 #[tokio::test]
 async fn what_is_approved_within_the_minute_starts_at_its_second() {
     let stage = stage().await;
@@ -184,8 +184,8 @@ async fn what_is_approved_within_the_minute_starts_at_its_second() {
     assert_eq!(stage.occurrences(id).await[0].started_at, Some(times[1]));
 }
 
-/// A sweep dies between lease and send, and so does the next one. The due time is found three minutes later, runs once, and is
-/// not missed, although its schedule catches nothing up: it had been found in time.
+/// A sweep dies between lease and send, and so does the next one. The due time is found three minutes later and runs
+/// once. It is not missed although its schedule catches nothing up, because it was found in time.
 #[tokio::test]
 async fn a_sweep_that_dies_between_lease_and_send_loses_nothing() {
     let stage = stage().await;
@@ -219,7 +219,7 @@ async fn an_executor_that_dies_while_it_waits_loses_nothing() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     waits.abort();
     assert!(waits.await.unwrap_err().is_cancelled());
-    // And its message is lost, which is more than SQS does.
+    // Its message is lost, too, which SQS never does.
     stage.at(10);
     for message in queue.receive(10, Duration::ZERO).await {
         queue.delete(message.receipt).unwrap();
@@ -230,7 +230,7 @@ async fn an_executor_that_dies_while_it_waits_loses_nothing() {
     assert_eq!(stage.became(id).await, ["10 succeeded"]);
 }
 
-/// The same item over and over, at once and later.
+/// The same item again and again, at once and later.
 #[tokio::test]
 async fn duplicates_start_one_run() {
     let stage = stage().await;
@@ -247,8 +247,8 @@ async fn duplicates_start_one_run() {
     assert_eq!(stage.occurrences(id).await[0].fence, 1);
 }
 
-/// No executor is free for ten minutes, while sweeps go on: what becomes of each due time is the same as if one had come to it
-/// at its time, while the run before it had not begun.
+/// No executor is free for ten minutes, while sweeps continue. The result of each due time is the same as if an
+/// executor had come at its time, before the earlier run had begun.
 #[tokio::test]
 async fn a_full_queue_makes_no_due_time_missed() {
     let stage = stage().await;
@@ -276,7 +276,8 @@ async fn a_full_queue_makes_no_due_time_missed() {
     let replaced = [told("cancelled replaced", 1..=19), told("succeeded", 20..=20)].concat();
     assert_eq!(stage.became(replace).await, replaced);
 
-    // Nothing sweeps for twenty minutes. Nobody has seen these due times come, except for the next one: they are late.
+    // Nothing sweeps for twenty minutes. Nobody has seen these due times come, except for the next one, so they are
+    // late.
     stage.at(40);
     stage.sweep().await;
     stage.executors.work().await;
@@ -289,7 +290,7 @@ async fn a_full_queue_makes_no_due_time_missed() {
     );
 }
 
-/// The queue of one machine ends with its process. Its next start sends what was in it at its time, and not after the lease.
+/// The local queue ends with its process. The next start sends its items at their time, and not after the lease.
 #[tokio::test]
 async fn a_restart_sends_again_what_was_in_the_queue() {
     let stage = stage().await;

@@ -1,4 +1,4 @@
-//! The program's own arguments: what it says of itself, and a first key for a server with authentication.
+//! The program's own arguments: its help, and a first key for a server with authentication.
 
 use std::path::Path;
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! Projects: every row, every refusal, and the one that always is.
+//! Projects: every route, every refusal, and the project that always exists.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn the_default_project_is_always_there() {
     );
     assert_eq!(h.get(&format!("/projects/{NIL}")).await.expect(200), new);
 
-    // The first change stores it; an edit of the unstored version is told as any other.
+    // The first change stores it. An edit of the unstored version is refused like any other.
     let change = |version: &str, name: &str| {
         let request = h.request(Method::PATCH, "/projects/default").header("if-match", version);
         send(request.json(&json!({ "name": name })))

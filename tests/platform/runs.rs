@@ -1,4 +1,4 @@
-//! Actions at work: a due time comes, the executor runs it, and its output is there.
+//! Running actions: a due time comes, the executor runs it, and its output exists.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::clock::Clock;
 use tests::Harness;
 
-/// A platform whose minutes pass in two seconds.
+/// A platform on which a minute passes in two seconds.
 async fn fast() -> Harness {
     let mut config = PlatformConfig::in_memory();
     config.clock = Clock::scaled(30);

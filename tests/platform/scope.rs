@@ -1,4 +1,4 @@
-//! What an agent's tools reach: its own things, not those of another agent, not those of another owner.
+//! The reach of an agent's tools: its own things, but not those of another agent or another owner.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ fn text(message: &Value) -> &str {
     message["content"].as_str().unwrap_or_default()
 }
 
-/// Calls what the newest words of the person name as `CALL tool {…}`, saves what it was told in a run, and tells it back in
-/// a chat.
+/// A model that calls the tools that the person's newest message names as `CALL tool {…}`. In a run it saves the
+/// results, and in a chat it replies with them.
 fn obeys(request: &[Value]) -> Says {
     let results: Vec<&str> = request.iter().filter(|m| m["role"] == "tool").map(text).collect();
     let asked = request.iter().rev().find(|m| m["role"] == "user").map(text).unwrap_or_default();
@@ -44,7 +44,7 @@ struct Two {
     h: Harness,
     _model: ScriptedModel,
     mine: String,
-    /// The other agent of the same owner, its asset and its action.
+    /// Another agent of the same owner, its asset and its action.
     other: String,
     asset: String,
     action: String,
@@ -71,14 +71,14 @@ fn action(instructions: &str) -> Value {
     })
 }
 
-/// What a model in a chat with this agent is told by a tool.
+/// The result of a tool for a model in a chat with this agent.
 async fn told_in_chat(two: &Two, agent: &str, call: &str) -> String {
     let body = json!({"message": format!("CALL {call}")});
     let turn = two.h.post(&format!("/agents/{agent}/chat"), body).await.expect(200);
     turn["message"].as_str().unwrap().strip_prefix("TOLD ").expect("a result").to_owned()
 }
 
-/// What a model in a run of this agent is told by a tool.
+/// The result of a tool for a model in a run of this agent.
 async fn told_in_run(two: &Two, agent: &str, call: &str) -> String {
     let instructions = format!("IN A RUN\nCALL {call}");
     let made = two.h.post(&format!("/agents/{agent}/actions"), action(&instructions)).await.expect(201);
@@ -117,7 +117,7 @@ async fn an_agents_tools_reach_its_own_things_in_chats_and_runs() {
     assert!(told_in_run(&two, &two.other, &read).await.contains(SECRET));
     assert!(told_in_chat(&two, &two.other, "query_assets {}").await.contains(&two.asset));
     assert!(told_in_chat(&two, &two.other, "query_actions {}").await.contains(&two.action));
-    // Neither is it among what is put before a model.
+    // It is also not part of what the model is shown.
     let sent = two._model.sent();
     let mine = sent.iter().filter(|request| {
         let words = request.to_string();

@@ -1,4 +1,4 @@
-//! A week of appointments with a clock change, an outage and crashes: what the benchmark of ninety days does, made small.
+//! A week of appointments with a clock change, an outage and crashes: a small version of the benchmark of ninety days.
 
 use domain::schedule::{CatchUp, Overlap};
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ async fn a_week_loses_nothing_and_doubles_nothing() {
     }
     let new = |timing, overlap, catch_up| Appointment::new(timing, "Europe/Berlin", overlap, catch_up);
     let nightly = Timing::Wall("30 2 * * *", at_half_past_two);
-    // On the 29th half past two does not exist; the outage is from the 25th to the 28th.
+    // On the 29th half past two does not exist. The outage is from the 25th to the 28th.
     let season = Season {
         start: at("2026-03-24T12:00:00Z"),
         days: 6,
@@ -35,7 +35,7 @@ async fn a_week_loses_nothing_and_doubles_nothing() {
     };
     let outcome = season.play().await;
     assert_eq!(outcome.wrong, [""; 0], "{outcome:#?}");
-    // By hand: six nights three times, and one that is due once.
+    // Runs by hand: six nights, three times each, and one that is due once.
     assert_eq!(outcome.due, 6 * 3 + 1, "{outcome:#?}");
     assert_eq!(outcome.ends.get("missed CatchUpOff"), Some(&3), "{outcome:#?}");
     assert_eq!(outcome.ends.get("missed Superseded"), Some(&2), "{outcome:#?}");
@@ -47,7 +47,7 @@ fn a_clock_on_the_wall_finds_the_changes_of_clocks() {
     let all: Vec<_> =
         seasons(0.0, 0.0).into_iter().map(|season| (season.start, season.appointments)).collect();
     let cases = [
-        // The first that is due at 23:00, in each of its zones, around the night in which that hour is special.
+        // The first action is due at 23:00 in each of its zones, around the night in which that hour is special.
         (2, 0, "America/Nuuk", "2027-03-27T23:00:00Z", "2027-03-28T12:00:00Z", "2027-03-28T01:00:00Z"),
         (1, 1, "Africa/Cairo", "2026-10-29T12:00:00Z", "2026-10-30T12:00:00Z", "2026-10-29T20:00:00Z"),
         (1, 2, "Asia/Beirut", "2026-10-24T12:00:00Z", "2026-10-25T12:00:00Z", "2026-10-24T20:00:00Z"),

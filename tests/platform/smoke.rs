@@ -1,4 +1,4 @@
-//! `infra/smoke.sh`, which tries a deployment from outside, against the server of this machine.
+//! `infra/smoke.sh`, which tests a deployment from outside, with the server of this machine.
 
 use std::process::Output;
 use std::time::Duration;

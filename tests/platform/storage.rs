@@ -1,5 +1,5 @@
-//! A data folder that is damaged, incomplete, full or gone: the server says so, and neither starts on it nor writes into
-//! nowhere.
+//! A data folder that is damaged, incomplete, full or gone: the server reports it, does not start with it, and does not
+//! write into a folder that is gone.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -15,7 +15,7 @@ use tests::{Answer, send};
 
 use crate::server::command;
 
-/// Long enough for its content to lie in the bucket.
+/// Long enough for its content to be in the bucket.
 fn long() -> String {
     "oil ".repeat(20_000)
 }
@@ -28,7 +28,7 @@ async fn get(client: &Client, server: &Server, path: &str) -> Answer {
     send(client.get(format!("{}{path}", server.url))).await
 }
 
-/// Makes an agent with an asset that lies in the bucket; its path.
+/// Creates an agent with an asset that is in the bucket. Returns the asset's path.
 async fn fill(client: &Client, server: &Server) -> String {
     let agent = json!({"name": "Watch", "goal": "A research agent that watches"});
     let agent = post(client, server, "/agents", &agent).await.expect(201);
@@ -49,7 +49,7 @@ fn stop(server: Server) {
     drop(server);
 }
 
-/// What the server says where it does not start.
+/// The server's message if it does not start.
 #[track_caller]
 fn refuses(folder: &Path) -> String {
     let mut server = command(folder);
@@ -91,7 +91,7 @@ async fn half_a_platform_is_not_taken_for_an_empty_one() {
         let said = refuses(&folder);
         assert!(said.contains("its table (table.sqlite) is empty or new"), "{what}: {said}");
         assert!(said.contains("Restore the folder from a backup"), "{said}");
-        // Also without the name beside the objects, as in a folder of an older version.
+        // Also without the name next to the objects, as in a folder of an older version.
         fs::rename(bucket.join("identity"), &aside).unwrap();
         fs::remove_file(&table).unwrap();
         let said = refuses(&folder);
@@ -109,7 +109,7 @@ async fn half_a_platform_is_not_taken_for_an_empty_one() {
     fs::remove_dir_all(&bucket).unwrap();
     fs::rename(&aside, &bucket).unwrap();
 
-    // Cut short at its first start, it begins again; and put together again, all is there.
+    // Interrupted at its first start, it begins again. With all files back, everything is there.
     fs::rename(bucket.join("identity"), bucket.join("identity.new")).unwrap();
     let server = Server::start(&mut command(&folder));
     assert_eq!(get(&client, &server, &asset).await.expect(200), Value::String(long()));
@@ -133,7 +133,7 @@ async fn damaged_pages_are_called_what_they_are() {
     assert!(to - from > 100_000, "{size}");
     file.write_all_at(&vec![0xAA; usize::try_from(to - from).unwrap()], from).unwrap();
 
-    // The server's own background work may meet the damage before the first request does, so `/health` may fail already.
+    // The server's own background work may find the damage before the first request, so `/health` may already fail.
     let server = Server::start(&mut command(folder.path()));
     let mut problem = get(&client, &server, "/agents?limit=100").await;
     if problem.status == 200 {
@@ -145,7 +145,7 @@ async fn damaged_pages_are_called_what_they_are() {
     get(&client, &server, "/health").await.refused(500, "storage_damaged");
     drop(server);
 
-    // Damaged from its first byte on, it does not start.
+    // If it is damaged from its first byte on, the server does not start.
     file.write_all_at(&[0xAA; 200], 0).unwrap();
     let said = refuses(folder.path());
     assert!(
@@ -189,7 +189,7 @@ async fn a_folder_that_is_gone_takes_no_writes() {
     get(&client, &server, "/health").await.expect(200);
     post(&client, &server, "/agents", &agent).await.expect(201);
 
-    // Another process could take the folder now.
+    // Another process could use the folder now.
     let lock = folder.join("lamplighter.lock");
     fs::remove_file(&lock).unwrap();
     refused(&server).await;
@@ -238,7 +238,7 @@ async fn a_full_disk_is_called_what_it_is_and_passes() {
     let _ = Command::new("umount").arg("-l").arg(&disk).status();
 }
 
-/// What is kept is for its owner alone, also in a folder that an older version left open.
+/// Stored data is only accessible to the owner, even in a folder that an older version left open.
 #[tokio::test]
 async fn nobody_else_may_read_the_folder() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! The sweep: what is due is dispatched, once at a time, and nothing of it is lost.
+//! The sweep: due work is dispatched, once at a time, and none of it is lost.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ async fn what_is_due_is_dispatched_once_in_a_lease() {
     let made = due_actions(cx, 3, 12).await;
     clock.set(after(3));
     assert_eq!(sweep_all(cx).await, Swept::default());
-    // A minute ahead, with the delay that remains.
+    // A minute ahead, with the remaining delay.
     clock.set(after(4));
     assert_eq!(sweep_all(cx).await, swept(made.len(), Duration::ZERO));
     assert_eq!(sweep_all(cx).await, Swept::default());
@@ -94,11 +94,11 @@ async fn what_is_due_is_dispatched_once_in_a_lease() {
         .map(|owner| messages.iter().filter(|message| message.group.as_deref() == Some(owner)).count());
     groups.sort_unstable();
     assert_eq!(groups, [3, 3, 4], "one after the other");
-    // Nobody's edit is disturbed by it.
+    // It does not disturb edits.
     let (owner, id) = &made[0];
     assert_eq!(actions::read(cx, owner, *id).await.unwrap().action.version, 2);
 
-    // Nothing came of them: when the lease is over they are dispatched again, and their lag is told from then on.
+    // Nothing happened to them. When the lease ends they are dispatched again, and from then on their lag is reported.
     clock.set(after(6));
     assert_eq!(sweep_all(cx).await, Swept::default());
     clock.set(after(10));
@@ -123,7 +123,7 @@ async fn what_the_queue_does_not_take_is_given_back() {
     let made = due_actions(cx, 1, 11).await;
     clock.set(after(5));
     let mut config = Config::clone(&cx.config);
-    // Nobody listens there.
+    // Nothing listens on this port.
     config.aws.sqs_endpoint = Some("http://127.0.0.1:9".to_owned());
     let cut_off = Cx::new(config, cx.clock.clone()).unwrap();
     let expected = Swept { leased: made.len(), published: 0, failed: made.len(), oldest_lag_ms: 0 };
@@ -142,8 +142,8 @@ async fn a_sweep_begins_nothing_that_its_deadline_would_cut_off() {
     assert_eq!(sweep_all(cx).await.leased, 1);
 }
 
-/// One shard holds more than a page, the index is behind the table, and another sweep has leased the first page: the rest is
-/// found all the same.
+/// One shard has more than a page, the index is behind the table, and another sweep has leased the first page. The rest
+/// is still found.
 #[tokio::test]
 async fn an_index_that_is_behind_hides_nothing() {
     let clock = ManualClock::at(noon());
@@ -172,7 +172,7 @@ async fn an_index_that_is_behind_hides_nothing() {
         }))
         .unwrap();
         let action = input.validate().unwrap().define(in_first_shard(), agent, noon());
-        // Whatever it is due for: only the index is looked at here.
+        // The kind of due item does not matter: this test only looks at the index.
         let mut writes = Store::action_writes(&owner, &action).unwrap();
         writes[0] = Store::replace_action(&owner, &action, 0, Some(after(1))).unwrap();
         let Write::Replace { key, item, .. } = writes.remove(0) else { panic!("it is a replacement") };
@@ -188,7 +188,7 @@ async fn an_index_that_is_behind_hides_nothing() {
     let faults = h.platform.engines().faults().unwrap();
     faults.set_rates(FaultRates { stale_index: 1.0, ..FaultRates::default() });
     assert_eq!(sweep_all(cx).await.leased, ACTIONS - 100);
-    // Now all that the index shows is leased.
+    // Now everything that the index shows is leased.
     assert_eq!(sweep_all(cx).await, Swept::default());
     assert!(faults.injected(Fault::StaleIndex) >= 3);
 }

@@ -1,4 +1,5 @@
-//! The map follows the files: bursts, uploads, and events that come twice, late, in any order, or to somebody who dies.
+//! The map follows the files: bursts, uploads, and events that come twice, late, in any order, or to an indexer that
+//! dies.
 
 use std::time::Duration;
 
@@ -13,18 +14,18 @@ use tests::{Harness, send};
 
 use crate::themes::{PROJECT, ask, harbour, import, put, ready, started, zip};
 
-/// A platform whose indexer is woken by the test alone.
+/// A platform whose indexer runs only when the test calls it.
 async fn by_hand() -> Harness {
     let config = PlatformConfig { clock: Clock::scaled(20), automatic: false, ..PlatformConfig::in_memory() };
     Harness::with(config).await
 }
 
-/// Hands an upload to the indexer.
+/// Gives an upload to the indexer.
 pub async fn deliver(h: &Harness, key: &str) -> shared::Result<()> {
     deliver_to(&h.platform.cx, key, SignedDuration::from_mins(15)).await
 }
 
-/// Hands an upload to an indexer that has so much time.
+/// Gives an upload to an indexer with this much time.
 pub async fn deliver_to(cx: &Cx, key: &str, time: SignedDuration) -> shared::Result<()> {
     let function = catalog::ALL.iter().find(|function| function.name == "theme-index").unwrap();
     let Trigger::Upload { handler } = function.trigger else { panic!("it is woken by uploads") };
@@ -39,7 +40,7 @@ fn archive_key(import: &Value) -> String {
     format!("local/projects/prj_00000000000000000000000000000000/imports/{id}.zip")
 }
 
-/// Asks for an upload of this archive and makes it.
+/// Requests an upload of this archive and makes it.
 async fn upload(h: &Harness, archive: Vec<u8>) -> Value {
     let import = h.post(&format!("{PROJECT}/import"), json!({"bytes": archive.len()})).await.expect(202);
     let put = put_to(&import, archive).await;
@@ -173,7 +174,7 @@ async fn in_whatever_order_uploads_are_told_of_the_last_one_asked_for_counts() {
         let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
         assert_eq!((&status["state"], &status["files"]), (&json!("ready"), &json!(2)));
         assert_eq!(ask(&h, "lookup", json!({"request": "first before"})).await["targets"], json!([]));
-        // An edit goes on from the versions that the imports gave.
+        // An edit continues from the versions of the imports.
         let edited = put(&h, "assets/both.css", ".three {}").await.expect(200);
         assert_eq!(
             edited["version"],
@@ -217,7 +218,7 @@ async fn an_indexer_that_dies_is_followed_by_the_next() {
     let h = by_hand().await;
     let import = upload(&h, zip(&harbour())).await;
     let key = archive_key(&import);
-    // Cut off at whatever it was doing; its lease ends by itself.
+    // Interrupted at any point. Its lease ends by time.
     for millis in [3, 15, 40] {
         let cut = tokio::time::timeout(Duration::from_millis(millis), deliver(&h, &key)).await;
         if cut.is_ok() {
@@ -237,7 +238,7 @@ async fn an_indexer_that_dies_is_followed_by_the_next() {
         ended = deliver(&h, CHANGED) => panic!("it waits for the burst to end: {ended:?}"),
         () = is_indexing => {}
     }
-    // Three are woken at once: one takes over, none leaves before the map has the change.
+    // Three are called at once. One takes over, and none returns before the map has the change.
     for ended in join_all((0..3).map(|_| deliver(&h, CHANGED))).await {
         ended.unwrap();
     }

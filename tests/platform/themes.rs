@@ -1,4 +1,4 @@
-//! Themes: imported, written, asked; and what is refused.
+//! Themes: imported, written, queried; and what is refused.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::made;
 
 pub const PROJECT: &str = "/projects/default";
 
-/// A platform whose clock runs twenty times as fast: nobody waits five seconds for a burst to end.
+/// A platform whose clock runs twenty times as fast, so that nobody waits five seconds for a burst to end.
 pub async fn started() -> Harness {
     Harness::with(PlatformConfig { clock: Clock::scaled(20), ..PlatformConfig::in_memory() }).await
 }
 
-/// The files of the small theme that is the project's own.
+/// The files of the project's own small theme.
 pub fn harbour() -> Vec<(String, Vec<u8>)> {
     let root = std::path::Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -55,7 +55,7 @@ pub async fn ask(h: &Harness, what: &str, body: Value) -> Value {
     h.post(&format!("{PROJECT}/{what}"), body).await.expect(200)
 }
 
-/// Waits until the map is that of the files, and gives the status.
+/// Waits until the map is up to date, and returns the status.
 pub async fn ready(h: &Harness) -> Value {
     for _ in 0..600 {
         let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
@@ -306,7 +306,7 @@ async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
     )
     .await;
 
-    // By an upload, too.
+    // Also by an upload.
     let archive = zip(&[("templates/index.json", "{}")]);
     let import_of = h.post(&format!("{PROJECT}/import"), json!({"bytes": archive.len()})).await.expect(202);
     tests::put_archive(&tests::client(), &import_of, archive).await.error_for_status().unwrap();
@@ -323,7 +323,7 @@ async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
     assert!(ended["reason"].as_str().unwrap().contains("has no layout/theme.liquid"), "{ended:#}");
     assert_eq!(h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200), before);
 
-    // A folder around it is taken off, whatever lies beside it.
+    // A folder around it is removed, whatever is next to it.
     let wrapped: Vec<(String, Vec<u8>)> = harbour()
         .into_iter()
         .map(|(path, content)| (format!("downloads/harbour/{path}"), content))

@@ -1,4 +1,4 @@
-//! Turns: setting an agent up, chatting, streams and their resumption, cancel, proposals.
+//! Turns: setting an agent up, chatting, streams and reconnecting, cancelling, proposals.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Event {
     pub data: Value,
 }
 
-/// The events of a stream's text, heartbeats left out.
+/// The events of a stream's text, without heartbeats.
 pub fn events(text: &str) -> Vec<Event> {
     text.split("\n\n")
         .filter(|frame| frame.starts_with("id:"))
@@ -111,7 +111,7 @@ async fn a_turn_streams_proposes_and_can_be_read_again() {
     assert_eq!(proposal["kind"], "asset");
     assert!(proposal["content"].as_str().unwrap().contains("lamp oil"), "{proposal:#}");
 
-    // Replayed from any point, it is what it was.
+    // A replay from any point is the same.
     let replay =
         send(h.request(Method::GET, &format!("/runs/{run_id}/events")).header("accept", "text/event-stream"));
     assert_eq!(events(replay.await.body.as_str().unwrap()), seen);
@@ -121,7 +121,7 @@ async fn a_turn_streams_proposes_and_can_be_read_again() {
         .header("last-event-id", "3");
     assert_eq!(events(send(from_third).await.body.as_str().unwrap()), seen[3..]);
 
-    // The proposal waits on the server, and is taken once.
+    // The proposal waits on the server, and can be accepted once.
     let list = h.get(&format!("/agents/{agent}/proposals")).await.expect(200);
     assert_eq!(list["data"][0]["proposal_id"], proposal["proposal_id"]);
     let body = json!({"proposal_id": proposal["proposal_id"]});
@@ -200,7 +200,7 @@ async fn a_run_is_cancelled() {
     let seen = events(&response.text().await.unwrap());
     assert_eq!(seen.last().unwrap().name, "run.cancelled");
     assert_eq!(h.get(&location).await.expect(200)["state"], "cancelled");
-    // Cancelling what has ended changes nothing.
+    // Cancelling an ended run changes nothing.
     assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.expect(202)["state"], "cancelled");
 }
 

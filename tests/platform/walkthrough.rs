@@ -1,4 +1,4 @@
-//! The commands of the README's walk-through and of `docs/api.md`, run as they are written there.
+//! The commands of the README's walk-through and of `docs/api.md`, run exactly as they are written.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tests::Harness;
 const README: &str = include_str!("../../README.md");
 const API: &str = include_str!("../../docs/api.md");
 
-/// The shell blocks of a page, in their order.
+/// The shell blocks of a page, in order.
 fn blocks(page: &'static str) -> Vec<&'static str> {
     page.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
@@ -31,7 +31,7 @@ async fn bash(script: String) -> Output {
     tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
 }
 
-/// What stands on the first page can be copied as it stands: it names where this server listens, and no other place.
+/// The commands on the front page can be copied as they are: they name the address of this server, and no other.
 #[tokio::test]
 async fn the_first_page_names_its_own_address() {
     let h = Harness::start().await;
@@ -54,7 +54,7 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
         return;
     }
     let mut config = PlatformConfig::in_memory();
-    // The minute that the newcomer waits passes in ten seconds.
+    // The minute of waiting passes in ten seconds.
     config.clock = Clock::scaled(6);
     let h = Harness::with(config).await;
     let blocks = blocks(README);
@@ -86,7 +86,7 @@ async fn the_examples_of_the_api_manual_work() {
     assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");
     assert_eq!((count("201 Created"), count("idempotent-replayed: true")), (2, 1), "one agent: {said}");
     assert_eq!((count("etag: \"1\""), count("\"code\":\"version_conflict\"")), (1, 1), "one edit: {said}");
-    // The events of a turn, and again those after the second.
+    // The events of a turn, and then those after the second.
     assert_eq!((count("event: run.started"), count("event: run.completed")), (1, 2), "{said}");
     assert_eq!((count("id: 2\n"), count("id: 3\n")), (1, 2), "{said}");
 }
