@@ -118,7 +118,7 @@ def the_bucket_keeps_and_forgets(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"no lifecycle rule has {what}: invisible data would cost money for ever"
     # A proposal's content is stored before its record, so the content must be kept a day longer than the record.
     (days,) = re.findall(r"LIFETIME: SignedDuration = .*from_hours\((\d+) \* 24\)", repo.text(PROPOSALS))
-    (tag,) = re.findall(r'EXPIRING_TAG: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs.rs"))
+    (tag,) = re.findall(r'EXPIRING_TAG: &str = "(\w+=[\w-]+)"', repo.text("shared/src/blobs/mod.rs"))
     local = repo.text("infra/local/src/engines/s3/store.rs")
     (kept,) = re.findall(r"KEPT: SignedDuration = .*from_hours\((\d+) \* 24\)", local)
     if f'EXPIRES: &str = "{tag}"' not in local:

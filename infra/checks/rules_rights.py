@@ -127,7 +127,7 @@ def the_authorizer_reads_keys_only(stack: Stack, repo: Repo) -> Iterator[str]:
 def prefixes_are_those_of_the_code(stack: Stack, repo: Repo) -> Iterator[str]:
     granted = {prefix for bodies in BODIES.values() for prefixes in bodies.values() for prefix in prefixes}
     for prefix in sorted(repo.blob_prefixes ^ granted):
-        yield f"blobs.rs and infra/checks/rules_rights.py disagree about bodies under {prefix}/"
+        yield f"blobs/key.rs and infra/checks/rules_rights.py disagree about bodies under {prefix}/"
 
 
 @rule

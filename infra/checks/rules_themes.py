@@ -21,7 +21,7 @@ def uploads_wake_the_indexer(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"keys begin with the owner, so the filter must be by suffix, not {rules}"
         told |= {rule["Value"] for rule in rules}
     for suffix in sorted(told ^ repo.upload_keys):
-        yield f"blobs.rs and the bucket's notification disagree about keys that end in {suffix}"
+        yield f"blobs/key.rs and the bucket's notification disagree about keys that end in {suffix}"
     if "ThemeQueuePolicy" not in listed(stack.resources["Bucket"].get("DependsOn", [])):
         yield "S3 refuses to notify a queue that does not accept it yet: the bucket must depend on ThemeQueuePolicy"
 

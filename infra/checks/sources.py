@@ -107,16 +107,16 @@ class Repo:
 
     @cached_property
     def store(self) -> str:
-        return "".join(path.read_text() for path in sorted((self.root / "shared/src/store").glob("*.rs")))
+        return "".join(path.read_text() for path in sorted((self.root / "shared/src/store").rglob("*.rs")))
 
     @cached_property
     def blob_prefixes(self) -> set[str]:
-        return set(re.findall(r'"\{owner\}/(\w+)/', self.text("shared/src/blobs.rs")))
+        return set(re.findall(r'"\{owner\}/(\w+)/', self.text("shared/src/blobs/key.rs")))
 
     @cached_property
     def upload_keys(self) -> set[str]:
         """The suffixes of the keys whose uploads trigger the indexer."""
-        text = self.text("shared/src/blobs.rs")
+        text = self.text("shared/src/blobs/key.rs")
         names = ("theme_archive", "theme_change", "log_archive")
         keys = [one(rf'(?s)pub fn {name}\(.*?format!\("([^"]+)"\)', text, name) for name in names]
         return {key.rsplit("/", 1)[1].rsplit("}", 1)[-1] for key in keys}

@@ -96,7 +96,8 @@ fn object_keys_are_those_of_the_bucket() {
         .filter(|key| key.starts_with("{owner}/"))
         .filter_map(|key| key.split('/').nth(1).map(str::to_owned))
         .collect();
-    let code =
-        crate::page::after(&read("shared/src/blobs.rs"), "format!(\"{owner}/", |c| c.is_ascii_lowercase());
+    let code = crate::page::after(&read("shared/src/blobs/key.rs"), "format!(\"{owner}/", |c| {
+        c.is_ascii_lowercase()
+    });
     compare(PAGE, &kinds, &code);
 }
