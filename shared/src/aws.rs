@@ -3,11 +3,12 @@
 //! `aws-config` is not used. Lambda provides credentials in the environment, fixed for the life of the execution
 //! environment. The full credential chain (profiles, IMDS, SSO) would only make the binary larger and slower to start.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region, timeout::TimeoutConfig};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use crate::config::AwsConfig;
@@ -29,54 +30,114 @@ const MISCONFIGURED: [&str; 8] = [
     "UnrecognizedClientException",
 ];
 
-/// The SDK clients of one process.
+/// What the SDK clients of a process have in common.
+#[derive(Clone)]
+pub struct Settings {
+    config: AwsConfig,
+    credentials: Credentials,
+    timeouts: TimeoutConfig,
+    http: SharedHttpClient,
+    retries: RetryConfig,
+}
+
+impl Settings {
+    fn new(config: &AwsConfig) -> Self {
+        let keys = &config.credentials;
+        let session = keys.session_token.clone();
+        let (id, secret) = (&keys.access_key_id, &keys.secret_access_key);
+        Self {
+            credentials: Credentials::new(id, secret, session, None, "environment"),
+            timeouts: TimeoutConfig::builder()
+                .operation_attempt_timeout(Duration::from_secs(8))
+                .operation_timeout(Duration::from_secs(25))
+                .build(),
+            http: config.http.clone().unwrap_or_else(crate::https::sdk_client),
+            retries: RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE),
+            config: config.clone(),
+        }
+    }
+}
+
+/// A client that can be built when it is needed.
+pub trait Build {
+    fn build(settings: &Settings) -> Self;
+}
+
+// The config builders have setters with the same names but no common trait, so a macro avoids repetition.
+macro_rules! build {
+    ($sdk:ident, $endpoint:ident $(, $setter:ident)*) => {
+        impl Build for $sdk::Client {
+            fn build(settings: &Settings) -> Self {
+                let endpoint = &settings.config.$endpoint;
+                let mut builder = $sdk::Config::builder()
+                    .behavior_version(BehaviorVersion::latest())
+                    .region(Region::new(settings.config.region.clone()))
+                    .credentials_provider(settings.credentials.clone())
+                    .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
+                    .timeout_config(settings.timeouts.clone())
+                    .http_client(settings.http.clone())
+                    .retry_config(settings.retries.clone())
+                    $(.$setter(endpoint.is_some()))*;
+                builder.set_endpoint_url(endpoint.clone());
+                Self::from_conf(builder.build())
+            }
+        }
+    };
+}
+
+build!(aws_sdk_dynamodb, dynamodb_endpoint);
+build!(aws_sdk_s3, s3_endpoint, force_path_style);
+build!(aws_sdk_eventbridge, eventbridge_endpoint);
+build!(aws_sdk_sqs, sqs_endpoint);
+
+/// A client that is built on its first use. Only [`Lazy::get`] refers to the code that builds it, so a function that never uses
+/// it does not contain it.
+pub struct Lazy<C>(Arc<(Settings, OnceLock<C>)>);
+
+impl<C: Build> Lazy<C> {
+    #[must_use]
+    pub fn get(&self) -> &C {
+        let (settings, client) = &*self.0;
+        client.get_or_init(|| C::build(settings))
+    }
+}
+
+impl<C> Lazy<C> {
+    fn new(settings: Settings) -> Self {
+        Self(Arc::new((settings, OnceLock::new())))
+    }
+}
+
+impl<C> Clone for Lazy<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C> std::fmt::Debug for Lazy<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lazy").finish_non_exhaustive()
+    }
+}
+
+/// The SDK clients of one process. All functions use the table and the bucket.
 #[derive(Clone, Debug)]
 pub struct Clients {
     pub dynamodb: aws_sdk_dynamodb::Client,
     pub s3: aws_sdk_s3::Client,
-    pub eventbridge: aws_sdk_eventbridge::Client,
-    pub sqs: aws_sdk_sqs::Client,
+    pub eventbridge: Lazy<aws_sdk_eventbridge::Client>,
+    pub sqs: Lazy<aws_sdk_sqs::Client>,
 }
 
 impl Clients {
     #[must_use]
     pub fn new(config: &AwsConfig) -> Self {
-        let keys = &config.credentials;
-        let credentials = Credentials::new(
-            &keys.access_key_id,
-            &keys.secret_access_key,
-            keys.session_token.clone(),
-            None,
-            "environment",
-        );
-        let timeouts = TimeoutConfig::builder()
-            .operation_attempt_timeout(Duration::from_secs(8))
-            .operation_timeout(Duration::from_secs(25))
-            .build();
-        let http = config.http.clone().unwrap_or_else(crate::https::sdk_client);
-        let retries = RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE);
-        // The config builders have setters with the same names but no common trait, so a macro avoids repetition.
-        macro_rules! client {
-            ($sdk:ident, $endpoint:expr $(, $setter:ident($value:expr))*) => {{
-                let endpoint: &Option<String> = $endpoint;
-                let mut builder = $sdk::Config::builder()
-                    .behavior_version(BehaviorVersion::latest())
-                    .region(Region::new(config.region.clone()))
-                    .credentials_provider(credentials.clone())
-                    .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
-                    .timeout_config(timeouts.clone())
-                    .http_client(http.clone())
-                    .retry_config(retries.clone())
-                    $(.$setter($value))*;
-                builder.set_endpoint_url(endpoint.clone());
-                $sdk::Client::from_conf(builder.build())
-            }};
-        }
+        let settings = Settings::new(config);
         Self {
-            dynamodb: client!(aws_sdk_dynamodb, &config.dynamodb_endpoint),
-            s3: client!(aws_sdk_s3, &config.s3_endpoint, force_path_style(config.s3_endpoint.is_some())),
-            eventbridge: client!(aws_sdk_eventbridge, &config.eventbridge_endpoint),
-            sqs: client!(aws_sdk_sqs, &config.sqs_endpoint),
+            dynamodb: Build::build(&settings),
+            s3: Build::build(&settings),
+            eventbridge: Lazy::new(settings.clone()),
+            sqs: Lazy::new(settings),
         }
     }
 }

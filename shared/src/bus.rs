@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use domain::ids::{Owner, ProjectId};
 
-use crate::aws;
+use crate::aws::{self, Lazy};
 
 /// The `source` of all our events.
 pub const SOURCE: &str = "lamplighter";
@@ -57,13 +57,13 @@ pub enum BusError {
 /// The event bus of this installation.
 #[derive(Clone, Debug)]
 pub struct Bus {
-    client: Client,
+    client: Lazy<Client>,
     name: String,
 }
 
 impl Bus {
     #[must_use]
-    pub fn new(client: Client, name: String) -> Self {
+    pub fn new(client: Lazy<Client>, name: String) -> Self {
         Self { client, name }
     }
 
@@ -77,6 +77,7 @@ impl Bus {
             let entries = chunk.iter().map(|event| self.entry(event)).collect();
             let output = self
                 .client
+                .get()
                 .put_events()
                 .set_entries(Some(entries))
                 .send()

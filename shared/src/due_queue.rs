@@ -6,7 +6,7 @@
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 
-use crate::aws;
+use crate::aws::{self, Lazy};
 use crate::store::DueItem;
 
 /// The AWS limit of messages per call.
@@ -22,13 +22,13 @@ pub struct Dispatch {
 /// The executors' queue of this installation.
 #[derive(Clone, Debug)]
 pub struct DueQueue {
-    client: Client,
+    client: Lazy<Client>,
     url: String,
 }
 
 impl DueQueue {
     #[must_use]
-    pub fn new(client: Client, url: String) -> Self {
+    pub fn new(client: Lazy<Client>, url: String) -> Self {
         Self { client, url }
     }
 
@@ -40,6 +40,7 @@ impl DueQueue {
         }
         let sent = self
             .client
+            .get()
             .send_message_batch()
             .queue_url(&self.url)
             .set_entries(Some(dispatches.iter().enumerate().map(entry).collect()))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 
-use crate::aws;
+use crate::aws::{self, Lazy};
 
 /// The pause after the first failure is twice this. It doubles with each failure.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// The queues from which functions receive messages.
 #[derive(Clone, Debug)]
 pub struct Queues {
-    client: Client,
+    client: Lazy<Client>,
 }
 
 /// One delivery of a message: what SQS needs to change its visibility.
@@ -50,7 +50,7 @@ impl Delivery {
 
 impl Queues {
     #[must_use]
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: Lazy<Client>) -> Self {
         Self { client }
     }
 
@@ -61,6 +61,7 @@ impl Queues {
         let pause = pause(receives);
         let change = self
             .client
+            .get()
             .change_message_visibility()
             .queue_url(queue_url)
             .receipt_handle(receipt)
