@@ -99,6 +99,10 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         for variable in sorted({v for v in repo.variables if "MODEL" in v or "API_KEY" in v} - asks):
             if name in repo.models:
                 yield f"{name}: {variable} is not set"
+    # The cap on one owner's runs is computed from it.
+    executors = variables_of(stack, "scheduled-executor").get("LAMPLIGHTER_EXECUTORS")
+    if executors != {"Ref": "MaximumExecutors"}:
+        yield f"scheduled-executor: LAMPLIGHTER_EXECUTORS must be ${{MaximumExecutors}}, is {sub(executors)}"
     for variable in sorted(v for v in repo.variables - UNTOLD if v.startswith("LAMPLIGHTER_JW")):
         if variable not in variables_of(stack, "authorizer"):
             yield f"authorizer: {variable} is not set"

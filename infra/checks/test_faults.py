@@ -135,6 +135,7 @@ f(
     plant=put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", {"Ref": "OpenAiApiKey"}),
 )
 f("a function that calls models now", plant=attribute("models", {"agent-chat", "agents"}))
+f("another number of executors", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/LAMPLIGHTER_EXECUTORS", "10"))
 f("an executor without a model", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/ANTHROPIC_API_KEY", GONE))
 fault(
     "an authorizer without an audience",

@@ -6,6 +6,7 @@
 //! | `LAMPLIGHTER_BUCKET` | S3 bucket for bodies and files | `lamplighter` |
 //! | `LAMPLIGHTER_BUS` | EventBridge bus | `lamplighter` |
 //! | `LAMPLIGHTER_QUEUE` | URL of the SQS queue from which executors take due work | none |
+//! | `LAMPLIGHTER_EXECUTORS` | how many executors work at once: bounds how many of them one owner's runs may take | 10 |
 //! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
 //! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
@@ -47,6 +48,20 @@ pub struct Config {
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
     pub cors: CorsConfig,
+    pub executors: ExecutorsConfig,
+}
+
+/// The executors of scheduled runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutorsConfig {
+    /// How many work at once.
+    pub count: u32,
+}
+
+impl Default for ExecutorsConfig {
+    fn default() -> Self {
+        Self { count: 10 }
+    }
 }
 
 /// The AWS resources and how to reach them.
@@ -170,6 +185,7 @@ impl Config {
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
             cors: CorsConfig::read(env)?,
+            executors: ExecutorsConfig::read(env)?,
         })
     }
 }
@@ -342,6 +358,19 @@ impl LogsConfig {
     }
 }
 
+impl ExecutorsConfig {
+    /// # Errors
+    /// If the value is not a whole number from 1 to 1000.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_EXECUTORS";
+        let Some(text) = env(variable) else { return Ok(Self::default()) };
+        match text.parse() {
+            Ok(count) if (1..=1_000).contains(&count) => Ok(Self { count }),
+            _ => Err(ConfigError { variable, problem: format!("must be 1 to 1000 executors, is `{text}`") }),
+        }
+    }
+}
+
 impl CorsConfig {
     /// # Errors
     /// If an origin is not of the form `https://host` or `https://host:port`, in lower case.
@@ -480,6 +509,7 @@ mod tests {
                 &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],
                 "LAMPLIGHTER_DAY_BUDGET_MICROS must be a positive number of micro-dollars, is `-1`",
             ),
+            (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
             (
                 &[("LAMPLIGHTER_LOG_HOT_DAYS", "0")],
                 "LAMPLIGHTER_LOG_HOT_DAYS must be 1 to 65535 days, is `0`",

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::compute::Compute;
 use crate::config::Config;
 use crate::due_queue::DueQueue;
+use crate::flows::places::Places;
 use crate::keyed_locks::KeyedLocks;
 use crate::live_runs::LiveRuns;
 use crate::models::{InvalidEndpoint, Models};
@@ -47,6 +48,8 @@ pub struct Cx {
     pub models: Models,
     pub live: LiveRuns,
     pub stopping: Stopping,
+    /// The places that an invocation of an executor holds among its owners' runs.
+    pub places: Places,
     /// For writers of this process that change the same item.
     pub locks: KeyedLocks,
     pub themes: ThemeCache,
@@ -81,6 +84,7 @@ impl Cx {
             models,
             live: LiveRuns::default(),
             stopping: Stopping::default(),
+            places: Places::default(),
             locks: KeyedLocks::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),

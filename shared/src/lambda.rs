@@ -20,6 +20,7 @@ use tracing_subscriber::prelude::*;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::context::Cx;
+use crate::flows::places::Places;
 use crate::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::http;
 use crate::logging;
@@ -62,7 +63,8 @@ pub fn run(function: &Function) -> ExitCode {
         Trigger::Queue { handler } => start(models, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
                 let invocation = invocation(&event);
-                let call = batch(cx.clone(), handler, invocation, event.payload).map(Ok);
+                // Boxed: the compiler has a limit on how deep the types of futures go.
+                let call = batch(cx.clone(), handler, invocation, event.payload).boxed().map(Ok);
                 logged(name, event.context.request_id, call)
             }))
         }),
@@ -277,18 +279,23 @@ fn decoded(key: &str) -> String {
 
 type QueueHandler = fn(Cx, Invocation, Value) -> futures::future::BoxFuture<'static, Result<()>>;
 
-/// Handles the messages of a batch concurrently. The response names the messages that failed; they are retried.
+/// Handles the messages of a batch concurrently, each with the places of this invocation. The response names the messages that
+/// failed; they are retried.
 pub async fn batch(
     cx: Cx,
     handler: QueueHandler,
     invocation: Invocation,
     event: SqsEvent,
 ) -> SqsBatchResponse {
-    each(&cx, event, |body| {
+    let places = Places::with_room(BATCH.saturating_sub(event.records.len()));
+    let cx = Cx { places: places.clone(), ..cx };
+    let response = each(&cx, event, |body| {
         let (message, cx) = (message_of(&body), cx.clone());
         async move { handler(cx, invocation, message?).await }
     })
-    .await
+    .await;
+    places.leave_all(&cx).await;
+    response
 }
 
 /// Handles each message of a batch by its body, and asks the queue to retry soon what failed. A message whose function

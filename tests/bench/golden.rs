@@ -12,11 +12,14 @@
 use std::time::Duration;
 
 use domain::ids::{ChatId, ImportId, Owner};
+use domain::lease::Lease;
+use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::archive;
 use shared::store::Store;
+use shared::store::places::Waiting;
 use tests::golden::{Golden, Read};
 use tests::logs::hook;
 use tests::{Harness, send};
@@ -135,6 +138,16 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     h.post(&format!("/runs/{cancelled}/cancel"), json!({})).await.expect(202);
     let has_ended = |run: &Value| !matches!(run["state"].as_str(), Some("running" | "queued" | "waiting"));
     until(h, &format!("/runs/{cancelled}"), has_ended).await;
+    // A place of an executor, a run that waits for one, and the mark that says so.
+    let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
+    let (now, later) = (cx.clock.now(), cx.clock.now() + SignedDuration::from_hours(24));
+    let lease = Lease::take(cx.clock.uuid(), now, SignedDuration::from_mins(1));
+    assert!(cx.store.take_place(&owner, 3, 0, &lease).await.unwrap().done());
+    let waiting =
+        Waiting { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
+    let waits = Store::wait_write(&owner, &waiting, true, now, now).unwrap();
+    assert!(cx.store.transact(vec![waits]).await.unwrap().done());
+    assert!(cx.store.mark_backlog(&owner, now, later).await.unwrap().done());
     paths.extend([
         path.clone(),
         format!("{path}/runs"),

@@ -80,6 +80,7 @@ impl Bed {
         let h = Harness::with(PlatformConfig {
             data: DataLocation::Folder(data.path().join("data")),
             automatic: false,
+            executors: EXECUTORS,
             models: model.config("scripted"),
             ..PlatformConfig::in_memory()
         })

@@ -36,6 +36,12 @@ async fn data_of_an_earlier_version_is_read_as_it_was() {
     );
     assert!(golden.reads.len() > 30, "{} answers", golden.reads.len());
 
+    // What no route shows.
+    let (store, owner) = (&h.platform.cx.store, domain::ids::Owner::new("local").unwrap());
+    let places = store.places(&owner).await.unwrap();
+    assert_eq!(places.iter().map(|((number, _), version)| (*number, *version)).collect::<Vec<_>>(), [(3, 2)]);
+    assert_eq!(store.waiting_runs(&owner, 10).await.unwrap().len(), 1);
+
     // The data is not only read: the work in it continues.
     let agents = h.get("/agents").await.expect(200);
     let agent = agents["data"][0]["agent_id"].as_str().unwrap().to_owned();

@@ -36,6 +36,7 @@ mod mcp_attacks;
 mod messages;
 mod occurrences;
 mod on_time;
+mod places;
 mod program;
 mod projects;
 mod runs;

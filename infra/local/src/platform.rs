@@ -23,7 +23,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
-use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig};
+use shared::config::{
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+};
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
 use shared::function::{Function, Invocation, Trigger};
@@ -211,8 +213,9 @@ impl Platform {
         }
         let url = format!("http://{address}");
         let welcome = (auth.clone(), cors.clone());
-        let config =
-            Config { aws: aws_config(&engines, &reachable(address)), auth, models, budget, logs, cors };
+        let aws = aws_config(&engines, &reachable(address));
+        let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
+        let config = Config { aws, auth, models, budget, logs, cors, executors: count };
         for function in catalog::ALL {
             if let Some(queue) = engines.queue(function.name) {
                 queue.follow(clock.clone());
@@ -303,6 +306,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
+        executors: ExecutorsConfig::default(),
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {

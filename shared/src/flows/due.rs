@@ -8,10 +8,11 @@
 use std::time::Duration;
 
 use domain::dispatch::{LOOK_AHEAD, delay_seconds, is_without_break, leased_until};
+use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{turn, wake};
+use super::{backlog, turn, wake};
 use crate::context::Cx;
 use crate::due_queue::{Dispatch, MESSAGES};
 use crate::problem::{Error, Result};
@@ -46,9 +47,11 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         // Another process will find it: it stays due.
         return Ok(());
     }
+    // Boxed: these futures are large, and ten of them are polled in one task.
     match item.target {
-        DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).await,
-        DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).await,
+        DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Backlog => backlog::go_on(cx, &item.owner, deadline).boxed().await,
     }
 }
 
@@ -106,12 +109,11 @@ pub async fn lease(cx: &Cx, entries: Vec<DueEntry>) -> Vec<Leased> {
             tracing::error!(sort_key = entry.key.sk, "the due index holds an entry that can't be read");
             return None;
         };
-        // A live executor renews its lease before it ends: only a lease that has ended is due.
-        if item.target.is_lease() && due_at > now {
+        if item.target.is_backstop() && due_at > now {
             return None;
         }
         let until = leased_until(due_at, now);
-        let found = (!item.target.is_lease()).then(|| Found {
+        let found = (!item.target.is_backstop()).then(|| Found {
             at: now,
             until: now.checked_add(LOOK_AHEAD).unwrap_or(now),
             without_break: is_without_break(due_at, now),

@@ -3,6 +3,8 @@
 //! The lock of the data folder proves that the previous process is dead, so nobody uses the leases in the table. On AWS there
 //! is no such proof, and a lease ends only when its time is over.
 
+use std::collections::HashSet;
+
 use domain::actions::OccurrenceState;
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,12 +26,18 @@ const PER_SHARD: usize = 1_000;
 /// # Errors
 /// If the table does not answer.
 pub async fn free_leases(cx: &Cx) -> Result<usize> {
-    let mut freed = 0;
+    let (mut freed, mut owners) = (0, HashSet::new());
     for shard in 0..SHARDS {
         let until = cx.clock.now() + LONGEST_LEASE;
         for entry in cx.store.due(shard, until, PER_SHARD).await? {
             let Some(item) = entry.item() else { continue };
             freed += usize::from(free(cx, &entry, &item).await?);
+            owners.insert(item.owner);
+        }
+    }
+    for owner in owners {
+        for ((number, _), version) in cx.store.places(&owner).await? {
+            let _ = cx.store.free_place(&owner, number, version).await?;
         }
     }
     Ok(freed)
@@ -49,6 +57,11 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             }
             run.lease_until = ended.min(run.lease_until);
             Ok(cx.store.replace_run(owner, &run, version).await?.done())
+        }
+        // All places are free now.
+        DueTarget::Backlog => {
+            let _ = cx.store.lease_due(entry, now, None).await?;
+            Ok(false)
         }
         DueTarget::Action(id) => {
             let Loaded { action, live } = match actions::load_live(cx, owner, id).await {

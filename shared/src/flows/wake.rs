@@ -15,7 +15,8 @@ use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::actions::{self, Loaded, runs};
-use super::{edit, execute};
+use super::places::Entered;
+use super::{edit, execute, waiting};
 use crate::context::Cx;
 use crate::metrics;
 use crate::problem::{Error, Result};
@@ -43,8 +44,16 @@ const DEFER: SignedDuration = SignedDuration::from_secs(60);
 /// When the table does not answer, or others write the action all the time; the message comes again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
     let Some(planned) = plan(cx, owner, id, deadline).await? else { return Ok(()) };
-    let Some(claimed) = claim(cx, owner, planned, deadline).await? else { return Ok(()) };
-    execute::run(cx, owner, claimed, deadline).await
+    let mut place = None;
+    let ran = async {
+        let Some(claimed) = claim(cx, owner, planned, deadline, &mut place).await? else { return Ok(()) };
+        execute::run(cx, owner, claimed, deadline).await
+    };
+    let ran = ran.await;
+    if let Some(place) = place {
+        place.leave(cx).await;
+    }
+    ran
 }
 
 /// An action that has nothing left to decide about, as it was a moment ago.
@@ -147,7 +156,8 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
     }
 }
 
-/// Tells how long after its time a run begins. Runs that were put off, which wait for other runs or for a person, do not count.
+/// Tells how long after its time a run begins. Runs that were put off, which wait for other runs or for a person, do not count;
+/// nor do, at the caller, those of an owner with as many runs as one may have, which may have waited for each other.
 fn tell_lag(claimed: &Occurrence, now: Timestamp) {
     if claimed.fence == 1 && claimed.kind != OccurrenceKind::Manual && claimed.put_off.is_none() {
         let lag = i64::try_from(claimed.lag_at(now).as_millis()).unwrap_or(i64::MAX);
@@ -202,12 +212,14 @@ pub struct Claimed {
     pub occurrence: Versioned<Occurrence>,
 }
 
-/// Takes the occurrence whose turn it is. `None`: there is none, it is not time yet, or another executor has it.
+/// Takes the occurrence whose turn it is, on a place of its owner. `None`: there is none, it is not time yet, no place is free,
+/// or another executor has it.
 async fn claim(
     cx: &Cx,
     owner: &Owner,
     Planned { loaded, agent }: Planned,
     deadline: Timestamp,
+    place: &mut Option<Entered>,
 ) -> Result<Option<Claimed>> {
     let id = loaded.action.value.id;
     // What was decided from is what the first try claims: should it have changed, the write is refused.
@@ -233,14 +245,28 @@ async fn claim(
             return Ok(None);
         };
         let manual = occurrence.value.kind == OccurrenceKind::Manual;
-        let (next, changed) =
+        let (next, mut changed) =
             match start(&action.value, &occurrence.value, agent.status, manual, now, deadline + LEASE_BEYOND)
             {
                 Some(started) => started,
                 None => return Ok(None),
             };
+        let mut writes = Vec::new();
+        if changed.state == OccurrenceState::Claimed && place.is_none() {
+            match cx.places.enter(cx, owner, manual).await? {
+                Ok(entered) => *place = Some(entered),
+                Err(full) => {
+                    writes.push(waiting::wait_write(owner, &occurrence.value, manual, now)?);
+                    let Some(put_off) = waiting::put_off(&occurrence.value, full, now) else {
+                        let _ = cx.store.transact(writes).await?;
+                        return Ok(None);
+                    };
+                    changed = put_off;
+                }
+            }
+        }
         let claimed = changed.state == OccurrenceState::Claimed;
-        let mut writes = vec![Store::replace_occurrence(owner, &changed, occurrence.version)?];
+        writes.push(Store::replace_occurrence(owner, &changed, occurrence.version)?);
         writes.extend(actions::action_writes(
             owner,
             &action,
@@ -254,7 +280,9 @@ async fn claim(
         let run = changed.run_id;
         let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
         if claimed {
-            tell_lag(&occurrence.value, now);
+            if place.as_ref().is_some_and(|place| !place.is_last) {
+                tell_lag(&occurrence.value, now);
+            }
             let action = actions::stored(Versioned { value: next, version: action.version + 1 });
             return Ok(Some(Claimed { agent, action, occurrence }));
         }

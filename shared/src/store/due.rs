@@ -31,14 +31,16 @@ pub enum DueTarget {
     Action(ActionId),
     /// The lease of a chat turn has ended.
     Run(RunId),
+    /// Runs of the owner wait for a place on an executor.
+    Backlog,
 }
 
 impl DueTarget {
-    /// Whether its due time is the end of a lease. A live executor renews its lease before that: such an item must not be
-    /// dispatched ahead of its time.
+    /// Whether it is dispatched only when its time has come, and not ahead. A live executor renews its lease before the lease
+    /// ends, and runs that wait are mostly woken by others.
     #[must_use]
-    pub const fn is_lease(self) -> bool {
-        matches!(self, Self::Run(_))
+    pub const fn is_backstop(self) -> bool {
+        matches!(self, Self::Run(_) | Self::Backlog)
     }
 }
 
@@ -51,6 +53,11 @@ impl DueItem {
     #[must_use]
     pub fn run(owner: &Owner, id: RunId) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Run(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn backlog(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Backlog, due_at: None }
     }
 }
 
@@ -190,5 +197,8 @@ mod tests {
             assert_eq!(serde_json::to_value(&item).unwrap(), expected);
             assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
         }
+        let (backlog, expected) = (DueItem::backlog(&owner), json!({"owner": "auth0|me", "kind": "backlog"}));
+        assert_eq!(serde_json::to_value(&backlog).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), backlog);
     }
 }

@@ -37,12 +37,15 @@
 //! | how far a model has described it | `U#owner#PROJECT#prj_…` | `ENRICHMENT` |
 //! | import of its theme | `U#owner#PROJECT#prj_…` | `IMPORT#imp_…` |
 //! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import it is of) | `FILE#path` |
+//! | place of an owner's runs on an executor | `U#owner#PLACE` | `EXECUTOR#0000` |
+//! | run that waits for a place | `U#owner#PLACE` | `WAITS#`, 0 for a run by hand and 1 for others, when it was due, its id |
+//! | mark that runs of an owner wait | `U#owner#PLACE` | `BACKLOG` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //! | how far the clock has come, on one machine | `CLOCK` | `SEEN` |
 //!
-//! The index `due` holds the items that have a time to be looked at (actions, and the runs of chat turns): `shard` (of 16)
-//! and `due_at` (an instant of fixed width, so that text sorts as time).
+//! The index `due` holds the items that have a time to be looked at (actions, the runs of chat turns, and the marks that runs
+//! of an owner wait): `shard` (of 16) and `due_at` (an instant of fixed width, so that text sorts as time).
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -622,6 +625,46 @@ pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
     Key::new(part(owner, "SPEND"), day).guards(Guard::Spend)
 }
 
+/// The place with this number.
+#[must_use]
+pub fn place(owner: &Owner, number: u32) -> Key {
+    Key::new(part(owner, "PLACE"), format!("EXECUTOR#{number:04}"))
+}
+
+#[must_use]
+pub fn places(owner: &Owner) -> Range {
+    Range { pk: part(owner, "PLACE"), prefix: "EXECUTOR#" }
+}
+
+/// The number of the place under this sort key.
+#[must_use]
+pub fn place_number(sort_key: &str) -> Option<u32> {
+    sort_key.strip_prefix("EXECUTOR#")?.parse().ok()
+}
+
+#[must_use]
+pub fn waiting_run(owner: &Owner, by_hand: bool, due_at: Timestamp, run: RunId) -> Key {
+    let rank = u8::from(!by_hand);
+    Key::new(part(owner, "PLACE"), format!("WAITS#{rank}#{}#{run}", sortable(due_at)))
+}
+
+#[must_use]
+pub fn waiting_runs(owner: &Owner) -> Range {
+    Range { pk: part(owner, "PLACE"), prefix: "WAITS#" }
+}
+
+/// The mark that runs of this owner wait for a place.
+#[must_use]
+pub fn backlog(owner: &Owner) -> Key {
+    Key::new(part(owner, "PLACE"), "BACKLOG")
+}
+
+/// The partition of the `due` index for an item that an owner has once.
+#[must_use]
+pub fn shard_of_owner(owner: &Owner) -> String {
+    shard_name(u32::from(Sha256::digest(owner.as_str().as_bytes())[0]) % SHARDS)
+}
+
 /// The partition of the `due` index that the item with this id is in.
 #[must_use]
 pub fn shard(id: Uuid) -> String {
@@ -640,6 +683,7 @@ pub fn due_key(item: &DueItem) -> Key {
     match item.target {
         DueTarget::Action(id) => action(&item.owner, id),
         DueTarget::Run(id) => run(&item.owner, id),
+        DueTarget::Backlog => backlog(&item.owner),
     }
 }
 
@@ -649,6 +693,9 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     let part = key.pk.strip_prefix("U#")?;
     if let Some(owner) = part.strip_suffix("#ACTION") {
         return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
+    }
+    if let Some(owner) = part.strip_suffix("#PLACE").filter(|_| key.sk == "BACKLOG") {
+        return Some(DueItem::backlog(&Owner::new(owner).ok()?));
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
@@ -691,12 +738,26 @@ mod tests {
     }
 
     #[test]
+    fn runs_by_hand_wait_before_others_and_those_that_are_due_longest_first() {
+        let owner = Owner::new("auth0|me").unwrap();
+        let at = |seconds: i64| Timestamp::from_second(1_795_251_600 + seconds).unwrap();
+        let run = |n| RunId::from_uuid(Uuid::from_u128(n));
+        let keys = [(true, 90, 1), (true, 91, 0), (false, 0, 9), (false, 1, 7), (false, 1, 8)]
+            .map(|(by_hand, due, id)| waiting_run(&owner, by_hand, at(due), run(id)).sk);
+        assert!(keys.is_sorted(), "{keys:?}");
+        assert_eq!(place_number(&place(&owner, 800).sk), Some(800));
+        assert_eq!(place_number(&keys[0]), None);
+    }
+
+    #[test]
     fn a_due_entry_names_its_item() {
         let owner = Owner::new("auth0|me").unwrap();
         let id = ActionId::from_uuid(Uuid::from_u128(7));
         assert_eq!(parse_due(&action(&owner, id)), Some(DueItem::action(&owner, id)));
         let of_run = RunId::from_uuid(Uuid::from_u128(8));
         assert_eq!(parse_due(&run(&owner, of_run)), Some(DueItem::run(&owner, of_run)));
+        assert_eq!(parse_due(&backlog(&owner)), Some(DueItem::backlog(&owner)));
+        assert_eq!(parse_due(&place(&owner, 1)), None);
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
         assert_eq!(parse_due(&Key::new("U#x#AGENT".into(), id)), None);
     }

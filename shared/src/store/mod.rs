@@ -18,6 +18,7 @@ mod idempotency;
 pub mod log_imports;
 pub mod logs;
 pub mod messages;
+pub mod places;
 mod projects;
 mod proposals;
 pub mod runs;

@@ -16,7 +16,9 @@ use lamplighter_local::engines::{
 };
 use serde_json::{Value, json};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, LogsConfig};
+use shared::config::{
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+};
 use shared::function::Invocation;
 use shared::models::Models;
 use shared::models::ModelsConfig;
@@ -56,6 +58,7 @@ async fn start() -> (Engines, Cx) {
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
+        executors: ExecutorsConfig::default(),
     };
     let models = Models::none(&config.models).unwrap();
     let cx = Cx::with_models(config, Clock::System, models);

@@ -1,0 +1,63 @@
+//! An executor that was sent to the runs of an owner that wait for a place ([`super::waiting`]): it takes a place, fills itself
+//! from the list, and drives the runs.
+
+use domain::ids::{ActionId, Owner};
+use futures::FutureExt;
+use futures::future::join_all;
+use jiff::Timestamp;
+
+use super::{due, waiting, wake};
+use crate::context::Cx;
+use crate::problem::{Error, Result, caught};
+use crate::store::DueItem;
+
+/// Takes a place for the owner, fills this invocation with runs that wait, and drives them.
+///
+/// # Errors
+/// When the table does not answer; the message comes again.
+pub async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+    // This message counts as one of those that the invocation was called for, and is no run.
+    let Ok(entered) = cx.places.enter(cx, owner, false).await? else { return Ok(()) };
+    let driven = drive(cx, owner, deadline).await;
+    entered.leave(cx).await;
+    driven
+}
+
+async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+    let room = 1 + cx.places.take_room(usize::MAX);
+    let mut taken: Vec<ActionId> = Vec::with_capacity(room);
+    let more = loop {
+        let found = cx.store.waiting_runs(owner, room - taken.len() + 1).await?;
+        if found.is_empty() {
+            break false;
+        }
+        if taken.len() == room {
+            break true;
+        }
+        let missing = room - taken.len();
+        for (sort_key, waiting) in found.into_iter().take(missing) {
+            // Otherwise another executor has taken it.
+            if cx.store.take_waiting(owner, &sort_key).await?.done() {
+                taken.push(waiting.action_id);
+            }
+        }
+    };
+    cx.places.give_room_back(room - taken.len().max(1));
+    if !more {
+        cx.store.unmark_backlog(owner).await?;
+    } else if waiting::is_free(cx, owner).await? {
+        // One executor calls the next, until no place is free or nothing waits.
+        due::dispatch(cx, &DueItem::backlog(owner)).await;
+    }
+    join_all(taken.into_iter().map(|id| run(cx, owner, id, deadline).boxed())).await;
+    Ok(())
+}
+
+/// Drives a run that was on the list. If that fails, the run comes again as a message of its own.
+async fn run(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) {
+    if let Err(error) = caught(wake::wake(cx, owner, id, deadline).boxed()).await.flatten() {
+        let error: Error = error;
+        tracing::error!(code = error.code(), cause = %error.causes(), "a run that had waited failed");
+        due::dispatch(cx, &DueItem::action(owner, id)).await;
+    }
+}

@@ -1,0 +1,258 @@
+//! The places that one invocation of an executor holds among its owners' runs. [`domain::places`] has the rules.
+//!
+//! All runs of an owner in one invocation share one place. It is taken before the first of them is claimed, renewed while they
+//! are under way, and given back after the last one. What finds no free place goes on the owner's list of waiting runs
+//! ([`super::waiting`]); whoever gives a place back wakes that list.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::ids::Owner;
+use domain::lease::Lease;
+use domain::places::{self, Free, Full, LEASE, RENEW_EVERY};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::AbortHandle;
+use uuid::Uuid;
+
+use super::{edit, waiting};
+use crate::clock::Clock;
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::Store;
+
+/// How long a holder waits at least before it renews its lease.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The places of an invocation; clones are the same.
+#[derive(Clone, Default)]
+pub struct Places(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    owners: Mutex<HashMap<Owner, Arc<OfOwner>>>,
+    /// How many more runs the invocation may take up.
+    room: AtomicUsize,
+}
+
+#[derive(Default)]
+struct OfOwner {
+    place: AsyncMutex<Option<Held>>,
+    /// How many runs use the place.
+    runs: AtomicUsize,
+    /// Whether a run of this invocation found no place.
+    put_off: AtomicBool,
+}
+
+struct Held {
+    number: u32,
+    version: u64,
+    lease: Lease<Uuid>,
+    /// Whether the owner had all of its places with this one.
+    is_last: bool,
+    /// Whether only runs by hand may use it.
+    only_by_hand: bool,
+    _renews: AbortOnDrop,
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A run's share of its invocation's place.
+pub struct Entered {
+    of: Arc<OfOwner>,
+    owner: Owner,
+    /// Whether the owner has all of its places.
+    pub is_last: bool,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.of.runs.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Places {
+    /// The places of an invocation that may take up so many runs besides those that it was called for.
+    #[must_use]
+    pub fn with_room(room: usize) -> Self {
+        Self(Arc::new(Inner { room: AtomicUsize::new(room), ..Inner::default() }))
+    }
+
+    /// Takes up to `wanted` of what the invocation may still take up, and gives how many these are.
+    pub(super) fn take_room(&self, wanted: usize) -> usize {
+        let take = |room: usize| Some(room - room.min(wanted));
+        let before = self.0.room.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+        before.map_or(0, |room| room.min(wanted))
+    }
+
+    pub(super) fn give_room_back(&self, room: usize) {
+        self.0.room.fetch_add(room, Ordering::AcqRel);
+    }
+
+    fn of(&self, owner: &Owner) -> Arc<OfOwner> {
+        let mut owners = self.0.owners.lock().expect("no code panics while it holds the places");
+        Arc::clone(owners.entry(owner.clone()).or_default())
+    }
+
+    /// Lets a run of this owner in: on the place that this invocation has, or on one that it takes now.
+    ///
+    /// # Errors
+    /// When the table does not answer. The inner error says that no place is free.
+    pub async fn enter(
+        &self,
+        cx: &Cx,
+        owner: &Owner,
+        by_hand: bool,
+    ) -> Result<std::result::Result<Entered, Full>> {
+        let of = self.of(owner);
+        let mut place = of.place.lock().await;
+        let now = cx.clock.now();
+        let usable =
+            place.as_ref().filter(|held| !held.lease.is_over(now) && (by_hand || !held.only_by_hand));
+        let is_last = match usable {
+            Some(held) => held.is_last,
+            None => match take(cx, owner, &of, by_hand).await? {
+                Ok(taken) => {
+                    let is_last = taken.is_last;
+                    if let Some(former) = place.replace(taken) {
+                        // Runs by hand that are under way go on under the new place.
+                        let _ = cx.store.free_place(owner, former.number, former.version).await?;
+                    }
+                    is_last
+                }
+                Err(full) => {
+                    if !of.put_off.load(Ordering::Acquire) {
+                        waiting::mark(cx, owner).await?;
+                        of.put_off.store(true, Ordering::Release);
+                    }
+                    return Ok(Err(full));
+                }
+            },
+        };
+        of.runs.fetch_add(1, Ordering::AcqRel);
+        drop(place);
+        Ok(Ok(Entered { of, owner: owner.clone(), is_last }))
+    }
+
+    /// Gives back what is left at the end of the invocation, and wakes the runs that it has put off where a place is free by now:
+    /// whoever had it may have given it back before they were on the list.
+    pub async fn leave_all(&self, cx: &Cx) {
+        let owners: Vec<_> = {
+            let owners = self.0.owners.lock().expect("no code panics while it holds the places");
+            owners.iter().map(|(owner, of)| (owner.clone(), Arc::clone(of))).collect()
+        };
+        for (owner, of) in owners {
+            let left = match free(cx, &owner, &of).await {
+                Ok(false) if of.put_off.load(Ordering::Acquire) => waiting::wake_if_free(cx, &owner).await,
+                freed => freed.map(|_| ()),
+            };
+            if let Err(error) = left {
+                tracing::warn!(cause = %error.causes(), "a place could not be given back; its lease will end");
+            }
+        }
+    }
+}
+
+impl Entered {
+    /// Ends a run's use of the place. After the last run the place is given back.
+    pub async fn leave(self, cx: &Cx) {
+        let (of, owner) = (Arc::clone(&self.of), self.owner.clone());
+        drop(self);
+        if let Err(error) = free(cx, &owner, &of).await {
+            tracing::warn!(cause = %error.causes(), "a place could not be given back; its lease will end");
+        }
+    }
+}
+
+/// Gives the place back if no run uses it, and wakes who waits for it. `false`: there was none to give back.
+async fn free(cx: &Cx, owner: &Owner, of: &OfOwner) -> Result<bool> {
+    let mut place = of.place.lock().await;
+    if of.runs.load(Ordering::Acquire) > 0 {
+        return Ok(false);
+    }
+    let Some(held) = place.take() else { return Ok(false) };
+    let _ = cx.store.free_place(owner, held.number, held.version).await?;
+    drop(place);
+    waiting::wake(cx, owner).await?;
+    Ok(true)
+}
+
+async fn take(
+    cx: &Cx,
+    owner: &Owner,
+    of: &Arc<OfOwner>,
+    by_hand: bool,
+) -> Result<std::result::Result<Held, Full>> {
+    let executors = cx.config.executors.count;
+    let mut tries = edit::Tries::default();
+    loop {
+        // Each refusal means that another executor has taken a place.
+        if tries.next().await.is_err() {
+            return Ok(Err(Full { executors: places::of_owner(executors) }));
+        }
+        let taken = cx.store.places(owner).await?;
+        let leases: Vec<_> = taken.iter().map(|(place, _)| *place).collect();
+        let now = cx.clock.now();
+        let Free { number, is_last } = match places::choose(&leases, executors, by_hand, now, rand::random())
+        {
+            Ok(free) => free,
+            Err(full) => return Ok(Err(full)),
+        };
+        let version = taken.iter().find(|((n, _), _)| *n == number).map_or(0, |(_, version)| *version);
+        let lease = Lease::take(cx.clock.uuid(), now, LEASE);
+        if cx.store.take_place(owner, number, version, &lease).await?.done() {
+            let renews = tokio::spawn(renew(
+                cx.clock.clone(),
+                cx.store.clone(),
+                owner.clone(),
+                Arc::downgrade(of),
+                lease.holder,
+            ));
+            let renews = AbortOnDrop(renews.abort_handle());
+            let only_by_hand = number >= places::of_owner(executors);
+            return Ok(Ok(Held {
+                number,
+                version: version + 1,
+                lease,
+                is_last,
+                only_by_hand,
+                _renews: renews,
+            }));
+        }
+    }
+}
+
+/// Renews the lease of a place for as long as this invocation holds it. It has no `Cx`, which would keep the places alive.
+async fn renew(clock: Clock, store: Store, owner: Owner, of: std::sync::Weak<OfOwner>, holder: Uuid) {
+    loop {
+        // A clock that is set by hand does not wait.
+        tokio::join!(clock.sleep(RENEW_EVERY.unsigned_abs()), tokio::time::sleep(SHORTEST_PAUSE));
+        let Some(of) = of.upgrade() else { return };
+        let mut place = of.place.lock().await;
+        let Some(held) = place.as_mut().filter(|held| held.lease.is_held_by(holder)) else { return };
+        let lease = held.lease.renew(clock.now(), LEASE);
+        if lease.until.duration_since(held.lease.until) < RENEW_EVERY / 2 {
+            continue;
+        }
+        match store.take_place(&owner, held.number, held.version, &lease).await {
+            Ok(written) if written.done() => (held.lease, held.version) = (lease, held.version + 1),
+            // It was over, and another executor has it. The runs here go on; who is let in next takes another place.
+            Ok(_) => {
+                tracing::warn!("the lease of a place was over before it was renewed");
+                *place = None;
+                return;
+            }
+            Err(error) => {
+                let error = Error::from(error);
+                tracing::warn!(cause = %error.causes(), "the lease of a place was not renewed; it is tried again");
+            }
+        }
+    }
+}

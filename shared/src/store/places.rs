@@ -1,0 +1,103 @@
+//! The places of an owner's runs on the executors, and the runs that wait for one. [`domain::places`] has the rules.
+
+use domain::ids::{ActionId, Owner, RunId};
+use domain::lease::Lease;
+use domain::places::Place;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::keys;
+use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
+
+/// Records that nobody took away are deleted after this.
+const KEPT: SignedDuration = SignedDuration::from_hours(48);
+
+/// How many places are read at once. An installation has at most a thousand executors.
+const PLACES: usize = 1_001;
+
+/// A run that waits for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub action_id: ActionId,
+    pub run_id: RunId,
+}
+
+/// The mark that runs of an owner wait. It is a due item: a sweep finds it if nobody wakes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Backlog {
+    since: Timestamp,
+}
+
+impl Store {
+    /// The places that are recorded, also if their lease is over, with the versions of their records.
+    pub async fn places(&self, owner: &Owner) -> Result<Vec<(Place, u64)>, StoreError> {
+        let found = self.query::<Lease<Uuid>>(&keys::places(owner), None, PLACES, Order::Oldest).await?;
+        let place = |(sk, lease): (String, Versioned<Lease<Uuid>>)| {
+            Some(((keys::place_number(&sk)?, lease.value), lease.version))
+        };
+        Ok(found.items.into_iter().filter_map(place).collect())
+    }
+
+    /// Takes or renews a place whose record was read at `version`; 0 for none.
+    pub async fn take_place(
+        &self,
+        owner: &Owner,
+        number: u32,
+        version: u64,
+        lease: &Lease<Uuid>,
+    ) -> Result<Written, StoreError> {
+        let item = item(lease, &Extras::expiring(lease.until + KEPT))?;
+        self.transact(vec![Write::over(keys::place(owner, number), version, item)]).await
+    }
+
+    /// Gives a place back, unless another executor has taken it since `version`.
+    pub async fn free_place(&self, owner: &Owner, number: u32, version: u64) -> Result<Written, StoreError> {
+        self.transact(vec![Write::Remove { key: keys::place(owner, number), version }]).await
+    }
+
+    /// The write that puts a run on the list of those that wait. Runs by hand are first, then those that are due longest.
+    pub fn wait_write(
+        owner: &Owner,
+        waiting: &Waiting,
+        by_hand: bool,
+        due_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Write, StoreError> {
+        let key = keys::waiting_run(owner, by_hand, due_at, waiting.run_id);
+        Ok(Write::Put { key, item: item(waiting, &Extras::expiring(now + KEPT))? })
+    }
+
+    /// The first runs of those that wait, each with its sort key.
+    pub async fn waiting_runs(
+        &self,
+        owner: &Owner,
+        limit: usize,
+    ) -> Result<Vec<(String, Waiting)>, StoreError> {
+        let found = self.query(&keys::waiting_runs(owner), None, limit, Order::Oldest).await?;
+        Ok(found.items.into_iter().map(|(sk, waiting)| (sk, waiting.value)).collect())
+    }
+
+    /// Takes a run off the list. Of two executors that try, one succeeds.
+    pub async fn take_waiting(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
+        let key = keys::Key::new(keys::waiting_runs(owner).pk, sort_key);
+        self.transact(vec![Write::Delete { key, must_exist: true }]).await
+    }
+
+    /// Marks that runs of this owner wait, so that a sweep looks after them at `look_at`. An earlier mark stays.
+    pub async fn mark_backlog(
+        &self,
+        owner: &Owner,
+        now: Timestamp,
+        look_at: Timestamp,
+    ) -> Result<Written, StoreError> {
+        let due = Some((keys::shard_of_owner(owner), look_at));
+        let item = item(&Backlog { since: now }, &Extras { due, expires: None })?;
+        self.transact(vec![Write::Create { key: keys::backlog(owner), item }]).await
+    }
+
+    /// Takes the mark away.
+    pub async fn unmark_backlog(&self, owner: &Owner) -> Result<(), StoreError> {
+        self.delete(&keys::backlog(owner)).await
+    }
+}
