@@ -27,7 +27,7 @@ use crate::flows::runs;
 use crate::function::Invocation;
 use crate::http::{MAX_BODY_BYTES, path_for_client};
 use crate::problem::{Error, Result};
-use crate::store::{Claim, Claimed, IdempotencyRecord, Outcome};
+use crate::store::{Claim, Claimed, IdempotencyRecord, RequestState};
 use crate::stream::{self, BeganRun};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -101,7 +101,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     };
     let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
-        complete(cx, &claimed, Outcome::Run { run_id: *run_id }).await;
+        complete(cx, &claimed, RequestState::Run { run_id: *run_id }).await;
         return Ok(response);
     }
     if response.status().is_server_error() || response.status() == StatusCode::TOO_MANY_REQUESTS {
@@ -117,7 +117,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     };
     match kept.filter(|text| text.len() <= MAX_KEPT) {
         Some(text) => {
-            let outcome = Outcome::Answered {
+            let outcome = RequestState::Answered {
                 status: parts.status.as_u16(),
                 headers: kept_headers(&parts.headers),
                 body: text.to_owned(),
@@ -130,7 +130,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
 }
 
 /// Keeps the answer. A failure here is only logged: the request was done and must not be done again.
-async fn complete(cx: &Cx, claimed: &Claimed, outcome: Outcome) {
+async fn complete(cx: &Cx, claimed: &Claimed, outcome: RequestState) {
     if let Err(error) = cx.store.complete_idempotency(claimed, outcome, cx.clock.now()).await {
         tracing::warn!(cause = %Error::from(error).causes(), "an answer could not be kept for a replay");
     }
@@ -144,19 +144,19 @@ async fn replay(
     until: Timestamp,
 ) -> Result<Response> {
     let mut response = match record.outcome {
-        Outcome::Done if record.expires_at <= cx.clock.now() => {
+        RequestState::Done if record.expires_at <= cx.clock.now() => {
             return Err(Error::conflict(
                 "idempotency_answer_lost",
                 "the request with this Idempotency-Key was done, but its answer is lost: check the result before you send it with another key",
             ));
         }
-        Outcome::InFlight | Outcome::Done => {
+        RequestState::InFlight | RequestState::Done => {
             return Err(Error::conflict(
                 "idempotency_in_flight",
                 "a request with this Idempotency-Key is in flight",
             ));
         }
-        Outcome::Run { run_id } => {
+        RequestState::Run { run_id } => {
             let run = runs::load(cx, &caller.owner, run_id).await?;
             if !run.value.state.is_final() {
                 return Err(Error::conflict_with(
@@ -170,7 +170,7 @@ async fn replay(
             }
             stream::respond(cx, &caller.owner, run_id, 0, Accept::from_headers(headers)?, until).await?
         }
-        Outcome::Answered { status, headers, body } => {
+        RequestState::Answered { status, headers, body } => {
             let mut response = Response::new(Body::from(body));
             *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
             for (name, value) in headers {

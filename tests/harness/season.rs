@@ -55,7 +55,7 @@ pub struct Season {
 
 /// The result of a simulation.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct SeasonResult {
     /// The number of due times, by state and reason.
     pub ends: BTreeMap<String, usize>,
     /// The number of due times that passed.
@@ -93,7 +93,7 @@ impl Season {
     ///
     /// # Panics
     /// If the platform does not start or returns an error. No error may occur here.
-    pub async fn play(&self) -> Outcome {
+    pub async fn play(&self) -> SeasonResult {
         let began = Instant::now();
         let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
         let clock = ManualClock::at(self.start);
@@ -112,7 +112,7 @@ impl Season {
             clock,
             decided: BTreeMap::new(),
             rng: StdRng::seed_from_u64(self.seed),
-            outcome: Outcome::default(),
+            outcome: SeasonResult::default(),
         };
         let ids = stage.approve().await;
         stage.live().await;
@@ -135,7 +135,7 @@ struct Stage<'a> {
     /// When each due time was decided about: as of when, and by the clock.
     decided: BTreeMap<RunId, (Timestamp, Timestamp)>,
     rng: StdRng,
-    outcome: Outcome,
+    outcome: SeasonResult,
 }
 
 impl Stage<'_> {

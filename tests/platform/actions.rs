@@ -1,7 +1,7 @@
 //! Actions: every route, every refusal, every race.
 
 use domain::actions::{
-    Command, Occurrence, OccurrenceCommand, OccurrenceState, Outcome, Reason, ReasonCode, plan_due,
+    Command, ExecutionResult, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode, plan_due,
     transition,
 };
 use domain::assets::NewAsset;
@@ -95,9 +95,9 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
     let (end, outcome) = match what {
         "wait" => {
             let reason = Reason::new(ReasonCode::Asked, "which week?");
-            (OccurrenceCommand::Wait { fence, reason }, Outcome::Waiting)
+            (OccurrenceCommand::Wait { fence, reason }, ExecutionResult::Waiting)
         }
-        _ => (OccurrenceCommand::Succeed { fence, score: Some(90), note: None }, Outcome::Succeeded),
+        _ => (OccurrenceCommand::Succeed { fence, score: Some(90), note: None }, ExecutionResult::Succeeded),
     };
     let commands = [OccurrenceCommand::Claim { lease_until }, OccurrenceCommand::Start { fence }, end];
     let occurrence =

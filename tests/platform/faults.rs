@@ -15,7 +15,7 @@ use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
 use shared::flows::agents;
-use shared::store::{Claim, Outcome};
+use shared::store::{Claim, RequestState};
 use tests::{Answer, Harness, send};
 
 /// How many things are done while faults happen.
@@ -204,7 +204,7 @@ async fn a_key_knows_whether_its_request_is_done() {
     // Killed before it did anything: a minute later another request may do it. If the first one is still alive, it has
     // lost its key.
     let slow = first("slow").await;
-    assert_eq!(standing("slow").await, Some(Outcome::InFlight));
+    assert_eq!(standing("slow").await, Some(RequestState::InFlight));
     stage.a_minute_later();
     let second = first("slow").await;
     let refused = slow.serve(make()).await.unwrap_err();
@@ -212,10 +212,10 @@ async fn a_key_knows_whether_its_request_is_done() {
     second.serve(make()).await.unwrap();
 
     // Killed after it did it: for a day, nobody does it again.
-    assert_eq!(standing("slow").await, Some(Outcome::Done));
+    assert_eq!(standing("slow").await, Some(RequestState::Done));
     cx.store.release_idempotency(&second).await.unwrap();
     stage.a_minute_later();
-    assert_eq!(standing("slow").await, Some(Outcome::Done));
+    assert_eq!(standing("slow").await, Some(RequestState::Done));
     stage.clock.set(stage.clock.now() + SignedDuration::from_hours(24));
     assert_eq!(standing("slow").await, None);
 
@@ -227,7 +227,7 @@ async fn a_key_knows_whether_its_request_is_done() {
     // Only the first of its transactions is marked, and the answer is stored after it.
     let twice = first("twice").await;
     twice.serve(async { (make().await.unwrap(), make().await.unwrap()) }).await;
-    let answer = Outcome::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
+    let answer = RequestState::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
     cx.store.complete_idempotency(&twice, answer.clone(), cx.clock.now()).await.unwrap();
     assert_eq!(standing("twice").await, Some(answer));
 }

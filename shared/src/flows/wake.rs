@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::{
-    Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
-    OccurrenceRefused, OccurrenceState, Outcome, Reason, ReasonCode, Refused, plan_due_except, transition,
+    Action, ActionState, Command, Decision, DuePlan, ExecutionResult, Occurrence, OccurrenceCommand,
+    OccurrenceKind, OccurrenceRefused, OccurrenceState, Reason, ReasonCode, Refused, plan_due_except,
+    transition,
 };
 use domain::agents::{Agent, AgentStatus};
 use domain::ids::{ActionId, Owner, RunId};
@@ -376,12 +377,12 @@ fn unqueued(action: &Action, left: u32, now: Timestamp) -> Action {
 /// The action after its occurrence has come to this state.
 pub(super) fn ended(action: &Action, occurrence: &Occurrence, now: Timestamp) -> Action {
     let outcome = match occurrence.state {
-        OccurrenceState::Succeeded => Outcome::Succeeded,
-        OccurrenceState::Failed => Outcome::Failed,
-        OccurrenceState::Waiting => Outcome::Waiting,
-        OccurrenceState::Unknown => Outcome::Unknown,
-        OccurrenceState::Held => Outcome::Drifted,
-        _ => Outcome::Cancelled,
+        OccurrenceState::Succeeded => ExecutionResult::Succeeded,
+        OccurrenceState::Failed => ExecutionResult::Failed,
+        OccurrenceState::Waiting => ExecutionResult::Waiting,
+        OccurrenceState::Unknown => ExecutionResult::Unknown,
+        OccurrenceState::Held => ExecutionResult::Drifted,
+        _ => ExecutionResult::Cancelled,
     };
     let run: RunId = occurrence.run_id;
     transition(action, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| action.clone())

@@ -27,12 +27,12 @@ pub struct IdempotencyRecord {
     pub fingerprint: String,
     /// While the request is in flight: when the in-flight mark expires. Afterwards: when the answer is deleted.
     pub expires_at: Timestamp,
-    pub outcome: Outcome,
+    pub outcome: RequestState,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RequestState {
     InFlight,
     /// The work is done. The answer is missing, or not stored yet.
     Done,
@@ -52,8 +52,10 @@ impl IdempotencyRecord {
     /// Whether another request may claim the key because its holder has disappeared without doing anything.
     fn is_free(&self, now: Timestamp) -> bool {
         match self.outcome {
-            Outcome::Done => now >= self.expires_at + LIFETIME,
-            Outcome::InFlight | Outcome::Answered { .. } | Outcome::Run { .. } => now >= self.expires_at,
+            RequestState::Done => now >= self.expires_at + LIFETIME,
+            RequestState::InFlight | RequestState::Answered { .. } | RequestState::Run { .. } => {
+                now >= self.expires_at
+            }
         }
     }
 }
@@ -179,7 +181,7 @@ impl Store {
         let record = IdempotencyRecord {
             fingerprint: fingerprint.to_owned(),
             expires_at: now + IN_FLIGHT,
-            outcome: Outcome::InFlight,
+            outcome: RequestState::InFlight,
         };
         let claimed = || item(&record, &Extras::expiring(now + LIFETIME));
         let first = |version| {
@@ -208,7 +210,7 @@ impl Store {
     pub async fn complete_idempotency(
         &self,
         claimed: &Claimed,
-        outcome: Outcome,
+        outcome: RequestState,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let expires_at = now + LIFETIME;

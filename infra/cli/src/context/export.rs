@@ -48,9 +48,9 @@ fn unpack(archive: File, dir: &Path, force: bool) -> Result<usize, Failure> {
             fs::create_dir_all(&path)?;
         } else {
             match write(&mut file, &path, force)? {
-                Outcome::Written => written += 1,
-                Outcome::Same => {}
-                Outcome::Kept => kept.push(path),
+                FileWrite::Written => written += 1,
+                FileWrite::Same => {}
+                FileWrite::Kept => kept.push(path),
             }
         }
     }
@@ -64,13 +64,13 @@ fn unpack(archive: File, dir: &Path, force: bool) -> Result<usize, Failure> {
     )))
 }
 
-enum Outcome {
+enum FileWrite {
     Written,
     Same,
     Kept,
 }
 
-fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcome, Failure> {
+fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<FileWrite, Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     // A concurrent reader sees either the old file or the new one.
@@ -78,8 +78,8 @@ fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcom
     let size = io::copy(new, &mut temporary)?;
     match fs::File::open(path) {
         Ok(old) => match (is_beginning(&old, temporary.path())?, force) {
-            (true, _) if old.metadata()?.len() == size => return Ok(Outcome::Same),
-            (false, false) => return Ok(Outcome::Kept),
+            (true, _) if old.metadata()?.len() == size => return Ok(FileWrite::Same),
+            (false, false) => return Ok(FileWrite::Kept),
             _ => {}
         },
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
@@ -87,7 +87,7 @@ fn write(new: &mut ZipFile<'_, File>, path: &Path, force: bool) -> Result<Outcom
     }
     fs::set_permissions(temporary.path(), permissions())?;
     temporary.persist(path).map_err(|error| error.error)?;
-    Ok(Outcome::Written)
+    Ok(FileWrite::Written)
 }
 
 /// Whether the new file begins with all of the old one.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::section::Access;
-use super::templates::{self, Outcome};
+use super::templates::{self, SectionUpdate};
 use crate::Failure;
 use crate::output;
 
@@ -21,16 +21,16 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
     let (mut templates, mut failed) = (0, 0);
     for file in &files {
         let said = match apply(file) {
-            Ok(Outcome::NoTemplate) => {
+            Ok(SectionUpdate::NoTemplate) => {
                 output::warn(&[format!(
                     "{} is skipped: it does not begin with front matter (`---`), so it is not an agent template",
                     file.display()
                 )]);
                 continue;
             }
-            Ok(Outcome::Changed(_, access)) => &format!("written{}", remark(access)),
-            Ok(Outcome::Unchanged) => "unchanged",
-            Ok(Outcome::Damaged) => {
+            Ok(SectionUpdate::Changed(_, access)) => &format!("written{}", remark(access)),
+            Ok(SectionUpdate::Unchanged) => "unchanged",
+            Ok(SectionUpdate::Damaged) => {
                 failed += 1;
                 "not changed: its lamplighter:context marks are not one pair"
             }
@@ -79,13 +79,13 @@ fn find(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn apply(file: &Path) -> io::Result<Outcome> {
+fn apply(file: &Path) -> io::Result<SectionUpdate> {
     // If it is a link, its target is changed and the link stays.
     let file = file.canonicalize()?;
     let text = fs::read_to_string(&file)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let outcome = templates::with_section(&text, &stem);
-    if let Outcome::Changed(text, _) = &outcome {
+    if let SectionUpdate::Changed(text, _) = &outcome {
         replace(&file, text)?;
     }
     Ok(outcome)

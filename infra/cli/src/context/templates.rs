@@ -4,7 +4,7 @@ use super::section::{self, Access, BEGIN, END};
 
 /// The result for a template.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SectionUpdate {
     /// The text with the current section, and how the agent gets its log.
     Changed(String, Access),
     /// The template already has the current section.
@@ -18,8 +18,8 @@ pub enum Outcome {
 /// Inserts the section after the front matter, or updates it where it is. `stem` names an agent whose front matter has
 /// no name.
 #[must_use]
-pub fn with_section(text: &str, stem: &str) -> Outcome {
-    let Some(front) = FrontMatter::read(text) else { return Outcome::NoTemplate };
+pub fn with_section(text: &str, stem: &str) -> SectionUpdate {
+    let Some(front) = FrontMatter::read(text) else { return SectionUpdate::NoTemplate };
     let section = section::section(front.name.unwrap_or(stem), front.access).replace('\n', front.newline);
     let marks = (text.matches(BEGIN).count(), text.matches(END).count());
     let changed = match (marks, text.find(BEGIN), text.find(END)) {
@@ -33,9 +33,9 @@ pub fn with_section(text: &str, stem: &str) -> Outcome {
         ((1, 1), Some(begin), Some(end)) if front.end <= begin && begin < end => {
             format!("{}{section}{}", &text[..begin], &text[end + END.len()..])
         }
-        _ => return Outcome::Damaged,
+        _ => return SectionUpdate::Damaged,
     };
-    if changed == text { Outcome::Unchanged } else { Outcome::Changed(changed, front.access) }
+    if changed == text { SectionUpdate::Unchanged } else { SectionUpdate::Changed(changed, front.access) }
 }
 
 struct FrontMatter<'a> {
@@ -133,7 +133,7 @@ mod tests {
 
     fn changed(text: &str) -> String {
         match with_section(text, "the-tester") {
-            Outcome::Changed(text, _) => text,
+            SectionUpdate::Changed(text, _) => text,
             other => panic!("{other:?} for {text:?}"),
         }
     }
@@ -207,7 +207,7 @@ mod tests {
         ] {
             let text = format!("---\nname: the-tester\n{front}\n---\nYou are.\n");
             match with_section(&text, "x") {
-                Outcome::Changed(text, access) => {
+                SectionUpdate::Changed(text, access) => {
                     assert_eq!(access, expected, "{front}");
                     assert_eq!(text.contains("```bash"), expected == Command, "{front}");
                     assert_eq!(text.contains("read_agent_log` with"), expected == Mcp, "{front}");
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_is_no_template_or_can_not_be_told_apart_is_left() {
         for text in ["", "# Readme\n", "---\nname: x\n", "--- \nname", "text\n---\n---\n", "----\n---\n"] {
-            assert_eq!(with_section(text, "x"), Outcome::NoTemplate, "{text:?}");
+            assert_eq!(with_section(text, "x"), SectionUpdate::NoTemplate, "{text:?}");
         }
         for marks in [
             BEGIN.to_owned(),
@@ -229,10 +229,10 @@ mod tests {
             format!("{BEGIN}\n{BEGIN}\n{END}"),
             format!("{BEGIN}\n{END}\n{END}"),
         ] {
-            assert_eq!(with_section(&format!("---\n---\n{marks}\n"), "x"), Outcome::Damaged, "{marks}");
+            assert_eq!(with_section(&format!("---\n---\n{marks}\n"), "x"), SectionUpdate::Damaged, "{marks}");
         }
         let in_front = format!("---\nnote: {BEGIN}\n{END}\n---\n");
-        assert_eq!(with_section(&in_front, "x"), Outcome::Damaged);
+        assert_eq!(with_section(&in_front, "x"), SectionUpdate::Damaged);
     }
 
     proptest! {
@@ -252,7 +252,7 @@ mod tests {
             let front = format!("---{newline}name: {name}{newline}---{newline}");
             let text = format!("{front}{body}");
             let once = changed(&text);
-            prop_assert_eq!(with_section(&once, "the-tester"), Outcome::Unchanged);
+            prop_assert_eq!(with_section(&once, "the-tester"), SectionUpdate::Unchanged);
             prop_assert!(once.starts_with(&front) && once.ends_with(&body));
             prop_assert_eq!(once.matches('\n').count(), once.matches(newline).count());
         }

@@ -59,5 +59,5 @@ pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
-pub use state::{Command, Outcome, Refused, transition};
+pub use state::{Command, ExecutionResult, Refused, transition};
 pub use why::{Why, WhyCode, why};

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::plan::MAX_QUEUED;
 use super::samples::{approved, noon, run, ts};
 use super::{
-    Action, Command, Decision, DuePlan, Occurrence, OccurrenceState, Outcome, plan_due, plan_due_except,
-    transition,
+    Action, Command, Decision, DuePlan, ExecutionResult, Occurrence, OccurrenceState, plan_due,
+    plan_due_except, transition,
 };
 use crate::ids::ActionId;
 
@@ -342,8 +342,8 @@ fn decisions_follow_the_state() {
     let (live, occurrence) = action(&json!({"cron": "@hourly"}), true);
     let scheduled = approved(&json!({"cron": "@hourly"}));
     let then = |action: &Action, command| transition(action, command, noon()).unwrap();
-    let waiting = then(&live, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Waiting });
-    let asked = then(&live, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Drifted });
+    let waiting = then(&live, Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Waiting });
+    let asked = then(&live, Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Drifted });
     let with_state = |state| occurrence.clone().map(|occurrence| Occurrence { state, ..occurrence });
     let cases = [
         ("paused", then(&scheduled, Command::Pause), None, "13:00 skipped paused | next 14:00"),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Action, ActionState, AgentBrief, Briefing, Command, NewAction, Outcome, ToolSpecForHash, approval_hash,
-    transition,
+    Action, ActionState, AgentBrief, Briefing, Command, ExecutionResult, NewAction, ToolSpecForHash,
+    approval_hash, transition,
 };
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::schedule::Schedule;
@@ -66,9 +66,13 @@ pub(super) fn in_state(state: ActionState) -> Action {
         ActionState::Scheduled => daily(),
         ActionState::Paused => then(daily(), Command::Pause),
         ActionState::InProgress => then(daily(), Command::Run { run: run(1) }),
-        ActionState::Completed => ended(then(once(), Command::Run { run: run(1) }), Outcome::Succeeded),
-        ActionState::Failed => ended(then(once(), Command::Run { run: run(1) }), Outcome::Failed),
-        ActionState::NeedsApproval => ended(then(daily(), Command::Run { run: run(1) }), Outcome::Waiting),
+        ActionState::Completed => {
+            ended(then(once(), Command::Run { run: run(1) }), ExecutionResult::Succeeded)
+        }
+        ActionState::Failed => ended(then(once(), Command::Run { run: run(1) }), ExecutionResult::Failed),
+        ActionState::NeedsApproval => {
+            ended(then(daily(), Command::Run { run: run(1) }), ExecutionResult::Waiting)
+        }
         ActionState::Dismissed => then(daily(), Command::Dismiss),
     }
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::samples::{briefing, defined, run, ts};
 use super::{
-    Action, ActionState, Command, Decision, Occurrence, OccurrenceCommand, OccurrenceRefused,
-    OccurrenceState, Outcome, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
+    Action, ActionState, Command, Decision, ExecutionResult, Occurrence, OccurrenceCommand,
+    OccurrenceRefused, OccurrenceState, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
 };
 use crate::attempts;
 use crate::ids::RunId;
@@ -110,8 +110,8 @@ impl World {
         if !occurrence.may_claim(self.now) {
             if self.apply(run, OccurrenceCommand::Expire).is_ok() {
                 let outcome = match self.occurrences[&run].state {
-                    OccurrenceState::Unknown => Outcome::Unknown,
-                    _ => Outcome::Failed,
+                    OccurrenceState::Unknown => ExecutionResult::Unknown,
+                    _ => ExecutionResult::Failed,
                 };
                 self.end(run, outcome);
             }
@@ -162,31 +162,31 @@ impl World {
                     },
                 )
                 .unwrap();
-                self.end(run, Outcome::Waiting);
+                self.end(run, ExecutionResult::Waiting);
             }
             4 => {
                 self.apply(run, OccurrenceCommand::Drift { fence }).unwrap();
-                self.end(run, Outcome::Drifted);
+                self.end(run, ExecutionResult::Drifted);
             }
             5..=7 => {
                 let retryable = self.luck.roll(4) > 0;
                 let fail = OccurrenceCommand::Fail { fence, error: "overloaded".into(), retryable };
                 self.apply(run, fail).unwrap();
                 if self.occurrences[&run].state == OccurrenceState::Failed {
-                    self.end(run, Outcome::Failed);
+                    self.end(run, ExecutionResult::Failed);
                 }
             }
             _ => {
                 *self.completions.entry(run).or_default() += 1;
                 self.apply(run, OccurrenceCommand::Succeed { fence, score: Some(80), note: None }).unwrap();
-                self.end(run, Outcome::Succeeded);
+                self.end(run, ExecutionResult::Succeeded);
                 // The queue delivers twice.
-                self.end(run, Outcome::Succeeded);
+                self.end(run, ExecutionResult::Succeeded);
             }
         }
     }
 
-    fn end(&mut self, run: RunId, outcome: Outcome) {
+    fn end(&mut self, run: RunId, outcome: ExecutionResult) {
         let read = self.action.clone();
         self.write(&read, Command::OccurrenceEnded { run, outcome }).unwrap();
     }

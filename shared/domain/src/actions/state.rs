@@ -73,7 +73,7 @@ pub enum Command<'a> {
     /// The run ended or waits. It has no effect unless it is the live run, so repeated messages do no harm.
     OccurrenceEnded {
         run: RunId,
-        outcome: Outcome,
+        outcome: ExecutionResult,
     },
 }
 
@@ -100,7 +100,7 @@ impl Command<'_> {
 
 /// How a run left its executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ExecutionResult {
     Succeeded,
     Failed,
     Cancelled,
@@ -218,7 +218,9 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
                 next.live_run = None;
                 withdraw(&mut next);
             }
-            (InProgress | NeedsApproval, _) | (Paused, Some(_)) => settle(&mut next, Outcome::Cancelled),
+            (InProgress | NeedsApproval, _) | (Paused, Some(_)) => {
+                settle(&mut next, ExecutionResult::Cancelled)
+            }
             _ => return Err(wrong_state),
         },
         Command::Dismiss | Command::Complete => {
@@ -422,24 +424,24 @@ fn end_if_over(action: &mut Action) {
 }
 
 /// The live run ended or waits. A pause outlives it, also while a person is asked.
-fn settle(action: &mut Action, outcome: Outcome) {
+fn settle(action: &mut Action, outcome: ExecutionResult) {
     if action.approval.is_none() {
         action.live_run = None;
         action.state = ActionState::Defined;
         return;
     }
     action.paused |= action.state == ActionState::Paused;
-    if outcome == Outcome::Waiting {
+    if outcome == ExecutionResult::Waiting {
         action.state = ActionState::NeedsApproval;
         return;
     }
     action.live_run = None;
     action.state = match outcome {
-        Outcome::Unknown | Outcome::Drifted => ActionState::NeedsApproval,
+        ExecutionResult::Unknown | ExecutionResult::Drifted => ActionState::NeedsApproval,
         _ if is_due(action) && action.paused => ActionState::Paused,
         _ if is_due(action) => ActionState::Scheduled,
-        Outcome::Succeeded => ActionState::Completed,
-        Outcome::Failed => ActionState::Failed,
-        Outcome::Cancelled | Outcome::Waiting => return withdraw(action),
+        ExecutionResult::Succeeded => ActionState::Completed,
+        ExecutionResult::Failed => ActionState::Failed,
+        ExecutionResult::Cancelled | ExecutionResult::Waiting => return withdraw(action),
     };
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::samples::{approved, briefing, defined, in_state, noon, run, schedule, ts};
 use super::{
-    Action, ActionPatch, ActionState, Briefing, Command, Outcome, Refused, ToolSpecForHash, ValidPatch,
-    approval_hash, plan_due, plan_due_except, transition,
+    Action, ActionPatch, ActionState, Briefing, Command, ExecutionResult, Refused, ToolSpecForHash,
+    ValidPatch, approval_hash, plan_due, plan_due_except, transition,
 };
 
 fn patch(value: serde_json::Value) -> ValidPatch {
@@ -85,13 +85,13 @@ fn every_state_answers_every_command() {
             ("started, other", Command::OccurrenceStarted { run: run(2), approval_hash: approval }),
             ("started, drifted", Command::OccurrenceStarted { run: run(1), approval_hash: "old" }),
             ("unqueued", Command::Unqueued { left: 0 }),
-            ("succeeded", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Succeeded }),
-            ("failed", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Failed }),
-            ("cancelled", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Cancelled }),
-            ("waiting", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Waiting }),
-            ("unknown", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Unknown }),
-            ("drifted", Command::OccurrenceEnded { run: run(1), outcome: Outcome::Drifted }),
-            ("ended, other run", Command::OccurrenceEnded { run: run(2), outcome: Outcome::Failed }),
+            ("succeeded", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Succeeded }),
+            ("failed", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Failed }),
+            ("cancelled", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Cancelled }),
+            ("waiting", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Waiting }),
+            ("unknown", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Unknown }),
+            ("drifted", Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Drifted }),
+            ("ended, other run", Command::OccurrenceEnded { run: run(2), outcome: ExecutionResult::Failed }),
         ];
         report.push_str(&format!("{}\n", words(&action)));
         for (name, command) in commands {
@@ -152,20 +152,20 @@ fn a_pause_outlives_a_question() {
     let paused = then(&running, Command::Pause);
     assert_eq!((paused.state, paused.live_run), (ActionState::Paused, Some(run(1))));
 
-    let asks = then(&paused, ended(Outcome::Waiting));
+    let asks = then(&paused, ended(ExecutionResult::Waiting));
     assert_eq!((asks.state, asks.live_run), (ActionState::NeedsApproval, Some(run(1))));
     let answered = then(&asks, Command::Resume);
     assert_eq!((answered.state, answered.live_run), (ActionState::Paused, Some(run(1))));
     let hash = &answered.approval.as_ref().unwrap().hash;
     let works = then(&answered, Command::OccurrenceStarted { run: run(1), approval_hash: hash });
-    for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Cancelled] {
+    for outcome in [ExecutionResult::Succeeded, ExecutionResult::Failed, ExecutionResult::Cancelled] {
         assert_eq!(then(&works, ended(outcome)).state, ActionState::Paused, "{outcome:?}");
     }
     // It may ask more than once, and be cancelled while it asks.
-    let asks = then(&works, ended(Outcome::Waiting));
+    let asks = then(&works, ended(ExecutionResult::Waiting));
     assert_eq!(then(&asks, Command::Cancel).state, ActionState::Paused);
     // A person is asked after the run, too.
-    for outcome in [Outcome::Unknown, Outcome::Drifted] {
+    for outcome in [ExecutionResult::Unknown, ExecutionResult::Drifted] {
         let asks = then(&paused, ended(outcome));
         let hash = approval_hash(&asks, &briefing());
         let approved = then(&asks, Command::Approve { hash: &hash, briefing: &briefing() });
@@ -175,7 +175,7 @@ fn a_pause_outlives_a_question() {
     }
     // Resumed before the question, it is not paused after it.
     let resumed = then(&paused, Command::Resume);
-    let asks = then(&resumed, ended(Outcome::Waiting));
+    let asks = then(&resumed, ended(ExecutionResult::Waiting));
     assert_eq!(then(&asks, Command::Resume).state, ActionState::InProgress);
 }
 
@@ -277,7 +277,8 @@ fn an_appointment_that_was_decided_about_needs_a_new_time() {
     let ran = {
         let live = planned(&approved(&at));
         let run = live.live_run.unwrap();
-        transition(&live, Command::OccurrenceEnded { run, outcome: Outcome::Succeeded }, minutes(2)).unwrap()
+        transition(&live, Command::OccurrenceEnded { run, outcome: ExecutionResult::Succeeded }, minutes(2))
+            .unwrap()
     };
     assert_eq!(words(&ran), "completed");
     let skipped = planned(&transition(&approved(&at), Command::Pause, noon()).unwrap());
@@ -371,7 +372,7 @@ fn perform(action: &Action, step: &Step, now: Timestamp) -> Result<Action, Refus
             Command::OccurrenceStarted { run: live(*is_live), approval_hash: approval }
         }
         Step::End { live: is_live, outcome } => {
-            use Outcome::{Cancelled, Drifted, Failed, Succeeded, Unknown, Waiting};
+            use ExecutionResult::{Cancelled, Drifted, Failed, Succeeded, Unknown, Waiting};
             let outcome = [Succeeded, Failed, Cancelled, Waiting, Unknown, Drifted][*outcome];
             Command::OccurrenceEnded { run: live(*is_live), outcome }
         }

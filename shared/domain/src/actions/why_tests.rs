@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::samples::{approved, defined, in_state, noon, run, ts};
 use super::{
-    Action, ActionState, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Outcome,
-    Reason, ReasonCode, Why, plan_due, transition, why,
+    Action, ActionState, Command, ExecutionResult, Occurrence, OccurrenceCommand, OccurrenceKind,
+    OccurrenceState, Reason, ReasonCode, Why, plan_due, transition, why,
 };
 
 fn words(name: &str, why: &Why) -> String {
@@ -143,7 +143,7 @@ fn every_time_without_a_record_has_a_sentence() {
     let tomorrow = ts("2026-11-22T08:00:00Z");
     let asked = {
         let running = then(&daily(), Command::Run { run: run(1) });
-        then(&running, Command::OccurrenceEnded { run: run(1), outcome: Outcome::Unknown })
+        then(&running, Command::OccurrenceEnded { run: run(1), outcome: ExecutionResult::Unknown })
     };
     let decided = {
         let plan = plan_due(&daily(), tomorrow, None, 1);
