@@ -27,7 +27,7 @@ use crate::flows::runs;
 use crate::function::Invocation;
 use crate::http::{MAX_BODY_BYTES, path_for_client};
 use crate::problem::{Error, Result};
-use crate::store::{Claim, Claimed, IdempotencyRecord, RequestState};
+use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 use crate::stream::{self, BeganRun};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -130,7 +130,7 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
 }
 
 /// Keeps the answer. A failure here is only logged: the request was done and must not be done again.
-async fn complete(cx: &Cx, claimed: &Claimed, outcome: RequestState) {
+async fn complete(cx: &Cx, claimed: &ClaimedRequest, outcome: RequestState) {
     if let Err(error) = cx.store.complete_idempotency(claimed, outcome, cx.clock.now()).await {
         tracing::warn!(cause = %Error::from(error).causes(), "an answer could not be kept for a replay");
     }

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::actions::{self, runs};
 use super::proposals::{self, Origin};
-use super::wake::{Claimed, ended};
+use super::wake::{ClaimedRun, ended};
 use super::{assets, due, edit, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -55,7 +55,7 @@ enum Rest {
 ///
 /// # Errors
 /// When its end can't be stored; the lease will tell.
-pub async fn run(cx: &Cx, owner: &Owner, claimed: Claimed, deadline: Timestamp) -> Result<()> {
+pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestamp) -> Result<()> {
     let run_id = claimed.occurrence.value.run_id;
     let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
     tracing::Instrument::instrument(
@@ -250,10 +250,10 @@ impl ActionRun {
 async fn begin(
     cx: &Cx,
     owner: &Owner,
-    claimed: Claimed,
+    claimed: ClaimedRun,
     deadline: Timestamp,
 ) -> Result<Option<agent_loop::Agent<ActionRun>>> {
-    let Claimed { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
+    let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
     let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
     let done = occurrence.value.steps_done;
     let mut tries = edit::Tries::default();

@@ -207,7 +207,7 @@ fn planned(
 }
 
 /// An occurrence that is ours to run.
-pub struct Claimed {
+pub struct ClaimedRun {
     pub agent: Agent,
     pub action: Versioned<Action>,
     pub occurrence: Versioned<Occurrence>,
@@ -221,7 +221,7 @@ async fn claim(
     Planned { loaded, agent }: Planned,
     deadline: Timestamp,
     place: &mut Option<Entered>,
-) -> Result<Option<Claimed>> {
+) -> Result<Option<ClaimedRun>> {
     let id = loaded.action.value.id;
     // What was decided from is what the first try claims: should it have changed, the write is refused.
     let mut planned = Some(loaded);
@@ -285,7 +285,7 @@ async fn claim(
                 tell_lag(&occurrence.value, now);
             }
             let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-            return Ok(Some(Claimed { agent, action, occurrence }));
+            return Ok(Some(ClaimedRun { agent, action, occurrence }));
         }
         if occurrence.value.state.is_final() {
             // Expired or cancelled: the next in line may begin.

@@ -62,7 +62,7 @@ impl IdempotencyRecord {
 
 /// A request that has claimed its key.
 #[derive(Debug)]
-pub struct Claimed {
+pub struct ClaimedRequest {
     key: Key,
     fingerprint: String,
     /// The version of the record. Marking it as done changes the version, so a request that read the record before
@@ -72,10 +72,10 @@ pub struct Claimed {
 }
 
 tokio::task_local! {
-    static CLAIMED: Arc<Claimed>;
+    static CLAIMED: Arc<ClaimedRequest>;
 }
 
-impl Claimed {
+impl ClaimedRequest {
     /// Runs `work` for this request. The first [`Store::commit`] in `work` does the request's work and marks it as
     /// done.
     pub async fn serve<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
@@ -124,7 +124,7 @@ impl Claimed {
 #[derive(Debug)]
 pub enum Claim {
     /// The request is the first one with this key, and may act.
-    First(Arc<Claimed>),
+    First(Arc<ClaimedRequest>),
     Other(IdempotencyRecord),
 }
 
@@ -157,7 +157,7 @@ impl Store {
         mut writes: Vec<Write>,
         run: Option<(RunId, Timestamp)>,
     ) -> Result<Written, StoreError> {
-        let Some(claimed) = Claimed::current() else { return self.transact(writes).await };
+        let Some(claimed) = ClaimedRequest::current() else { return self.transact(writes).await };
         writes.push(claimed.mark(run));
         match self.transact(writes).await? {
             Written::Yes => {
@@ -186,7 +186,7 @@ impl Store {
         let claimed = || item(&record, &Extras::expiring(now + LIFETIME));
         let first = |version| {
             let (key, fingerprint) = (key.clone(), fingerprint.to_owned());
-            Claim::First(Arc::new(Claimed { key, fingerprint, version, done: AtomicBool::new(false) }))
+            Claim::First(Arc::new(ClaimedRequest { key, fingerprint, version, done: AtomicBool::new(false) }))
         };
         loop {
             if self.create(&key, claimed()?).await?.done() {
@@ -209,7 +209,7 @@ impl Store {
     /// record is kept.
     pub async fn complete_idempotency(
         &self,
-        claimed: &Claimed,
+        claimed: &ClaimedRequest,
         outcome: RequestState,
         now: Timestamp,
     ) -> Result<(), StoreError> {
@@ -220,7 +220,7 @@ impl Store {
     }
 
     /// Releases a claimed key so that the request may be repeated, unless its work is done.
-    pub async fn release_idempotency(&self, claimed: &Claimed) -> Result<(), StoreError> {
+    pub async fn release_idempotency(&self, claimed: &ClaimedRequest) -> Result<(), StoreError> {
         let (key, version) = (claimed.key.clone(), claimed.version);
         self.transact(vec![Write::Remove { key, version }]).await.map(|_: Written| ())
     }

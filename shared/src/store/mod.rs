@@ -29,5 +29,5 @@ pub mod threads;
 
 pub use api_keys::ApiKey;
 pub use due::{DueEntry, DueItem, DueTarget};
-pub use idempotency::{Claim, Claimed, IdempotencyRecord, RequestState};
+pub use idempotency::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 pub use table::{Store, StoreError, Versioned};

@@ -19,7 +19,7 @@ use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::Claimed;
+use crate::store::ClaimedRequest;
 
 /// How many approvals one call can give, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
@@ -217,6 +217,6 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
         }
     });
     // Each approval is a transaction of its own, and approving the same content twice changes nothing.
-    let data = Claimed::repeatable(stream::iter(given).buffered(AT_ONCE).collect()).await;
+    let data = ClaimedRequest::repeatable(stream::iter(given).buffered(AT_ONCE).collect()).await;
     Ok(Approvals { data })
 }
