@@ -9,7 +9,7 @@ use domain::ids::ProjectId;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::extract::{Caller, Id, Ids, IfMatch, Query};
-use shared::flows::documents::{self, DocumentView, Place};
+use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::page::{Page, PageQuery};
 use shared::respond::{Created, Problems, Tagged};
 use shared::store::documents::DocumentVersion;
@@ -34,8 +34,8 @@ struct When {
     version: Option<u64>,
 }
 
-fn place(project: ProjectId, which: Which) -> Place {
-    Place { project, workflow: which.workflow }
+fn place(project: ProjectId, which: Which) -> DocumentName {
+    DocumentName { project, workflow: which.workflow }
 }
 
 fn tagged(view: DocumentView) -> Tagged<DocumentView> {

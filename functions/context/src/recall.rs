@@ -6,7 +6,7 @@ use domain::ids::ProjectId;
 use domain::log::SessionId;
 use serde::Deserialize;
 use shared::extract::{Caller, Query};
-use shared::flows::documents::Place;
+use shared::flows::documents::DocumentName;
 use shared::flows::logs::recall::{self, Recalled, Starting};
 use shared::respond::Problems;
 use shared::{Cx, Result};
@@ -47,7 +47,7 @@ async fn read_recall(
     Query(query): Query<RecallQuery>,
 ) -> Result<axum::Json<Recalled>> {
     let RecallQuery { session, agent_type, project, workflow } = query;
-    let place = Place { project: project.unwrap_or(ProjectId::DEFAULT), workflow };
+    let place = DocumentName { project: project.unwrap_or(ProjectId::DEFAULT), workflow };
     let starting = Starting { session, agent_type, place };
     recall::recall(&cx, &caller.owner, &starting).await.map(axum::Json)
 }

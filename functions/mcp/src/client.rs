@@ -1,7 +1,7 @@
 //! The client of a request: who it is, which context document it means, and how it reaches the routes.
 
 use domain::ids::Owner;
-use shared::flows::documents::Place;
+use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 
 #[derive(Clone)]
@@ -9,13 +9,13 @@ pub struct Client {
     pub cx: Cx,
     pub owner: Owner,
     /// The context document of calls that name none. It is part of the server's address.
-    pub place: Place,
+    pub place: DocumentName,
     /// What the client writes before a route.
     base: String,
 }
 
 impl Client {
-    pub fn new(cx: Cx, owner: Owner, place: Place) -> Self {
+    pub fn new(cx: Cx, owner: Owner, place: DocumentName) -> Self {
         Self { cx, owner, place, base: shared::http::path_for_client("") }
     }
 

@@ -8,7 +8,7 @@ use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceCon
 use serde_json::json;
 use shared::Error;
 use shared::flows::assets;
-use shared::flows::documents::{self, DocumentView, Place};
+use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::page::PageQuery;
 
 use crate::client::{Client, message};
@@ -17,7 +17,7 @@ const SCHEME: &str = "lamplighter://";
 const MARKDOWN: &str = "text/markdown";
 
 /// The URI of a context document.
-fn document_uri(place: &Place) -> String {
+fn document_uri(place: &DocumentName) -> String {
     format!("{SCHEME}projects/{}/context/{}.md", word(place.project), place.workflow)
 }
 
@@ -69,7 +69,7 @@ pub async fn list(client: &Client, cursor: Option<String>) -> Result<ListResourc
 }
 
 fn document(view: &DocumentView) -> Resource {
-    let place = Place { project: view.project_id, workflow: view.workflow.clone() };
+    let place = DocumentName { project: view.project_id, workflow: view.workflow.clone() };
     let title = view.document.title.clone().or_else(|| view.document.task.clone());
     Resource::new(document_uri(&place), "context.md")
         .with_title(title.unwrap_or_else(|| format!("Context of {}", view.workflow)))
@@ -102,7 +102,7 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
 
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    Document(Place),
+    Document(DocumentName),
     Asset(AssetId),
 }
 
@@ -113,7 +113,7 @@ fn parse(uri: &str) -> Option<Target> {
     }
     let (project, rest) = path.strip_prefix("projects/")?.split_once('/')?;
     let workflow: Workflow = rest.strip_prefix("context/")?.strip_suffix(".md")?.parse().ok()?;
-    Some(Target::Document(Place { project: project.parse().ok()?, workflow }))
+    Some(Target::Document(DocumentName { project: project.parse().ok()?, workflow }))
 }
 
 fn not_found(error: Error, uri: &str) -> ErrorData {
@@ -146,7 +146,7 @@ mod tests {
             (ProjectId::DEFAULT, "default", "lamplighter://projects/default/context/default.md"),
             (project, "v1.2", "lamplighter://projects/prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c/context/v1.2.md"),
         ] {
-            let place = Place { project, workflow: workflow.parse().unwrap() };
+            let place = DocumentName { project, workflow: workflow.parse().unwrap() };
             assert_eq!(document_uri(&place), uri);
             assert_eq!(parse(uri), Some(Target::Document(place)));
         }

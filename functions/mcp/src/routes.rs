@@ -7,7 +7,7 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use serde::Deserialize;
 use shared::extract::{Caller, Query};
-use shared::flows::documents::Place;
+use shared::flows::documents::DocumentName;
 use shared::respond::Problems;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
@@ -55,7 +55,8 @@ async fn call(
     Query(Target { project, workflow }): Query<Target>,
     request: Request,
 ) -> Result<Response> {
-    Ok(as_problem(Server::new(cx, caller.owner, Place { project, workflow }).answer(request).await).await)
+    Ok(as_problem(Server::new(cx, caller.owner, DocumentName { project, workflow }).answer(request).await)
+        .await)
 }
 
 /// The SDK refuses an invalid message with plain text. This turns the text into a problem document.

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use shared::Cx;
-use shared::flows::documents::Place;
+use shared::flows::documents::DocumentName;
 use tracing::Instrument;
 
 use crate::client::Client;
@@ -40,7 +40,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(cx: Cx, owner: Owner, place: Place) -> Self {
+    pub fn new(cx: Cx, owner: Owner, place: DocumentName) -> Self {
         Self { client: Client::new(cx, owner, place), span: tracing::Span::current() }
     }
 

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The name of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DocumentName {
     pub project: ProjectId,
     pub workflow: Workflow,
 }
@@ -63,7 +63,7 @@ pub struct Entered {
     pub replaced: Option<u64>,
 }
 
-fn view(place: &Place, document: Document, version: u64) -> DocumentView {
+fn view(place: &DocumentName, document: Document, version: u64) -> DocumentView {
     DocumentView { project_id: place.project, workflow: place.workflow.clone(), document, version }
 }
 
@@ -71,7 +71,7 @@ fn view(place: &Place, document: Document, version: u64) -> DocumentView {
 ///
 /// # Errors
 /// 404 if the project does not exist.
-pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<DocumentView>> {
+pub async fn find(cx: &Cx, owner: &Owner, place: &DocumentName) -> Result<Option<DocumentView>> {
     projects::load(cx, owner, place.project).await?;
     let found = cx.store.document(owner, place.project, &place.workflow).await?;
     Ok(found.map(|found| view(place, found.value.document, found.version)))
@@ -81,7 +81,12 @@ pub async fn find(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<Docume
 ///
 /// # Errors
 /// 404 if the project, the document or the version does not exist.
-pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -> Result<DocumentView> {
+pub async fn read(
+    cx: &Cx,
+    owner: &Owner,
+    place: &DocumentName,
+    version: Option<u64>,
+) -> Result<DocumentView> {
     let newest = find(cx, owner, place).await?.ok_or(Error::NotFound("context document"))?;
     match version {
         Some(version) if version != newest.version => {
@@ -99,7 +104,7 @@ pub async fn read(cx: &Cx, owner: &Owner, place: &Place, version: Option<u64>) -
 pub async fn enter(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     request: &ModeRequest,
     recommended: Option<RecommendedAgent>,
 ) -> Result<Entered> {
@@ -123,7 +128,7 @@ pub async fn enter(
 pub async fn update(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     mode: Mode,
     update: &Update,
 ) -> Result<Option<DocumentView>> {
@@ -144,7 +149,7 @@ pub async fn update(
 pub async fn replace(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     if_match: Option<IfMatch>,
     text: &str,
 ) -> Result<DocumentView> {
@@ -165,7 +170,7 @@ pub async fn replace(
 pub async fn restore(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     version: u64,
     if_match: Option<IfMatch>,
 ) -> Result<DocumentView> {
@@ -176,7 +181,7 @@ pub async fn restore(
 async fn put(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     cause: Cause,
     if_match: Option<IfMatch>,
     document: Document,
@@ -200,7 +205,7 @@ async fn put(
 async fn write(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     cause: Cause,
     decide: impl Fn(Option<&DocumentView>) -> Result<Option<Document>>,
 ) -> Result<Option<DocumentView>> {
@@ -245,7 +250,7 @@ pub async fn list(
     let list = format!("documents of {project}");
     let found = page::filtered(owner, &list, query, read, |_| true).await?;
     Ok(found.map(|Versioned { value, version }| {
-        let place = Place { project, workflow: value.workflow };
+        let place = DocumentName { project, workflow: value.workflow };
         view(&place, value.document, version)
     }))
 }
@@ -257,7 +262,7 @@ pub async fn list(
 pub async fn versions(
     cx: &Cx,
     owner: &Owner,
-    place: &Place,
+    place: &DocumentName,
     query: &PageQuery,
 ) -> Result<Page<DocumentVersion>> {
     find(cx, owner, place).await?.ok_or(Error::NotFound("context document"))?;

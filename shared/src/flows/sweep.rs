@@ -40,7 +40,7 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
     let (mut swept, mut unread) = (Swept::default(), None);
     let now = cx.clock.now();
     let due_by = now.checked_add(LOOK_AHEAD).unwrap_or(now);
-    let mut places: Vec<Place> = (0..SHARDS).map(|shard| Place { shard, after: None }).collect();
+    let mut places: Vec<Cursor> = (0..SHARDS).map(|shard| Cursor { shard, after: None }).collect();
     while !places.is_empty() && cx.clock.now() + RESERVE < deadline {
         let pages = stream::iter(places.into_iter().map(|place| read(cx, due_by, place)));
         let pages: Vec<_> = pages.buffer_unordered(SHARDS as usize).collect().await;
@@ -74,7 +74,7 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
 }
 
 /// Where the sweep goes on in a shard.
-struct Place {
+struct Cursor {
     shard: u32,
     /// The last entry that was read.
     after: Option<DueEntry>,
@@ -84,8 +84,8 @@ struct Place {
 async fn read(
     cx: &Cx,
     due_by: Timestamp,
-    Place { shard, after }: Place,
-) -> std::result::Result<(Vec<DueEntry>, Option<Place>), StoreError> {
+    Cursor { shard, after }: Cursor,
+) -> std::result::Result<(Vec<DueEntry>, Option<Cursor>), StoreError> {
     let (entries, next) = cx.store.due_after(shard, due_by, PER_SHARD, after.as_ref()).await?;
-    Ok((entries, next.map(|entry| Place { shard, after: Some(entry) })))
+    Ok((entries, next.map(|entry| Cursor { shard, after: Some(entry) })))
 }

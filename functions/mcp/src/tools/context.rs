@@ -7,7 +7,7 @@ use domain::tools::context::{ListContextVersions, ParseMode, ReadContext, Restor
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::extract::IfMatch;
-use shared::flows::documents::{self, DocumentView, Place};
+use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::page::PageQuery;
 
 use super::{Failure, ToolResult, place, to_json};
@@ -188,7 +188,7 @@ pub async fn read_context(client: Client, arguments: ReadContext) -> ToolResult 
 }
 
 /// Where the document can be read as Markdown over HTTP.
-fn path(client: &Client, place: &Place) -> String {
+fn path(client: &Client, place: &DocumentName) -> String {
     let path = client.path(&format!("/projects/{}/context.md", word(place.project)));
     match place.workflow.as_str() {
         "default" => path,

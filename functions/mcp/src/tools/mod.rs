@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::Error;
-use shared::flows::documents::Place;
+use shared::flows::documents::DocumentName;
 
 use crate::client::{Client, message};
 
@@ -167,7 +167,11 @@ fn project(client: &Client, argument: Option<String>) -> Result<ProjectId, Failu
 }
 
 /// The document of a call: its arguments, or else those of the server's address.
-fn place(client: &Client, project: Option<String>, workflow: Option<String>) -> Result<Place, Failure> {
+fn place(
+    client: &Client,
+    project: Option<String>,
+    workflow: Option<String>,
+) -> Result<DocumentName, Failure> {
     let mut place = client.place.clone();
     if let Some(text) = project {
         place.project = text.parse().map_err(|_| Failure("there is no such project".to_owned()))?;

@@ -154,17 +154,17 @@ pub struct Engines {
     /// The task ends when this is dropped.
     _expiry: JoinSet<()>,
     /// Declared last, so that the folder is released when nothing uses it any more.
-    _place: Place,
+    _place: Folder,
 }
 
 /// Holds the data folder.
 #[derive(Debug)]
-enum Place {
+enum Folder {
     Kept(DataDir),
     Temporary(tempfile::TempDir),
 }
 
-impl Place {
+impl Folder {
     fn open(location: &DataLocation) -> Result<Self, EngineError> {
         match location {
             DataLocation::Folder(path) => Ok(Self::Kept(DataDir::open(path)?)),
@@ -187,8 +187,8 @@ impl Place {
 impl Engines {
     /// Starts all engines. When this returns, every engine answers.
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
-        let place = Place::open(&config.data)?;
-        let kept = matches!(place, Place::Kept(_));
+        let place = Folder::open(&config.data)?;
+        let kept = matches!(place, Folder::Kept(_));
 
         let table_file = place.path().join("table.sqlite");
         let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::read::{self, Room};
 use crate::context::Cx;
-use crate::flows::documents::{self, Place};
+use crate::flows::documents::{self, DocumentName};
 use crate::problem::Result;
 use crate::store::logs::LogHead;
 use crate::store::table::Order;
@@ -41,7 +41,7 @@ pub struct Starting {
     pub session: SessionId,
     /// The type of the sub-agent that starts. Without it, the session itself starts.
     pub agent_type: Option<String>,
-    pub place: Place,
+    pub place: DocumentName,
 }
 
 /// The text for the model.
@@ -65,7 +65,7 @@ pub async fn recall(cx: &Cx, owner: &Owner, starting: &Starting) -> Result<Recal
     Ok(Recalled { context })
 }
 
-async fn for_session(cx: &Cx, owner: &Owner, place: &Place) -> Result<Option<String>> {
+async fn for_session(cx: &Cx, owner: &Owner, place: &DocumentName) -> Result<Option<String>> {
     let document = documents::find(cx, owner, place).await?;
     let mut known: BTreeMap<InstanceId, Known> = BTreeMap::new();
     for head in recent(cx, owner, place.project).await? {
