@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::problem::{Error, Result};
-use crate::store::table::Found;
+use crate::store::table::QueryPage;
 use crate::store::{StoreError, Versioned};
 
 pub const DEFAULT_LIMIT: usize = 50;
@@ -112,7 +112,7 @@ pub async fn filtered<'a, T: Send + 'a>(
     owner: &Owner,
     list: &str,
     page: &PageQuery,
-    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
+    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<QueryPage<T>, StoreError>>,
     keep: impl Fn(&T) -> bool,
 ) -> Result<Page<Versioned<T>>> {
     let sift = |mut found: Vec<Record<T>>| {
@@ -133,7 +133,7 @@ pub async fn sifted<'a, T: Send + 'a>(
     owner: &Owner,
     list: &str,
     page: &PageQuery,
-    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<Found<T>, StoreError>>,
+    query: impl Fn(Option<String>, usize) -> BoxFuture<'a, Result<QueryPage<T>, StoreError>>,
     sift: impl Fn(Vec<Record<T>>) -> BoxFuture<'a, Result<Vec<Record<T>>>>,
 ) -> Result<Page<Versioned<T>>> {
     /// The largest number of queries for one page.

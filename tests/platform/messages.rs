@@ -81,12 +81,12 @@ fn complaint(answer: &Answer) -> Option<String> {
 
 /// What was tried, and what is wrong with the answer.
 #[derive(Default)]
-struct Found {
+struct Findings {
     tried: usize,
     wrong: Vec<String>,
 }
 
-impl Found {
+impl Findings {
     fn note(&mut self, route: &str, what: String, answer: &Answer) {
         self.tried += 1;
         self.wrong.extend(complaint(answer).map(|said| format!("{route} with {what} {said:.400}")));
@@ -122,7 +122,7 @@ async fn every_refusal_names_a_field_in_plain_words() {
     let h = Harness::start().await;
     let ids = Caller { h: &h, key: None }.things("oil").await;
     let document = document();
-    let mut found = Found::default();
+    let mut found = Findings::default();
     for (template, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let route = format!("{} {template}", method.to_uppercase());
@@ -201,7 +201,7 @@ async fn every_refusal_names_a_field_in_plain_words() {
             }
         }
     }
-    let Found { tried, wrong } = found;
+    let Findings { tried, wrong } = found;
     assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(tried > 500, "{tried}");
 }

@@ -16,7 +16,7 @@ use super::{backlog, turn, wake};
 use crate::context::Cx;
 use crate::due_queue::{Dispatch, MESSAGES};
 use crate::problem::{Error, Result};
-use crate::store::due::Found;
+use crate::store::due::Sighting;
 use crate::store::{DueEntry, DueItem, DueTarget, keys};
 
 /// How many calls are under way at once.
@@ -113,7 +113,7 @@ pub async fn lease(cx: &Cx, entries: Vec<DueEntry>) -> Vec<Leased> {
             return None;
         }
         let until = leased_until(due_at, now);
-        let found = (!item.target.is_backstop()).then(|| Found {
+        let found = (!item.target.is_backstop()).then(|| Sighting {
             at: now,
             until: now.checked_add(LOOK_AHEAD).unwrap_or(now),
             without_break: is_without_break(due_at, now),

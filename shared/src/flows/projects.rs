@@ -16,7 +16,7 @@ use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::table::Found;
+use crate::store::table::QueryPage;
 use crate::store::{Store, StoreError, Versioned, keys};
 
 /// A project as clients see it.
@@ -72,7 +72,7 @@ async fn page_with_default(
     owner: &Owner,
     after: Option<String>,
     limit: usize,
-) -> Result<Found<Project>, StoreError> {
+) -> Result<QueryPage<Project>, StoreError> {
     let mut found = cx.store.projects(owner, after.as_deref(), limit).await?;
     let id = ProjectId::DEFAULT.to_string();
     let is_there = after.as_ref() == Some(&id) || found.items.last().is_some_and(|(key, _)| *key == id);

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::agents::child;
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, item};
 
 /// How long an occurrence is kept.
 const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
@@ -54,7 +54,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Action>, StoreError> {
+    ) -> Result<QueryPage<Action>, StoreError> {
         self.query(&keys::actions(owner), after, limit, Order::Newest).await
     }
 
@@ -65,7 +65,7 @@ impl Store {
         agent: AgentId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Action>, StoreError> {
+    ) -> Result<QueryPage<Action>, StoreError> {
         let marks = self.agent_children(owner, agent, ActionId::PREFIX, after, limit, Order::Newest).await?;
         self.resolve(marks, |id: ActionId| keys::action(owner, id)).await
     }
@@ -114,7 +114,7 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<Found<Occurrence>, StoreError> {
+    ) -> Result<QueryPage<Occurrence>, StoreError> {
         self.query(&keys::occurrences(owner, action), after, limit, order).await
     }
 

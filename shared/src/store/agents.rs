@@ -5,7 +5,7 @@ use domain::agents::{Agent, AgentMetrics};
 use domain::ids::{AgentId, Owner};
 
 use super::keys;
-use super::table::{Condition, Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
     pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
@@ -35,7 +35,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Agent>, StoreError> {
+    ) -> Result<QueryPage<Agent>, StoreError> {
         self.query(&keys::agents(owner), after, limit, Order::Newest).await
     }
 
@@ -67,7 +67,7 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<Found<serde::de::IgnoredAny>, StoreError> {
+    ) -> Result<QueryPage<serde::de::IgnoredAny>, StoreError> {
         self.query(&keys::agent_children(owner, agent, prefix), after, limit, order).await
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, Written, item};
 
 /// A stored API key. It never contains the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<ApiKey>, StoreError> {
+    ) -> Result<QueryPage<ApiKey>, StoreError> {
         self.query(&keys::api_keys(owner), after, limit, Order::Newest).await
     }
 

@@ -5,7 +5,7 @@ use domain::ids::{AgentId, AssetId, Owner};
 
 use super::agents::child;
 use super::keys::{self, Guard};
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
     /// The writes that create an asset. They are refused if the asset exists already or the agent does not exist any
@@ -60,7 +60,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Asset>, StoreError> {
+    ) -> Result<QueryPage<Asset>, StoreError> {
         self.query(&keys::assets(owner), after, limit, Order::Newest).await
     }
 
@@ -71,7 +71,7 @@ impl Store {
         agent: AgentId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Asset>, StoreError> {
+    ) -> Result<QueryPage<Asset>, StoreError> {
         let marks = self.agent_children(owner, agent, AssetId::PREFIX, after, limit, Order::Newest).await?;
         self.resolve(marks, |id: AssetId| keys::asset(owner, id)).await
     }
@@ -82,7 +82,7 @@ impl Store {
         id: AssetId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<AssetVersion>, StoreError> {
+    ) -> Result<QueryPage<AssetVersion>, StoreError> {
         self.query(&keys::asset_versions(owner, id), after, limit, Order::Newest).await
     }
 

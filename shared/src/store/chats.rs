@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::child;
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// An asset or action that a chat produced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Store {
         agent: AgentId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Chat>, StoreError> {
+    ) -> Result<QueryPage<Chat>, StoreError> {
         let marks = self.agent_children(owner, agent, ChatId::PREFIX, after, limit, Order::Newest).await?;
         self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
     }
@@ -66,7 +66,7 @@ impl Store {
         chat: ChatId,
     ) -> Result<(Vec<AssetId>, Vec<ActionId>), StoreError> {
         let range = keys::chat_children(owner, chat, "GEN#");
-        let found: Found<Generated> = self.query(&range, None, 1_000, Order::Oldest).await?;
+        let found: QueryPage<Generated> = self.query(&range, None, 1_000, Order::Oldest).await?;
         let ids: Vec<String> = found.items.into_iter().map(|(_, generated)| generated.value.id).collect();
         let assets = ids.iter().filter_map(|id| id.parse().ok()).collect();
         Ok((assets, ids.iter().filter_map(|id| id.parse().ok()).collect()))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// A stored document with its workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Store {
         project: ProjectId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Kept>, StoreError> {
+    ) -> Result<QueryPage<Kept>, StoreError> {
         self.query(&keys::documents(owner, project), after, limit, Order::Oldest).await
     }
 
@@ -90,7 +90,7 @@ impl Store {
         workflow: &Workflow,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<DocumentVersion>, StoreError> {
+    ) -> Result<QueryPage<DocumentVersion>, StoreError> {
         let range = keys::document_versions(owner, project, workflow, "V#");
         self.query(&range, after, limit, Order::Newest).await
     }

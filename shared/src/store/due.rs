@@ -70,7 +70,7 @@ pub struct DueEntry {
 
 /// What a sweep has seen when it leased an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Sighting {
     pub at: Timestamp,
     /// Up to when it has looked ahead.
     pub until: Timestamp,
@@ -138,11 +138,11 @@ impl Store {
         &self,
         entry: &DueEntry,
         until: Timestamp,
-        found: Option<Found>,
+        found: Option<Sighting>,
     ) -> Result<Written, StoreError> {
         let update = match found {
             None => "SET due_at = :until",
-            Some(Found { without_break: true, .. }) => {
+            Some(Sighting { without_break: true, .. }) => {
                 "SET due_at = :until, found_at = if_not_exists(found_at, :found_at), found_until = :found_until"
             }
             Some(_) => {

@@ -6,7 +6,7 @@ use domain::ids::{ActionId, ChatId, MessageId, Owner};
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, item};
 
 /// The conversation that a message belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<Found<StoredMessage>, StoreError> {
+    ) -> Result<QueryPage<StoredMessage>, StoreError> {
         self.query(&keys::messages(owner, thread.into()), after, limit, order).await
     }
 

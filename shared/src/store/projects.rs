@@ -4,7 +4,7 @@ use domain::ids::{Owner, ProjectId};
 use domain::projects::Project;
 
 use super::keys::{self, Key};
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
     pub async fn create_project(&self, owner: &Owner, project: &Project) -> Result<Written, StoreError> {
@@ -37,7 +37,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Project>, StoreError> {
+    ) -> Result<QueryPage<Project>, StoreError> {
         self.query(&keys::projects(owner), after, limit, Order::Newest).await
     }
 
@@ -56,7 +56,7 @@ impl Store {
         prefix: &'static str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<serde::de::IgnoredAny>, StoreError> {
+    ) -> Result<QueryPage<serde::de::IgnoredAny>, StoreError> {
         self.query(&keys::project_children(owner, project, prefix), after, limit, Order::Oldest).await
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::agents::child;
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, Written, item};
 
 impl Store {
     pub fn proposal_writes(owner: &Owner, proposal: &Proposal) -> Result<Vec<Write>, StoreError> {
@@ -35,7 +35,7 @@ impl Store {
         agent: AgentId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Proposal>, StoreError> {
+    ) -> Result<QueryPage<Proposal>, StoreError> {
         let marks =
             self.agent_children(owner, agent, ProposalId::PREFIX, after, limit, Order::Newest).await?;
         self.resolve(marks, |id: ProposalId| keys::proposal(owner, id)).await

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long a run can be followed and read back.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -84,7 +84,7 @@ impl Store {
 
     /// The id of a run's newest event; 0 without any.
     pub async fn last_event_id(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
-        let found: Found<RunEvent> =
+        let found: QueryPage<RunEvent> =
             self.query(&keys::run_events(owner, run), None, 1, Order::Newest).await?;
         Ok(found.items.first().map_or(0, |(_, event)| event.value.id))
     }

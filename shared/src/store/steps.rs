@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys;
 use super::runs::LIFETIME;
-use super::table::{Extras, Found, Order, Store, StoreError, Write, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, item};
 
 /// A stored part of a step: its reply, or the result of one of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,7 +82,8 @@ impl Store {
 
     /// The run's newest event about something that is stored. 0 if there is no step.
     pub async fn last_stored_event(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
-        let found: Found<StepPart> = self.query(&keys::run_steps(owner, run), None, 1, Order::Newest).await?;
+        let found: QueryPage<StepPart> =
+            self.query(&keys::run_steps(owner, run), None, 1, Order::Newest).await?;
         Ok(found.items.first().map_or(0, |(_, part)| part.value.event))
     }
 

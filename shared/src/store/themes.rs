@@ -5,7 +5,7 @@ use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use jiff::{SignedDuration, Timestamp};
 
 use super::keys;
-use super::table::{Condition, Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long the result of an import can be read.
 const IMPORT_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -116,7 +116,7 @@ impl Store {
         generation: ImportId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<ThemeFile>, StoreError> {
+    ) -> Result<QueryPage<ThemeFile>, StoreError> {
         self.query(&keys::theme_files(owner, project, generation), after, limit, Order::Oldest).await
     }
 
@@ -179,7 +179,7 @@ impl Store {
         project: ProjectId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<Import>, StoreError> {
+    ) -> Result<QueryPage<Import>, StoreError> {
         self.query(&keys::theme_imports(owner, project), after, limit, Order::Newest).await
     }
 }

@@ -79,19 +79,19 @@ pub struct Stored {
 }
 
 /// The state of a theme, and a file of its current generation.
-struct Found {
+struct ThemeAndFile {
     state: ThemeState,
     file: Option<Versioned<ThemeFile>>,
 }
 
-async fn find(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Found> {
+async fn find(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<ThemeAndFile> {
     let state = state(cx, owner, project).await?;
     // No theme has a file at an invalid path, and a path that is too long can't be a key of the table.
     let file = match check_path(path) {
         Ok(()) => cx.store.theme_file(owner, project, state.generation, path).await?,
         Err(_) => None,
     };
-    Ok(Found { state, file })
+    Ok(ThemeAndFile { state, file })
 }
 
 fn checked(field: &str, path: &str) -> Result<(), FieldErrors> {
@@ -127,7 +127,7 @@ pub async fn put(
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        let Found { state, file: old } = match find(cx, owner, project, path).await {
+        let ThemeAndFile { state, file: old } = match find(cx, owner, project, path).await {
             Err(gone @ Error::NotFound(_)) if uploaded => {
                 cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, project)).await?;
                 return Err(gone);
@@ -213,7 +213,7 @@ pub async fn delete(
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        let Found { state, file } = find(cx, owner, project, path).await?;
+        let ThemeAndFile { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
         let key = keys::theme_file(owner, project, state.generation, path);
@@ -242,7 +242,7 @@ pub async fn rename(
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        let Found { state, file } = find(cx, owner, project, path).await?;
+        let ThemeAndFile { state, file } = find(cx, owner, project, path).await?;
         let file = file.ok_or(Error::NotFound("file"))?;
         check_version(if_match, Some(&file.value))?;
         // The file's own path counts as taken: one transaction may not write the same item twice.

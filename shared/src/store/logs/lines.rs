@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{LogHead, LogSession, REMEMBERED};
 use crate::store::keys::{self, Guard};
-use crate::store::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use crate::store::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// A stored line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +175,7 @@ impl Store {
     ) -> Result<(Vec<(u64, StoredLine)>, bool), StoreError> {
         let after = after.map(|number| keys::log_line(owner, session, agent, number).sk);
         let range = keys::log_lines(owner, session, agent);
-        let found: Found<StoredLine> = self.query(&range, after.as_deref(), limit, order).await?;
+        let found: QueryPage<StoredLine> = self.query(&range, after.as_deref(), limit, order).await?;
         let lines =
             found.items.into_iter().filter_map(|(sk, line)| Some((keys::log_number(&sk)?, line.value)));
         Ok((lines.collect(), found.last.is_none()))

@@ -11,7 +11,7 @@ mod names;
 mod refused;
 
 use super::keys::{self, Guard};
-use super::table::{Extras, Found, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::{InstanceId, SessionId};
 use jiff::{SignedDuration, Timestamp};
@@ -103,7 +103,7 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<Found<LogSession>, StoreError> {
+    ) -> Result<QueryPage<LogSession>, StoreError> {
         self.query(&keys::log_sessions(owner), after, limit, order).await
     }
 
@@ -123,7 +123,7 @@ impl Store {
         session: &SessionId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<LogHead>, StoreError> {
+    ) -> Result<QueryPage<LogHead>, StoreError> {
         self.query(&keys::log_heads(owner, session), after, limit, Order::Oldest).await
     }
 

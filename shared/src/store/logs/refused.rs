@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::keys;
-use crate::store::table::{Condition, Extras, Found, Order, Store, StoreError, Versioned, Write, item};
+use crate::store::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, item};
 
 /// How long a refused payload can be read.
 const REFUSED_KEPT: SignedDuration = SignedDuration::from_hours(24);
@@ -72,7 +72,7 @@ impl Store {
         owner: &Owner,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found<RefusedHook>, StoreError> {
+    ) -> Result<QueryPage<RefusedHook>, StoreError> {
         self.query(&keys::refused_hooks(owner), after, limit, Order::Newest).await
     }
 
@@ -107,7 +107,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<DroppedHooks>, StoreError> {
         let days: Vec<String> = days.iter().map(|day| day.strftime("%Y-%m-%d").to_string()).collect();
-        let found: Found<Count> = self.query(&keys::dropped_hooks(owner), None, limit, Order::Newest).await?;
+        let found: QueryPage<Count> =
+            self.query(&keys::dropped_hooks(owner), None, limit, Order::Newest).await?;
         let dropped = found.items.into_iter().filter_map(|(key, count)| {
             let (day, project_id, agent_type) = keys::dropped_parts(&key)?;
             let count = count.value.count;

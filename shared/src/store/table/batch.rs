@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::item::{Attributes, key_of, marked, read};
 use super::{
-    CONFLICT_TRIES, Found, Order, Store, StoreError, Versioned, back_off, new_write_id, unavailable,
+    CONFLICT_TRIES, Order, QueryPage, Store, StoreError, Versioned, back_off, new_write_id, unavailable,
 };
 use crate::store::keys::{Key, Range};
 
@@ -66,15 +66,15 @@ impl Store {
     /// The records that the marks refer to. [`Store::agent_children`] finds the marks.
     pub(in crate::store) async fn resolve<T: DeserializeOwned, I: std::str::FromStr + Copy>(
         &self,
-        marks: Found<serde::de::IgnoredAny>,
+        marks: QueryPage<serde::de::IgnoredAny>,
         key: impl Fn(I) -> Key,
-    ) -> Result<Found<T>, StoreError> {
+    ) -> Result<QueryPage<T>, StoreError> {
         let ids: Vec<(String, I)> =
             marks.items.into_iter().filter_map(|(sk, _)| sk.parse().ok().map(|id| (sk, id))).collect();
         let wanted: Vec<Key> = ids.iter().map(|(_, id)| key(*id)).collect();
         let items = self.get_many_keyed(&wanted).await?;
         let items = items.into_iter().map(|(key, record)| (key.sk, record)).collect();
-        Ok(Found { items, last: marks.last })
+        Ok(QueryPage { items, last: marks.last })
     }
 
     /// Writes many items and replaces whatever exists. Each item is written independently.
@@ -101,7 +101,8 @@ impl Store {
     /// If the table does not answer. Some items may already be deleted; the call can be repeated.
     pub async fn delete_range(&self, range: &Range) -> Result<(), StoreError> {
         loop {
-            let found: Found<serde::de::IgnoredAny> = self.query(range, None, WRITES, Order::Oldest).await?;
+            let found: QueryPage<serde::de::IgnoredAny> =
+                self.query(range, None, WRITES, Order::Oldest).await?;
             if found.items.is_empty() {
                 return Ok(());
             }

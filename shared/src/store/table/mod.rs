@@ -70,7 +70,7 @@ pub enum Order {
 
 /// The result of a query: pairs of sort key and record.
 #[derive(Debug)]
-pub struct Found<T> {
+pub struct QueryPage<T> {
     pub items: Vec<(String, Versioned<T>)>,
     /// Where to continue. `None` at the end.
     pub last: Option<String>,
@@ -239,7 +239,7 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<Found<T>, StoreError> {
+    ) -> Result<QueryPage<T>, StoreError> {
         let mut request = self
             .client
             .query()
@@ -262,6 +262,6 @@ impl Store {
         let output = request.send().await.map_err(|error| unavailable(&error))?;
         let last = output.last_evaluated_key.as_ref().and_then(|key| key.get("sk")?.as_s().ok().cloned());
         let items = output.items.unwrap_or_default().into_iter().map(read).collect::<Result<_, _>>()?;
-        Ok(Found { items, last })
+        Ok(QueryPage { items, last })
     }
 }

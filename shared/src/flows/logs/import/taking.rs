@@ -45,14 +45,14 @@ pub struct Taking<'a> {
     /// Whether an earlier try may have left something.
     again: bool,
     /// Logs with pieces that have arrived and pieces to come.
-    open: HashMap<Name, Found>,
+    open: HashMap<Name, StoredLog>,
     /// Logs that this try has completed. A second file of the same log is ignored.
     seen: HashSet<Name>,
     pub report: ImportReport,
 }
 
 /// What the table has of a log.
-enum Found {
+enum StoredLog {
     /// Nothing yet. These segments are stored.
     Nothing(Vec<Segment>),
     /// An earlier try of this import has made the log.
@@ -76,7 +76,7 @@ impl<'a> Taking<'a> {
                     let found = self.look(&log).await?;
                     self.open.insert(log.clone(), found);
                 }
-                if let Some(Found::Nothing(stored)) = self.open.get_mut(&log) {
+                if let Some(StoredLog::Nothing(stored)) = self.open.get_mut(&log) {
                     let first = stored.last().map_or(1, |segment| segment.last + 1);
                     let place = SegmentPlace::Import(self.id);
                     let named = Log { owner: self.owner, session: &log.0, agent: &log.1 };
@@ -85,9 +85,9 @@ impl<'a> Taking<'a> {
             }
             Piece::Whole(whole) => {
                 let made = match self.open.remove(&whole.log) {
-                    Some(Found::Nothing(stored)) => self.make(&whole, &stored).await?,
-                    Some(Found::Ours) => true,
-                    Some(Found::Another) | None => false,
+                    Some(StoredLog::Nothing(stored)) => self.make(&whole, &stored).await?,
+                    Some(StoredLog::Ours) => true,
+                    Some(StoredLog::Another) | None => false,
                 };
                 if made {
                     self.report.logs += 1;
@@ -105,7 +105,7 @@ impl<'a> Taking<'a> {
     /// gone.
     pub async fn discard(&mut self) -> Result<()> {
         for (log, found) in std::mem::take(&mut self.open) {
-            let is_stored = matches!(&found, Found::Nothing(stored) if !stored.is_empty());
+            let is_stored = matches!(&found, StoredLog::Nothing(stored) if !stored.is_empty());
             if is_stored && !is_of(self.cx, self.owner, self.id, &log).await? {
                 self.discard_log(&log).await?;
             }
@@ -125,20 +125,20 @@ impl<'a> Taking<'a> {
         }
     }
 
-    async fn look(&self, log: &Name) -> Result<Found> {
+    async fn look(&self, log: &Name) -> Result<StoredLog> {
         if self.seen.contains(log) {
-            return Ok(Found::Another);
+            return Ok(StoredLog::Another);
         }
         if self.cx.store.log_head(self.owner, &log.0, &log.1).await?.is_none() {
-            return Ok(Found::Nothing(Vec::new()));
+            return Ok(StoredLog::Nothing(Vec::new()));
         }
         if is_of(self.cx, self.owner, self.id, log).await? {
-            return Ok(Found::Ours);
+            return Ok(StoredLog::Ours);
         }
         if self.again {
             self.discard_log(log).await?;
         }
-        Ok(Found::Another)
+        Ok(StoredLog::Another)
     }
 
     /// Makes a log. Returns whether the log belongs to this import.
