@@ -76,7 +76,7 @@ struct Head {
 
 /// A file of the spool. The names sort in the order of arrival.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct SpoolFile {
     name: String,
     place: u64,
     bytes: u64,
@@ -140,7 +140,7 @@ impl Record {
     }
 }
 
-impl Entry {
+impl SpoolFile {
     /// Reads only the parts of the name that every hook needs. With thousands of records, each nanosecond counts.
     fn parse(name: String) -> Option<Self> {
         let mut parts = name.split('.');
@@ -224,7 +224,7 @@ impl Spool {
     ///
     /// # Errors
     /// If the folder can't be read.
-    pub fn waiting(&self) -> io::Result<Vec<Entry>> {
+    pub fn waiting(&self) -> io::Result<Vec<SpoolFile>> {
         let mut waiting = entries(&self.dir)?;
         waiting.sort_unstable();
         Ok(waiting)
@@ -275,7 +275,7 @@ impl Spool {
     ///
     /// # Errors
     /// If the file can't be read.
-    pub fn read(&self, entry: &Entry) -> io::Result<Option<Record>> {
+    pub fn read(&self, entry: &SpoolFile) -> io::Result<Option<Record>> {
         let bytes = fs::read(self.dir.join(&entry.name))?;
         let whole = entry.id().filter(|id| name(entry.place, *id, &bytes) == entry.name);
         Ok(whole.and_then(|id| Record::from_bytes(id, &bytes)))
@@ -285,7 +285,7 @@ impl Spool {
     ///
     /// # Errors
     /// If it can't be removed.
-    pub fn remove(&self, entry: &Entry, _: &Lock) -> io::Result<()> {
+    pub fn remove(&self, entry: &SpoolFile, _: &Lock) -> io::Result<()> {
         fs::remove_file(self.dir.join(&entry.name))
     }
 
@@ -293,7 +293,7 @@ impl Spool {
     ///
     /// # Errors
     /// If it can't be moved.
-    pub fn reject(&self, entry: &Entry, reason: &str, _: &Lock) -> io::Result<()> {
+    pub fn reject(&self, entry: &SpoolFile, reason: &str, _: &Lock) -> io::Result<()> {
         self.put_aside(&entry.name, reason)
     }
 
@@ -360,7 +360,7 @@ impl Spool {
 }
 
 /// The records of a folder, unordered. None if the folder does not exist.
-fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+fn entries(dir: &Path) -> io::Result<Vec<SpoolFile>> {
     let files = match fs::read_dir(dir) {
         Ok(files) => files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -368,7 +368,7 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     };
     let mut entries = Vec::new();
     for file in files {
-        entries.extend(file?.file_name().into_string().ok().and_then(Entry::parse));
+        entries.extend(file?.file_name().into_string().ok().and_then(SpoolFile::parse));
     }
     Ok(entries)
 }

@@ -54,12 +54,12 @@ struct Bus {
 #[serde(rename_all = "PascalCase")]
 struct PutEvents {
     #[serde(default)]
-    entries: Vec<Entry>,
+    entries: Vec<EventEntry>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
-struct Entry {
+struct EventEntry {
     time: Option<f64>,
     source: Option<String>,
     resources: Vec<String>,
@@ -127,7 +127,7 @@ impl Bus {
             1..=MAX_ENTRIES => {}
             _ => return Err(validation(constraint("less than or equal to 10"))),
         }
-        if request.entries.iter().map(Entry::size).sum::<usize>() > MAX_SIZE {
+        if request.entries.iter().map(EventEntry::size).sum::<usize>() > MAX_SIZE {
             return Err(validation("Total size of the entries in the request is over the limit.".to_owned()));
         }
         let mut failed = 0;
@@ -143,7 +143,7 @@ impl Bus {
         Ok(json!({"FailedEntryCount": failed, "Entries": entries}))
     }
 
-    fn publish(&self, entry: &Entry) -> Result<Uuid, EntryError> {
+    fn publish(&self, entry: &EventEntry) -> Result<Uuid, EntryError> {
         let source = required("Source", entry.source.as_deref())?;
         let detail_type = required("DetailType", entry.detail_type.as_deref())?;
         let detail = required("Detail", entry.detail.as_deref())?;
@@ -195,7 +195,7 @@ impl Bus {
     }
 }
 
-impl Entry {
+impl EventEntry {
     fn size(&self) -> usize {
         let texts = [&self.source, &self.detail_type, &self.detail];
         texts.into_iter().flatten().map(String::len).sum::<usize>()

@@ -97,12 +97,12 @@ fn named<'a>(queues: &'a HashMap<String, Queue>, url: &str) -> Result<&'a Queue,
 #[serde(rename_all = "PascalCase")]
 struct SendMessageBatch {
     queue_url: String,
-    entries: Vec<Entry>,
+    entries: Vec<MessageEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Entry {
+struct MessageEntry {
     id: String,
     message_body: String,
     #[serde(default)]
@@ -152,7 +152,7 @@ fn send_batch(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Ref
     Ok(json!({"Successful": successful, "Failed": failed}))
 }
 
-impl Entry {
+impl MessageEntry {
     fn refusal(&self) -> Option<String> {
         if self.message_body.is_empty() {
             return Some("The request must contain the parameter MessageBody.".to_owned());

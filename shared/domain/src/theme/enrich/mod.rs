@@ -49,11 +49,11 @@ pub struct NotedFeature {
 /// The notes of a theme, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notes {
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, FileNote>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct FileNote {
     /// The first half of the content's SHA-256, hexadecimal.
     content: String,
     /// How often the content was sent without a usable answer.
@@ -82,7 +82,7 @@ impl Notes {
         serde_json::to_vec(self).expect("strings and numbers always serialize")
     }
 
-    fn entry(&self, path: &str, content: &Content) -> Option<&Entry> {
+    fn entry(&self, path: &str, content: &Content) -> Option<&FileNote> {
         self.files.get(path).filter(|entry| entry.content == hex(content))
     }
 
@@ -105,13 +105,13 @@ impl Notes {
     }
 
     pub fn write(&mut self, path: &str, content: &Content, note: Note) {
-        let entry = Entry { content: hex(content), tries: self.tries(path, content), note: Some(note) };
+        let entry = FileNote { content: hex(content), tries: self.tries(path, content), note: Some(note) };
         self.files.insert(path.to_owned(), entry);
     }
 
     pub fn failed(&mut self, path: &str, content: &Content) {
         let tries = self.tries(path, content).saturating_add(1);
-        self.files.insert(path.to_owned(), Entry { content: hex(content), tries, note: None });
+        self.files.insert(path.to_owned(), FileNote { content: hex(content), tries, note: None });
     }
 
     /// Deletes notes whose content is no longer in the index. Returns whether there were any.
