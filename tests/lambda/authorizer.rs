@@ -15,7 +15,9 @@ use tempfile::NamedTempFile;
 use tests::{Harness, send};
 
 use crate::bed::Bed;
-use crate::issuer::{AUDIENCE, Answer, ISSUER, Issuer, authority, claims, forged, token, token_called};
+use crate::issuer::{
+    AUDIENCE, ISSUER, Issuer, IssuerResponse, authority, claims, forged, token, token_called,
+};
 use crate::lambda::Lambda;
 use crate::payload::payload;
 use crate::reply::Reply;
@@ -60,7 +62,7 @@ const AWAY: Result<&str, &str> = Err("authorizer failed: temporarily_unavailable
 #[tokio::test]
 async fn only_valid_tokens_of_the_issuer_are_accepted() {
     let bed = Bed::new().await;
-    let issuer = Issuer::start(Answer::Keys(&["rsa-1", "ec-1"])).await;
+    let issuer = Issuer::start(IssuerResponse::Keys(&["rsa-1", "ec-1"])).await;
     let trusted = file(authority());
     let mut authorizer = authorizer(&bed, &issuer, Some(&trusted)).await;
     let now = Timestamp::now().as_second();
@@ -114,10 +116,10 @@ async fn without_keys_the_answer_is_500_and_not_401() {
     let trusted = file(authority());
     let signed = token("rsa-1", &claims(Timestamp::now().as_second(), &json!({})));
     let redirect = format!("location: {}\r\n", bed.model.url());
-    let moved = Answer::Raw { status: "302 Found", header: redirect, body: String::new() };
+    let moved = IssuerResponse::Raw { status: "302 Found", header: redirect, body: String::new() };
     let broken =
-        Answer::Raw { status: "500 Internal Server Error", header: String::new(), body: "{}".into() };
-    let check = async |answer: Answer, authorities: Option<&NamedTempFile>| {
+        IssuerResponse::Raw { status: "500 Internal Server Error", header: String::new(), body: "{}".into() };
+    let check = async |answer: IssuerResponse, authorities: Option<&NamedTempFile>| {
         let issuer = Issuer::start(answer.clone()).await;
         let mut authorizer = authorizer(&bed, &issuer, authorities).await;
         for _ in 0..2 {
@@ -131,15 +133,15 @@ async fn without_keys_the_answer_is_500_and_not_401() {
         assert!(issuer.asked() <= 1, "{answer:?}");
         issuer.asked()
     };
-    let large = Answer::body(format!("{{\"keys\": [], \"more\": \"{}\"}}", "x".repeat(2 << 20)));
+    let large = IssuerResponse::body(format!("{{\"keys\": [], \"more\": \"{}\"}}", "x".repeat(2 << 20)));
     let asked = join_all([
-        check(Answer::Silence, Some(&trusted)),
-        check(Answer::body("<html></html>"), Some(&trusted)),
+        check(IssuerResponse::Silence, Some(&trusted)),
+        check(IssuerResponse::body("<html></html>"), Some(&trusted)),
         check(large, Some(&trusted)),
         check(broken, Some(&trusted)),
         check(moved, Some(&trusted)),
         // A server without a certificate from a public authority does not even get the request.
-        check(Answer::Keys(&["rsa-1"]), None),
+        check(IssuerResponse::Keys(&["rsa-1"]), None),
     ]);
     assert_eq!(asked.await, [1, 1, 1, 1, 1, 0]);
 }
@@ -147,7 +149,7 @@ async fn without_keys_the_answer_is_500_and_not_401() {
 /// The keys change, and the issuer becomes unavailable and comes back, with a clock that the test sets.
 #[tokio::test]
 async fn keys_change_while_it_runs() {
-    let issuer = Issuer::start(Answer::Keys(&["rsa-1"])).await;
+    let issuer = Issuer::start(IssuerResponse::Keys(&["rsa-1"])).await;
     let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
     let authorities = https::authorities(authority().as_bytes());
     assert!(authorities.is_some());
@@ -174,20 +176,20 @@ async fn keys_change_while_it_runs() {
     };
     check(0, "rsa-1", 200, 1).await;
     // The issuer replaces its keys. An unknown key id causes a fetch, but at most one per minute.
-    issuer.answers(Answer::Keys(&["rsa-2", "ec-1"]));
+    issuer.answers(IssuerResponse::Keys(&["rsa-2", "ec-1"]));
     check(59, "rsa-2", 401, 1).await;
     check(60, "rsa-2", 200, 2).await;
     check(61, "ec-1", 200, 2).await;
     check(62, "rsa-1", 401, 2).await;
     check(121, "rsa-1", 401, 3).await;
     // The issuer is unavailable. Known keys keep working for as long as it takes; tokens with unknown keys are refused.
-    issuer.answers(Answer::body("not now"));
+    issuer.answers(IssuerResponse::body("not now"));
     check(3_720, "rsa-2", 200, 3).await;
     check(3_722, "rsa-2", 200, 4).await;
     check(3_723, "rsa-1", 401, 4).await;
     check(90_000, "ec-1", 200, 5).await;
     // The issuer is back.
-    issuer.answers(Answer::Keys(&["rsa-1"]));
+    issuer.answers(IssuerResponse::Keys(&["rsa-1"]));
     check(90_004, "ec-1", 200, 5).await;
     check(90_060, "ec-1", 401, 6).await;
     check(90_061, "rsa-1", 200, 6).await;

@@ -31,7 +31,7 @@ pub fn authority() -> &'static str {
 
 /// The issuer's response to a request for its keys.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum IssuerResponse {
     Keys(&'static [&'static str]),
     Raw {
         status: &'static str,
@@ -42,7 +42,7 @@ pub enum Answer {
     Silence,
 }
 
-impl Answer {
+impl IssuerResponse {
     pub fn body(body: impl Into<String>) -> Self {
         Self::Raw { status: "200 OK", header: String::new(), body: body.into() }
     }
@@ -66,7 +66,7 @@ impl Answer {
 /// A running issuer.
 pub struct Issuer {
     address: SocketAddr,
-    answer: Arc<Mutex<Answer>>,
+    answer: Arc<Mutex<IssuerResponse>>,
     asked: Arc<AtomicUsize>,
     server: tokio::task::JoinHandle<()>,
 }
@@ -78,7 +78,7 @@ impl Drop for Issuer {
 }
 
 impl Issuer {
-    pub async fn start(answer: Answer) -> Self {
+    pub async fn start(answer: IssuerResponse) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (answer, asked) = (Arc::new(Mutex::new(answer)), Arc::new(AtomicUsize::new(0)));
@@ -96,7 +96,7 @@ impl Issuer {
         format!("https://localhost:{}/keys", self.address.port())
     }
 
-    pub fn answers(&self, answer: Answer) {
+    pub fn answers(&self, answer: IssuerResponse) {
         *self.answer.lock().unwrap() = answer;
     }
 

@@ -39,7 +39,7 @@ pub struct Server {
 
 /// A complete, successful answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ServerResponse {
     pub body: Vec<u8>,
     /// The version, for `If-Match`.
     pub etag: Option<String>,
@@ -136,7 +136,7 @@ impl Server {
 
     /// # Errors
     /// See [`ServerError`].
-    pub fn get(&self, path: &str, query: &[(&str, Option<&str>)]) -> Result<Answer, ServerError> {
+    pub fn get(&self, path: &str, query: &[(&str, Option<&str>)]) -> Result<ServerResponse, ServerError> {
         self.answer(self.authorized(self.agent.get(self.url.at(path, query))).call())
     }
 
@@ -159,7 +159,7 @@ impl Server {
         query: &[(&str, Option<&str>)],
         text: &str,
         etag: Option<&str>,
-    ) -> Result<Answer, ServerError> {
+    ) -> Result<ServerResponse, ServerError> {
         let mut request =
             self.authorized(self.agent.put(self.url.at(path, query))).header("content-type", "text/markdown");
         if let Some(etag) = etag {
@@ -175,11 +175,11 @@ impl Server {
         }
     }
 
-    fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Answer, ServerError> {
+    fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<ServerResponse, ServerError> {
         let mut response = self.answered(sent)?;
         let etag = text_of(response.headers(), "etag");
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        Ok(Answer { body: body.map_err(|error| self.failed(&error))?, etag })
+        Ok(ServerResponse { body: body.map_err(|error| self.failed(&error))?, etag })
     }
 
     /// The answer, if it is successful.

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::super::Model;
 use super::super::anthropic::Anthropic;
-use super::super::fake::{Answer, Fake, Piece, limits, refuse, whole};
+use super::super::fake::{Fake, FakeResponse, Piece, limits, refuse, whole};
 use super::super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::*;
 
@@ -41,7 +41,7 @@ data: {"type":"message_stop"}
 
 /// The text of a call or its error, and how often it was sent.
 async fn outcome(
-    answers: impl IntoIterator<Item = Answer>,
+    answers: impl IntoIterator<Item = FakeResponse>,
     limits: Limits,
 ) -> (String, Option<ModelError>, usize) {
     let fake = Fake::start(answers).await;
@@ -93,7 +93,7 @@ async fn a_reply_is_read_however_it_is_framed() {
     for size in [1, 2, 3, 7, 64] {
         let bytes = HELLO.replace('\n', "\r\n").into_bytes();
         let pieces = bytes.chunks(size).map(|chunk| Piece::Bytes(chunk.to_vec())).collect();
-        assert_eq!(outcome([Answer::Stream(pieces)], limits()).await, hello, "{size}");
+        assert_eq!(outcome([FakeResponse::Stream(pieces)], limits()).await, hello, "{size}");
     }
 }
 
@@ -113,8 +113,8 @@ async fn what_fails_before_the_first_piece_is_tried_again() {
         whole(start),
         whole(overloaded),
         whole(&format!("{start}{overloaded}")),
-        Answer::Stream(vec![Piece::Break]),
-        Answer::Stream(vec![Piece::Bytes(start.into()), Piece::Break]),
+        FakeResponse::Stream(vec![Piece::Break]),
+        FakeResponse::Stream(vec![Piece::Bytes(start.into()), Piece::Break]),
     ] {
         assert_eq!(outcome([failure, whole(HELLO)], limits()).await, ok());
     }
@@ -125,7 +125,7 @@ async fn what_fails_before_the_first_piece_is_tried_again() {
 async fn a_try_that_may_have_been_billed_is_counted() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n";
     let start = &HELLO[..HELLO.find("event: content_block_start").unwrap()];
-    let cut_off = || Answer::Stream(vec![Piece::Break]);
+    let cut_off = || FakeResponse::Stream(vec![Piece::Break]);
     let begun = || whole(&format!("{start}{overloaded}"));
     let refused = || refuse(429, &[("retry-after", "0")], "{}");
     for (answers, lost, fails) in [
@@ -147,7 +147,7 @@ async fn a_try_that_may_have_been_billed_is_counted() {
 
 #[tokio::test]
 async fn what_no_try_can_help_is_not_tried_again() {
-    let check = async |answers: Vec<Answer>, expected: ModelError, sent: usize| {
+    let check = async |answers: Vec<FakeResponse>, expected: ModelError, sent: usize| {
         assert_eq!(outcome(answers, limits()).await, (String::new(), Some(expected), sent));
     };
     check(vec![refuse(401, &[], "{}")], ModelError::Authentication, 1).await;
@@ -180,7 +180,7 @@ async fn what_fails_after_the_first_piece_is_the_callers() {
     let begun = cut("event: content_block_stop");
     let check = async |pieces: Vec<Piece>, expected: ModelError| {
         let limits = Limits { idle: Duration::from_millis(50), ..limits() };
-        let (text, error, sent) = outcome([Answer::Stream(pieces)], limits).await;
+        let (text, error, sent) = outcome([FakeResponse::Stream(pieces)], limits).await;
         assert_eq!((text.as_str(), error, sent), ("Grüße 👋", Some(expected), 1));
     };
     let bytes = |text: &str| Piece::Bytes(text.into());
@@ -205,7 +205,7 @@ async fn an_answer_without_an_end_is_broken_off() {
     for piece in [delta, "x".repeat(1024 * 1024)] {
         let pieces = (0..2 * MAX_ANSWER_BYTES / piece.len()).map(|_| Piece::Bytes(piece.clone().into()));
         let answer = [Piece::Bytes(begun.clone().into())].into_iter().chain(pieces).collect();
-        let (text, error, _) = outcome([Answer::Stream(answer)], limits()).await;
+        let (text, error, _) = outcome([FakeResponse::Stream(answer)], limits()).await;
         assert_eq!(error, Some(ModelError::Truncated));
         assert!(text.len() < MAX_ANSWER_BYTES, "{}", text.len());
     }
@@ -215,15 +215,16 @@ async fn an_answer_without_an_end_is_broken_off() {
 async fn nothing_is_waited_for_for_ever() {
     let short = Duration::from_millis(40);
     let once = Limits { retry: Retry { tries: 1, ..limits().retry }, ..limits() };
-    let (_, error, _) = outcome([Answer::Silence], Limits { first_byte: short, ..once }).await;
+    let (_, error, _) = outcome([FakeResponse::Silence], Limits { first_byte: short, ..once }).await;
     assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::FirstByte)));
-    let (_, error, _) = outcome([Answer::Stream(vec![Piece::Hang])], Limits { idle: short, ..once }).await;
+    let (_, error, _) =
+        outcome([FakeResponse::Stream(vec![Piece::Hang])], Limits { idle: short, ..once }).await;
     assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::Idle)));
     let deadline = Limits { deadline: short, ..limits() };
     for answer in [
-        Answer::Silence,
-        Answer::Stream(vec![Piece::Hang]),
-        Answer::Stream(vec![Piece::Bytes(HELLO[..HELLO.len() - 40].into()), Piece::Hang]),
+        FakeResponse::Silence,
+        FakeResponse::Stream(vec![Piece::Hang]),
+        FakeResponse::Stream(vec![Piece::Bytes(HELLO[..HELLO.len() - 40].into()), Piece::Hang]),
         refuse(429, &[("retry-after", "60")], ""),
     ] {
         let (_, error, sent) = outcome([answer], deadline).await;
@@ -239,8 +240,11 @@ async fn nothing_is_waited_for_for_ever() {
 #[tokio::test]
 async fn a_stream_that_is_dropped_closes_its_connection() {
     let begun = HELLO[..HELLO.find("event: content_block_stop").unwrap()].to_owned();
-    let mut fake =
-        Fake::start([Answer::Stream(vec![Piece::Bytes(begun.into()), Piece::Hang]), Answer::Silence]).await;
+    let mut fake = Fake::start([
+        FakeResponse::Stream(vec![Piece::Bytes(begun.into()), Piece::Hang]),
+        FakeResponse::Silence,
+    ])
+    .await;
     let model = Anthropic::new(fake.anthropic());
     let mut events = model.stream(&request("m"));
     assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))));

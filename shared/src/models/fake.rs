@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::{Endpoint, Limits, Retry, strict};
 
 /// The server's response to one request.
-pub enum Answer {
+pub enum FakeResponse {
     Refuse {
         status: u16,
         headers: Vec<(&'static str, String)>,
@@ -47,13 +47,13 @@ pub struct Fake {
 
 #[derive(Clone)]
 struct Shared {
-    answers: Arc<Mutex<VecDeque<Answer>>>,
+    answers: Arc<Mutex<VecDeque<FakeResponse>>>,
     requests: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
     left: mpsc::UnboundedSender<()>,
 }
 
 impl Fake {
-    pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub async fn start(answers: impl IntoIterator<Item = FakeResponse>) -> Self {
         let (sender, left) = mpsc::unbounded_channel();
         let state = Shared {
             answers: Arc::new(Mutex::new(answers.into_iter().collect())),
@@ -99,13 +99,13 @@ pub fn limits() -> Limits {
 }
 
 /// A whole answer in one piece.
-pub fn whole(text: &str) -> Answer {
-    Answer::Stream(vec![Piece::Bytes(text.into())])
+pub fn whole(text: &str) -> FakeResponse {
+    FakeResponse::Stream(vec![Piece::Bytes(text.into())])
 }
 
-pub fn refuse(status: u16, headers: &[(&'static str, &str)], body: &str) -> Answer {
+pub fn refuse(status: u16, headers: &[(&'static str, &str)], body: &str) -> FakeResponse {
     let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    Answer::Refuse { status, headers, body: body.to_owned() }
+    FakeResponse::Refuse { status, headers, body: body.to_owned() }
 }
 
 async fn answer(
@@ -140,18 +140,18 @@ async fn answer(
     }
     let next = state.answers.lock().unwrap().pop_front();
     match next.expect("the test has an answer for every request") {
-        Answer::Refuse { status, headers, body } => {
+        FakeResponse::Refuse { status, headers, body } => {
             let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
             for (name, value) in headers {
                 response.headers_mut().insert(name, value.parse().unwrap());
             }
             response
         }
-        Answer::Silence => {
+        FakeResponse::Silence => {
             let _notify = NotifyOnDrop(state.left);
             std::future::pending().await
         }
-        Answer::Stream(pieces) => {
+        FakeResponse::Stream(pieces) => {
             let notify = NotifyOnDrop(state.left);
             let pieces = stream::iter(pieces).then(move |piece| {
                 let _held = &notify;

@@ -2,7 +2,7 @@ use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::fake::{Answer, Fake, Piece, refuse, whole};
+use super::super::fake::{Fake, FakeResponse, Piece, refuse, whole};
 use super::*;
 
 fn native(block: Value) -> Block {
@@ -303,7 +303,8 @@ async fn a_call_goes_over_http() {
         vec![Piece::Bytes(text.as_bytes()[..cut].to_vec()), Piece::Bytes(text.as_bytes()[cut..].to_vec())];
     let wait = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [
         {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.001s"}]}});
-    let fake = Fake::start([refuse(429, &[], &json!([wait]).to_string()), Answer::Stream(pieces)]).await;
+    let fake =
+        Fake::start([refuse(429, &[], &json!([wait]).to_string()), FakeResponse::Stream(pieces)]).await;
     let events: Vec<ModelEvent> = called(&fake).await.into_iter().map(Result::unwrap).collect();
     assert_eq!(events[1], said("Grüße"));
     assert!(

@@ -2,7 +2,7 @@ use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::fake::{Answer, Fake, Piece, refuse, whole};
+use super::super::fake::{Fake, FakeResponse, Piece, refuse, whole};
 use super::*;
 
 fn reasoning(id: &str) -> Value {
@@ -321,7 +321,7 @@ async fn a_call_goes_over_http() {
         .collect();
     let fake = Fake::start([
         refuse(500, &[], "<html>"),
-        Answer::Stream(vec![Piece::Bytes(text.into_bytes())]),
+        FakeResponse::Stream(vec![Piece::Bytes(text.into_bytes())]),
         whole("data: {\"type\":\"response.created\",\"response\":{\"model\":\"m\"}}\n\n"),
         whole(""),
         whole(""),

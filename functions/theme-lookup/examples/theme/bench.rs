@@ -35,7 +35,7 @@ pub struct Question {
 
 /// A ranker's answer to one question, in the format of the public evaluation.
 #[derive(Serialize)]
-pub struct Answer {
+pub struct BenchAnswer {
     id: String,
     pub ranked: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Answer {
     lookup_ms: Option<f64>,
 }
 
-impl Answer {
+impl BenchAnswer {
     pub fn of(question: &Question, lookup: &Lookup, lookup_ms: Option<f64>) -> Self {
         let ranges = lookup.targets.iter().map(|target| {
             (target.path.clone(), target.ranges.iter().map(|range| [range.start, range.end]).collect())
@@ -126,7 +126,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// `line_counts` returns the length of a file, for the share of lines that is shown.
-    pub fn add(&mut self, question: &Question, answer: &Answer, line_counts: impl Fn(&str) -> u32) {
+    pub fn add(&mut self, question: &Question, answer: &BenchAnswer, line_counts: impl Fn(&str) -> u32) {
         let gold: HashSet<&str> = question.gold.iter().map(String::as_str).collect();
         let places: Vec<usize> = answer
             .ranked
@@ -203,14 +203,14 @@ pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
         let index = ThemeIndex::build(tree.iter().map(|(path, bytes)| (path, bytes)))?;
         let (lookup, took) = timed(|| index.lookup(&question.query, None, LIMIT));
         lookup_ms.push(took);
-        let answer = Answer::of(&question, &lookup, Some(took));
+        let answer = BenchAnswer::of(&question, &lookup, Some(took));
         let line_counts = |path: &str| {
             let file = tree.iter().find(|(other, _)| other == path);
             file.map_or(0, |(_, bytes)| bytes.iter().filter(|&&b| b == b'\n').count() as u32)
         };
         let baselines = baselines(&question.query, &tree);
         for (row, ranked) in rows.iter_mut().zip(baselines) {
-            row.1.add(&question, &Answer::ranking(&question, ranked), line_counts);
+            row.1.add(&question, &BenchAnswer::ranking(&question, ranked), line_counts);
         }
         rows[2].1.add(&question, &answer, line_counts);
         rows[if is_first_half(&question) { 3 } else { 4 }].1.add(&question, &answer, line_counts);

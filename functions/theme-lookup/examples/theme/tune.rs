@@ -6,7 +6,7 @@ use domain::theme::ThemeIndex;
 use domain::theme::rank::Weights;
 
 use crate::Result;
-use crate::bench::{Answer, LIMIT, Metrics, Question, Trees, is_first_half, questions};
+use crate::bench::{BenchAnswer, LIMIT, Metrics, Question, Trees, is_first_half, questions};
 
 type Case = (Question, ThemeIndex);
 
@@ -127,7 +127,8 @@ fn measure(cases: &[Case], weights: &Weights) -> Metrics {
     let mut metrics = Metrics::default();
     for (question, index) in cases {
         let lookup = index.lookup_weighted(&question.query, None, LIMIT, weights);
-        metrics.add(question, &Answer::of(question, &lookup, None), |path| index.lines(path).unwrap_or(0));
+        metrics
+            .add(question, &BenchAnswer::of(question, &lookup, None), |path| index.lines(path).unwrap_or(0));
     }
     metrics
 }

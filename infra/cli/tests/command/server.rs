@@ -34,7 +34,7 @@ impl Request {
 /// What the server does about it.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    Answer {
+    ServerResponse {
         status: u16,
         headers: Vec<(&'static str, String)>,
         body: Vec<u8>,
@@ -51,11 +51,15 @@ impl Reply {
     }
 
     pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::Answer { status, headers: Vec::new(), body: body.into() }
+        Self::ServerResponse { status, headers: Vec::new(), body: body.into() }
     }
 
     pub fn tagged(version: u64, body: &str) -> Self {
-        Self::Answer { status: 200, headers: vec![("etag", format!("\"{version}\""))], body: body.into() }
+        Self::ServerResponse {
+            status: 200,
+            headers: vec![("etag", format!("\"{version}\""))],
+            body: body.into(),
+        }
     }
 }
 
@@ -157,7 +161,7 @@ impl Inner {
             };
             self.requests.lock().unwrap().push(request.clone());
             match (self.handler)(&request) {
-                Reply::Answer { status, headers, body } => {
+                Reply::ServerResponse { status, headers, body } => {
                     let mut answer = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
                     for (name, value) in headers {
                         answer.push_str(&format!("{name}: {value}\r\n"));

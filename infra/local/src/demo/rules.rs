@@ -10,7 +10,7 @@ use super::intent::{self, Intent};
 
 /// An answer: a text, and optionally one tool call after it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Answer {
+pub struct DemoReply {
     pub text: String,
     pub call: Option<(String, Value)>,
 }
@@ -22,7 +22,7 @@ const QUESTIONS: [&str; 3] = [
     "Until when do you need it: a date, a range of dates, or Ongoing?",
 ];
 
-pub fn answer(ask: &Ask) -> Answer {
+pub fn answer(ask: &Ask) -> DemoReply {
     match ask.scene {
         Scene::Setup => setup(ask),
         Scene::About => introduced(ask, about(ask)),
@@ -33,19 +33,19 @@ pub fn answer(ask: &Ask) -> Answer {
     }
 }
 
-fn text(text: impl Into<String>) -> Answer {
-    Answer { text: text.into(), call: None }
+fn text(text: impl Into<String>) -> DemoReply {
+    DemoReply { text: text.into(), call: None }
 }
 
 /// The first message of a conversation introduces the demo.
-fn introduced(ask: &Ask, mut answer: Answer) -> Answer {
+fn introduced(ask: &Ask, mut answer: DemoReply) -> DemoReply {
     if ask.spoken == 0 {
         answer.text.insert_str(0, DEMO);
     }
     answer
 }
 
-fn setup(ask: &Ask) -> Answer {
+fn setup(ask: &Ask) -> DemoReply {
     if !ask.results.is_empty() {
         return text("That is all I need. Read the draft, change what you like, and create the agent.");
     }
@@ -65,7 +65,10 @@ fn setup(ask: &Ask) -> Answer {
         "title": title, "goal": goal, "success_criteria": said(2), "timeline": timeline, "instructions": instructions,
     });
     if ask.offers("ready_to_create") {
-        return Answer { text: "I have what I need.".into(), call: Some(("ready_to_create".into(), draft)) };
+        return DemoReply {
+            text: "I have what I need.".into(),
+            call: Some(("ready_to_create".into(), draft)),
+        };
     }
     text(format!(
         "READY_TO_CREATE\n---\nTITLE: {title}\nGOAL: {goal}\nSUCCESS_CRITERIA: {}\nTIMELINE: {timeline}\nINSTRUCTIONS: \
@@ -82,7 +85,7 @@ fn title(goal: &str) -> String {
     intent::subject(&goal[..end.unwrap_or(goal.len())])
 }
 
-fn chat(ask: &Ask) -> Answer {
+fn chat(ask: &Ask) -> DemoReply {
     if let Some((name, result)) = ask.results.first() {
         return text(after(name, result));
     }
@@ -90,7 +93,7 @@ fn chat(ask: &Ask) -> Answer {
     let subject = intent::subject(said);
     match intent::intent(said) {
         Intent::ListActions if ask.offers("query_actions") => {
-            Answer { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
+            DemoReply { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
         }
         Intent::ListActions => text("Let me look.\n\nUSE_TOOL: query_actions"),
         Intent::Create => {
@@ -125,7 +128,7 @@ fn chat(ask: &Ask) -> Answer {
 
 /// Answers a question from what is in view. Anything else is a change: of the schedule if it names times, otherwise of
 /// the instructions.
-fn about(ask: &Ask) -> Answer {
+fn about(ask: &Ask) -> DemoReply {
     if let Some((name, result)) = ask.results.first() {
         return text(after(name, result));
     }
@@ -142,7 +145,7 @@ fn about(ask: &Ask) -> Answer {
     };
     let words = "I propose to change the action like this.";
     if ask.offers("change_action") {
-        return Answer { text: words.into(), call: Some(("change_action".into(), change)) };
+        return DemoReply { text: words.into(), call: Some(("change_action".into(), change)) };
     }
     text(format!("{words}\n\nUSE_TOOL: change_action\n{change}"))
 }
@@ -164,9 +167,9 @@ fn told(view: &str) -> String {
 }
 
 /// Delivers through the tool if it is offered, otherwise as a signal.
-fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> Answer {
+fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> DemoReply {
     if ask.offers(tool) {
-        return Answer { text: words.into(), call: Some((tool.into(), payload)) };
+        return DemoReply { text: words.into(), call: Some((tool.into(), payload)) };
     }
     text(format!("{words}\n\n{}\n---\n{payload}", tool.to_uppercase()))
 }
@@ -210,7 +213,7 @@ fn titles(result: &Value) -> Vec<String> {
     }
 }
 
-fn run(ask: &Ask) -> Answer {
+fn run(ask: &Ask) -> DemoReply {
     if ask.results.iter().any(|(name, _)| name == "save_output") {
         return text("The output is saved.");
     }
@@ -220,7 +223,7 @@ fn run(ask: &Ask) -> Answer {
     let content = content::of(AssetType::Document, &subject, instructions, &points(expected));
     if ask.offers("save_output") {
         let output = json!({"title": subject, "content": content, "asset_type": "document"});
-        return Answer {
+        return DemoReply {
             text: "I have written what was asked for.".into(),
             call: Some(("save_output".into(), output)),
         };
@@ -229,7 +232,7 @@ fn run(ask: &Ask) -> Answer {
 }
 
 /// Describes each file from the line above it: `=== path (kind, lines)`.
-fn theme(ask: &Ask) -> Answer {
+fn theme(ask: &Ask) -> DemoReply {
     let heads = ask.last().lines().filter_map(|line| line.strip_prefix("=== ")?.rsplit_once(" ("));
     let describe = |(path, about): (&str, &str)| {
         let mut keywords = intent::words(path);
@@ -243,7 +246,7 @@ fn theme(ask: &Ask) -> Answer {
         })
     };
     let files: Vec<Value> = heads.map(describe).collect();
-    Answer { text: String::new(), call: Some((prompt::TOOL.to_owned(), json!({ "files": files }))) }
+    DemoReply { text: String::new(), call: Some((prompt::TOOL.to_owned(), json!({ "files": files }))) }
 }
 
 /// The instructions and the expected output. A text without headings is all instructions.

@@ -195,7 +195,7 @@ fn what_is_said_about_an_action_is_a_question_or_a_change() {
 
     let told = |view: &str, said: &str| {
         let ask = Ask { view: view.into(), ..ask(Scene::About, &["change_action"], &["Hello", said]) };
-        let Answer { text, call } = answer(&ask);
+        let DemoReply { text, call } = answer(&ask);
         assert_eq!(call, None, "{said}");
         text
     };

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use shared::models::strict;
 
 use super::ask::Ask;
-use super::rules::{self, Answer};
+use super::rules::{self, DemoReply};
 use crate::engines::ports::guarded;
 use crate::served::Served;
 
@@ -178,7 +178,7 @@ struct Reply {
 }
 
 impl Reply {
-    fn new(body: &Value, answer: Answer) -> Self {
+    fn new(body: &Value, answer: DemoReply) -> Self {
         let limit =
             body["max_tokens"].as_u64().and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
         let mut left = limit.saturating_mul(4);

@@ -105,7 +105,7 @@ async fn the_same_request_gets_the_same_answer_and_no_more_than_it_asked_for() {
 fn a_whole_answer_says_what_a_stream_says() {
     let body =
         json!({"model": "demo", "max_tokens": 1_000, "messages": [{"role": "user", "content": "Hello"}]});
-    let answer = Answer { text: "Two words".into(), call: Some(("tool".into(), json!({"a": "b c"}))) };
+    let answer = DemoReply { text: "Two words".into(), call: Some(("tool".into(), json!({"a": "b c"}))) };
     let reply = Reply::new(&body, answer);
     let usage = Demo { settings: DemoSettings::default(), cached: Arc::default() }.count_input(&body);
     let whole = reply.whole(usage.clone());

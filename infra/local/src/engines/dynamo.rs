@@ -77,11 +77,11 @@ struct Job {
     answer: oneshot::Sender<Done>,
 }
 
-type Answer = (StatusCode, String);
+type TableResponse = (StatusCode, String);
 
 /// The result of a request.
 enum Done {
-    Answered(Answer),
+    Answered(TableResponse),
     /// The engine itself failed.
     Failed {
         failure: Option<StorageFailure>,
@@ -90,7 +90,7 @@ enum Done {
 }
 
 impl Done {
-    fn into_answer(self) -> Answer {
+    fn into_answer(self) -> TableResponse {
         match self {
             Self::Answered(answer) => answer,
             Self::Failed { failure: Some(failure), .. } => refused(failure),
@@ -104,7 +104,7 @@ impl Done {
 }
 
 /// The status is one after which the SDK does not retry.
-fn refused(failure: StorageFailure) -> Answer {
+fn refused(failure: StorageFailure) -> TableResponse {
     let body = json!({ "__type": failure.aws_code(), "message": failure.to_string() });
     (StatusCode::BAD_REQUEST, body.to_string())
 }
@@ -210,7 +210,7 @@ impl Drop for Dynamo {
 
 impl Table {
     /// `None` after the stop.
-    async fn answer(&self, operation: String, body: Bytes) -> Option<Answer> {
+    async fn answer(&self, operation: String, body: Bytes) -> Option<TableResponse> {
         let (db, jobs) = match &*self.open() {
             Some(Open { db, jobs }) => (db.clone(), jobs.clone()),
             None => return None,
@@ -315,7 +315,7 @@ fn answered(db: &Database, operation: &str, body: &[u8]) -> Done {
 fn done<T: DeserializeOwned, R: Serialize>(
     body: &[u8],
     run: impl FnOnce(T) -> Result<R, DynoxideError>,
-) -> Result<Answer, DynoxideError> {
+) -> Result<TableResponse, DynoxideError> {
     let request = serde_json::from_slice(body).map_err(|error| unreadable(&error.to_string()))?;
     let answer = serde_json::to_string(&run(request)?);
     answer

@@ -33,7 +33,7 @@ pub enum Hook {
     /// An agent was asked for something.
     Asked(Task),
     /// The agent has answered.
-    Answered(Task, Answer),
+    Answered(Task, AgentAnswer),
     /// The agent works in the background. The assistant knows it by this id.
     Launched(Task, String),
     /// An agent has answered. Only the assistant's id of the agent is known.
@@ -44,7 +44,7 @@ pub enum Hook {
 
 /// The answer of an agent to its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// Cut to the longest text of an entry.
     pub text: String,
     /// The assistant's own id of the agent. With this id it reports, or has already reported, that the agent has
@@ -165,7 +165,7 @@ pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
         Some(background) => Ok(Hook::Launched(task, background)),
         None => {
             let background = background(&payload)?;
-            Ok(Hook::Answered(task, Answer { text: cut(&answer, MAX_SUMMARY), background }))
+            Ok(Hook::Answered(task, AgentAnswer { text: cut(&answer, MAX_SUMMARY), background }))
         }
     }
 }

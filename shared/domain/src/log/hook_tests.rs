@@ -110,7 +110,7 @@ fn an_answer_is_the_first_output_that_has_a_text() {
         let mut change = change;
         change["hook_event_name"] = json!("PostToolUse");
         let background = change["tool_response"]["agentId"].as_str().map(str::to_owned);
-        let expected = Ok(Hook::Answered(task(), Answer { text: expected.to_owned(), background }));
+        let expected = Ok(Hook::Answered(task(), AgentAnswer { text: expected.to_owned(), background }));
         assert_eq!(read(&change, None), expected, "{change}");
         if !matches!(&expected, Ok(Hook::Answered(_, answer)) if answer.text.is_empty()) {
             change["hook_event_name"] = Value::Null;
@@ -158,7 +158,7 @@ fn long_texts_are_cut_and_say_so() {
     assert_eq!(task.description, format!("{}… [truncated 23 chars]", "d".repeat(478)));
     assert_eq!(task.prompt.len(), 100_000);
     let change = json!({"hook_event_name": "PostToolUse", "tool_response": "ä".repeat(5_000)});
-    let Ok(Hook::Answered(_, Answer { text: answer, .. })) = read(&change, None) else {
+    let Ok(Hook::Answered(_, AgentAnswer { text: answer, .. })) = read(&change, None) else {
         panic!("it is taken")
     };
     assert_eq!(answer.chars().count(), MAX_SUMMARY);

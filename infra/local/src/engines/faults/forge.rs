@@ -6,9 +6,9 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};
 
-type Answer = Response<Body>;
+type ForgedResponse = Response<Body>;
 
-pub(super) fn throttled(rng: &mut impl Rng) -> Answer {
+pub(super) fn throttled(rng: &mut impl Rng) -> ForgedResponse {
     let kinds = [
         (
             "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
@@ -25,7 +25,7 @@ pub(super) fn throttled(rng: &mut impl Rng) -> Answer {
 }
 
 /// The conflict of a single write, or of a transaction with some conflicting items.
-pub(super) fn conflict(operation: &str, request: &Value, rng: &mut impl Rng) -> Answer {
+pub(super) fn conflict(operation: &str, request: &Value, rng: &mut impl Rng) -> ForgedResponse {
     const IN_CONFLICT: &str = "Transaction is ongoing for the item";
     if !operation.starts_with("Transact") {
         return dynamo_error(&json!({
@@ -54,17 +54,17 @@ pub(super) fn conflict(operation: &str, request: &Value, rng: &mut impl Rng) -> 
     }))
 }
 
-fn dynamo_error(body: &Value) -> Answer {
+fn dynamo_error(body: &Value) -> ForgedResponse {
     answer(StatusCode::BAD_REQUEST, "application/x-amz-json-1.0", body.to_string())
 }
 
-pub(super) fn slow_down() -> Answer {
+pub(super) fn slow_down() -> ForgedResponse {
     let body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
                 <Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
     answer(StatusCode::SERVICE_UNAVAILABLE, "application/xml", body.to_owned())
 }
 
-pub(super) fn answer(status: StatusCode, content_type: &'static str, body: String) -> Answer {
+pub(super) fn answer(status: StatusCode, content_type: &'static str, body: String) -> ForgedResponse {
     Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)

@@ -44,7 +44,7 @@ pub(super) fn models(cx: &Cx) -> Result<Models> {
 }
 
 /// What a model answered, and what it calls itself.
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     pub raw: Raw,
     pub model: ModelId,
 }
@@ -78,7 +78,7 @@ pub(super) async fn ask(
     request: &ModelRequest,
     budget: &mut PassBudget,
     last_call: Timestamp,
-) -> Result<Answer, Failure> {
+) -> Result<ModelAnswer, Failure> {
     cx.clock.sleep(BETWEEN).await;
     let mut failures = 0;
     loop {
@@ -126,7 +126,7 @@ async fn once(
     route: &Route,
     request: &ModelRequest,
     budget: &mut PassBudget,
-) -> Result<Result<Answer, ModelError>, Failure> {
+) -> Result<Result<ModelAnswer, ModelError>, Failure> {
     let (now, day) = (cx.clock.now(), cx.config.budget.day_micros);
     let input = estimate::request_tokens(request);
     // A model without a price, for example one of the person's own machine, costs nothing that is known.
@@ -159,7 +159,7 @@ fn tomorrow(now: Timestamp) -> Option<Timestamp> {
     Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Result<Answer, ModelError> {
+async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Result<ModelAnswer, ModelError> {
     let mut events = route.stream(request);
     let mut model = request.model.clone();
     let (mut text, mut called) = (String::new(), None);
@@ -176,7 +176,7 @@ async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Resul
                 called.get_or_insert(Raw::Text(raw));
             }
             ModelEvent::Finished { .. } => {
-                return Ok(Answer { raw: called.unwrap_or(Raw::Text(text)), model });
+                return Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model });
             }
             ModelEvent::ToolUse { .. }
             | ModelEvent::InvalidToolInput { .. }
