@@ -30,7 +30,7 @@ pub struct Limits {
 
 /// A file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ArchiveFile {
     /// A relative path with plain parts: no `..`, no `.`, no empty part, no backslash, no control character.
     pub path: String,
     pub bytes: Vec<u8>,
@@ -86,7 +86,7 @@ impl ArchiveError {
 ///
 /// # Errors
 /// The first broken limit or unreadable entry, with the entry and the limit.
-pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<Entry>, ArchiveError> {
+pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<ArchiveFile>, ArchiveError> {
     let mut entries = Vec::new();
     walk(archive, limits, |_| true, |entry| entries.push(entry))?;
     Ok(entries)
@@ -101,7 +101,7 @@ pub fn walk(
     archive: &[u8],
     limits: &Limits,
     mut wanted: impl FnMut(&str) -> bool,
-    mut visit: impl FnMut(Entry),
+    mut visit: impl FnMut(ArchiveFile),
 ) -> Result<(), ArchiveError> {
     let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
     let mut zip = ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(broken)?;
@@ -131,7 +131,7 @@ pub fn walk(
             return Err(ArchiveError::EntryTooLarge { path, limit: limits.entry_bytes });
         }
         left = left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit: limits.total_bytes })?;
-        visit(Entry { path, bytes });
+        visit(ArchiveFile { path, bytes });
     }
     Ok(())
 }
@@ -282,7 +282,7 @@ mod tests {
         writer.start_file("assets/a.css", options).unwrap();
         writer.write_all(b"a {}").unwrap();
         let archive = writer.finish().unwrap().into_inner();
-        let entry = Entry { path: "assets/a.css".into(), bytes: b"a {}".to_vec() };
+        let entry = ArchiveFile { path: "assets/a.css".into(), bytes: b"a {}".to_vec() };
         assert_eq!(read(&archive, &LIMITS), Ok(vec![entry]));
 
         let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
@@ -304,7 +304,7 @@ mod tests {
         };
         walk(&archive, &LIMITS, wanted, |entry| read.push(entry)).unwrap();
         assert_eq!(names, ["big.css", "a.css"]);
-        assert_eq!(read, [Entry { path: "a.css".into(), bytes: b"a {}".to_vec() }]);
+        assert_eq!(read, [ArchiveFile { path: "a.css".into(), bytes: b"a {}".to_vec() }]);
     }
 
     proptest! {
@@ -314,7 +314,7 @@ mod tests {
         ) {
             let archive = write(files.clone()).unwrap();
             prop_assert_eq!(&write(files.clone()).unwrap(), &archive);
-            let entries: Vec<Entry> = files.into_iter().map(|(path, bytes)| Entry { path, bytes }).collect();
+            let entries: Vec<ArchiveFile> = files.into_iter().map(|(path, bytes)| ArchiveFile { path, bytes }).collect();
             prop_assert_eq!(read(&archive, &LIMITS).unwrap(), entries);
         }
 
