@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use crate::accept::Accept;
 use crate::context::Cx;
-use crate::flows::follow::{self, Heard};
+use crate::flows::follow::{self, RunUpdate};
 use crate::flows::run_view;
 use crate::flows::runs::{Begun, load};
 use crate::function::Invocation;
@@ -107,8 +107,8 @@ fn failed(error: &RunError, run: RunId) -> Error {
 /// A run's events as server-sent events. A client that wants more reconnects with the last id that it has.
 fn events(cx: &Cx, owner: &Owner, run: RunId, after: u64, until: Timestamp) -> Response {
     event_stream(follow::follow(cx.clone(), owner.clone(), run, after, until).map(|heard| match heard {
-        Heard::Events(events) => Bytes::from(events.iter().map(frame).collect::<String>()),
-        Heard::Silence => Bytes::from_static(b"event: heartbeat\ndata: {}\n\n"),
+        RunUpdate::Events(events) => Bytes::from(events.iter().map(frame).collect::<String>()),
+        RunUpdate::Silence => Bytes::from_static(b"event: heartbeat\ndata: {}\n\n"),
     }))
 }
 

@@ -233,7 +233,7 @@ async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     const DAYS: i64 = 3 * 24 * 60;
     let stage = Stage::with(ModelsConfig::default()).await;
     let cx = &stage.h.platform.cx;
-    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    assert_eq!(clock::check(cx).await.unwrap(), ClockState::Fine);
     let id = stage.approved(json!({"schedule": {"every": "12h"}})).await;
     let chat = stage.h.post(&format!("/agents/{}/chats", stage.agent), json!({})).await.expect(201);
     let messages = format!("/chats/{}", chat["chat_id"].as_str().unwrap());
@@ -244,7 +244,7 @@ async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     say("before").await;
 
     stage.at(DAYS + 5);
-    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    assert_eq!(clock::check(cx).await.unwrap(), ClockState::Fine);
     say("ahead").await;
     stage.happens_at(DAYS + 5).await;
     let ahead = ["720", "1440", "2160", "2880", "3600"].map(|due| format!("{due} missed superseded"));
@@ -252,8 +252,8 @@ async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     assert_eq!(stage.became(id).await[5], "4320 succeeded");
 
     stage.at(60);
-    assert_eq!(clock::look(cx).await.unwrap(), ClockState::SetBack { actions: 1 });
-    assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+    assert_eq!(clock::check(cx).await.unwrap(), ClockState::SetBack { actions: 1 });
+    assert_eq!(clock::check(cx).await.unwrap(), ClockState::Fine);
     assert_eq!(stage.action(id).await.next_due, Some(minute(720)));
     say("after").await;
     let chat = stage.h.get(&messages).await.expect(200);
@@ -269,7 +269,7 @@ async fn a_clock_that_jumped_ahead_and_back_plans_again_and_keeps_order() {
     // Due times that the wrong clock wrote off run at their time. Finished runs do not run again.
     for due in [720, 1_440, 2_160, 2_880, 3_600, 4_320, 5_040] {
         stage.happens_at(due).await;
-        assert_eq!(clock::look(cx).await.unwrap(), ClockState::Fine);
+        assert_eq!(clock::check(cx).await.unwrap(), ClockState::Fine);
     }
     let due: Vec<String> =
         stage.became(id).await.into_iter().filter(|became| !became.starts_with("60 ")).collect();

@@ -81,6 +81,6 @@ async fn talk(
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
     let NewActionMessage { content, if_busy } = input;
-    let begun = actions::say(&cx, &caller.owner, id, content, if_busy, invocation).await?;
+    let begun = actions::send_message(&cx, &caller.owner, id, content, if_busy, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -18,11 +18,11 @@ const MARKDOWN: &str = "text/markdown";
 
 /// The URI of a context document.
 fn document_uri(place: &DocumentName) -> String {
-    format!("{SCHEME}projects/{}/context/{}.md", word(place.project), place.workflow)
+    format!("{SCHEME}projects/{}/context/{}.md", project_name(place.project), place.workflow)
 }
 
 /// The name of a project in paths and URIs.
-pub fn word(project: ProjectId) -> String {
+pub fn project_name(project: ProjectId) -> String {
     if project == ProjectId::DEFAULT { "default".to_owned() } else { project.to_string() }
 }
 

@@ -433,7 +433,7 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
             _ = stopped.wait_for(|stop| *stop) => return,
             _ = ticks.tick() => {}
         }
-        if let Err(error) = clock::look(&cx).await {
+        if let Err(error) = clock::check(&cx).await {
             tracing::warn!(cause = %error.causes(), "could not check whether the clock was set back");
         }
         let invocation = Invocation { deadline: deadline(&cx.clock) };

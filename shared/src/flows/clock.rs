@@ -28,7 +28,7 @@ const PAGE: usize = 100;
 
 /// The stored record.
 #[derive(Debug, Serialize, Deserialize)]
-struct Seen {
+struct ClockRecord {
     at: Timestamp,
 }
 
@@ -46,9 +46,9 @@ pub enum ClockState {
 ///
 /// # Errors
 /// If the table does not answer; the next call continues.
-pub async fn look(cx: &Cx) -> Result<ClockState> {
+pub async fn check(cx: &Cx) -> Result<ClockState> {
     let now = cx.clock.now();
-    let seen: Option<Versioned<Seen>> = cx.store.get(&keys::clock()).await?;
+    let seen: Option<Versioned<ClockRecord>> = cx.store.get(&keys::clock()).await?;
     let Some(seen) = seen.map(|seen| seen.value.at) else {
         return write(cx, now).await.map(|()| ClockState::Fine);
     };
@@ -67,7 +67,7 @@ pub async fn look(cx: &Cx) -> Result<ClockState> {
 }
 
 async fn write(cx: &Cx, at: Timestamp) -> Result<()> {
-    Ok(cx.store.put(&keys::clock(), item(&Seen { at }, &Extras::default())?).await?)
+    Ok(cx.store.put(&keys::clock(), item(&ClockRecord { at }, &Extras::default())?).await?)
 }
 
 /// Plans every action again that is not due before `now`.

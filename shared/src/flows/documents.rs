@@ -18,7 +18,7 @@ use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
-use crate::store::documents::{DocumentVersion, Kept};
+use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::store::{StoreError, Versioned, keys};
@@ -222,7 +222,7 @@ async fn write(
             Some(current) => current.version,
             None => 0,
         };
-        let kept = Kept { workflow: place.workflow.clone(), document };
+        let kept = StoredDocument { workflow: place.workflow.clone(), document };
         let now = cx.clock.now();
         match cx.store.write_document(owner, place.project, &kept, version, cause, now).await {
             Ok(Written::Yes) => return Ok(Some(view(place, kept.document, version + 1))),

@@ -35,8 +35,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How many events are read at once.
 const EVENTS: usize = 100;
 
-/// What a follower hears.
-pub enum Heard {
+/// What a follower of a run receives.
+pub enum RunUpdate {
     /// New events, oldest first.
     Events(Vec<RunEvent>),
     /// Nothing has happened for a while.
@@ -76,7 +76,7 @@ pub fn follow(
     id: RunId,
     after: u64,
     until: Timestamp,
-) -> impl Stream<Item = Heard> + Send + 'static {
+) -> impl Stream<Item = RunUpdate> + Send + 'static {
     let live = cx.live.listen(id);
     let follower = Follower { cx, owner, id, after, until, ended: false, spoke: Instant::now(), live };
     futures::stream::unfold(follower, |mut follower| async move {
@@ -150,7 +150,7 @@ enum Look {
 }
 
 impl Follower {
-    async fn next(&mut self) -> Option<Heard> {
+    async fn next(&mut self) -> Option<RunUpdate> {
         if self.ended {
             return None;
         }
@@ -159,7 +159,7 @@ impl Follower {
             match self.look().await {
                 Ok(Look::Events(events)) => {
                     self.spoke = Instant::now();
-                    return Some(Heard::Events(events));
+                    return Some(RunUpdate::Events(events));
                 }
                 Ok(Look::End) => return None,
                 Ok(Look::Nothing) if is_over(&self.cx, self.until, self.live.is_some()) => return None,
@@ -176,7 +176,7 @@ impl Follower {
             }
             if self.spoke.elapsed() >= SILENCE {
                 self.spoke = Instant::now();
-                return Some(Heard::Silence);
+                return Some(RunUpdate::Silence);
             }
         }
     }

@@ -137,7 +137,7 @@ async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
     cx.store.delete_project_children(owner, id).await?;
     if id == ProjectId::DEFAULT {
-        super::themes::begin_anew(cx, owner, id).await?;
+        super::themes::start_new_generation(cx, owner, id).await?;
     }
     Ok(())
 }

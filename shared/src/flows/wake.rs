@@ -234,7 +234,7 @@ async fn claim(
         };
         let Some(Loaded { action, live }) = loaded else { return Ok(None) };
         let now = cx.clock.now();
-        let Some(occurrence) = turn(cx, owner, &action.value, live).await? else {
+        let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
             if action.value.live_run.is_none() && action.value.queued > 0 {
                 // Nothing is queued, whatever was counted: the action would be looked at again and again.
                 let next = unqueued(&action.value, 0, now);
@@ -297,8 +297,8 @@ async fn claim(
     }
 }
 
-/// The occurrence whose turn it is: the live one, or else the oldest of those that are queued.
-async fn turn(
+/// The next occurrence to run: the live one, or else the oldest that is queued.
+async fn next_occurrence(
     cx: &Cx,
     owner: &Owner,
     action: &Action,

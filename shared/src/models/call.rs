@@ -288,7 +288,7 @@ impl<D: Decode> Tries<D> {
         let tries = async {
             loop {
                 if let Some(error) = self.failed.take() {
-                    limits.retry.rest(self.failures, error).await?;
+                    limits.retry.wait_or_fail(self.failures, error).await?;
                 }
                 let call = match &self.call {
                     Some(Ok(call)) => call,

@@ -40,8 +40,8 @@ impl Retry {
         }
     }
 
-    /// Sleeps after failure number `failures`, or returns its error.
-    pub(super) async fn rest(&self, failures: u32, error: ModelError) -> Result<(), ModelError> {
+    /// Waits before the next try after failure number `failures`. Returns the error if there is no next try.
+    pub(super) async fn wait_or_fail(&self, failures: u32, error: ModelError) -> Result<(), ModelError> {
         let Some(pause) = self.pause(failures, &error, rand::random()) else { return Err(error) };
         tracing::warn!(failures, pause_ms = pause.as_millis() as u64, %error, "a call of the model is tried again");
         tokio::time::sleep(pause).await;

@@ -12,7 +12,7 @@ use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write
 
 /// A stored document with its workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredDocument {
     pub workflow: Workflow,
     pub document: Document,
 }
@@ -36,7 +36,7 @@ impl Store {
         owner: &Owner,
         project: ProjectId,
         workflow: &Workflow,
-    ) -> Result<Option<Versioned<Kept>>, StoreError> {
+    ) -> Result<Option<Versioned<StoredDocument>>, StoreError> {
         self.get(&keys::document(owner, project, workflow)).await
     }
 
@@ -47,7 +47,7 @@ impl Store {
         project: ProjectId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<QueryPage<Kept>, StoreError> {
+    ) -> Result<QueryPage<StoredDocument>, StoreError> {
         self.query(&keys::documents(owner, project), after, limit, Order::Oldest).await
     }
 
@@ -57,7 +57,7 @@ impl Store {
         &self,
         owner: &Owner,
         project: ProjectId,
-        kept: &Kept,
+        kept: &StoredDocument,
         version: u64,
         cause: Cause,
         now: Timestamp,
@@ -101,7 +101,7 @@ impl Store {
         project: ProjectId,
         workflow: &Workflow,
         version: u64,
-    ) -> Result<Option<Kept>, StoreError> {
+    ) -> Result<Option<StoredDocument>, StoreError> {
         let found = self.get(&keys::document_text(owner, project, workflow, version)).await?;
         Ok(found.map(|found| found.value))
     }

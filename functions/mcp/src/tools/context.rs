@@ -12,7 +12,7 @@ use shared::page::PageQuery;
 
 use super::{Failure, ToolResult, place, to_json};
 use crate::client::Client;
-use crate::resources::word;
+use crate::resources::project_name;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,7 +189,7 @@ pub async fn read_context(client: Client, arguments: ReadContext) -> ToolResult 
 
 /// Where the document can be read as Markdown over HTTP.
 fn path(client: &Client, place: &DocumentName) -> String {
-    let path = client.path(&format!("/projects/{}/context.md", word(place.project)));
+    let path = client.path(&format!("/projects/{}/context.md", project_name(place.project)));
     match place.workflow.as_str() {
         "default" => path,
         workflow => format!("{path}?workflow={workflow}"),

@@ -146,7 +146,7 @@ pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
     let instance = instance(payload.agent_id.as_deref().filter(|id| !is_assistants(id)))?;
     let task = Task {
         session: session_id(&payload, session)?,
-        call: word("tool_use_id", payload.tool_use_id.clone())?,
+        call: one_line("tool_use_id", payload.tool_use_id.clone())?,
         agent_type: kind(&payload, input.subagent_type, instance.is_some())?,
         instance,
         description: cut(&text("tool_input.description", input.description)?, MAX_DESCRIPTION),
@@ -172,8 +172,8 @@ pub fn parse(body: &[u8], session: Option<&str>) -> Result<Hook, Refusal> {
 
 fn stopped(payload: &Payload, session: Option<&str>) -> Result<Hook, Refusal> {
     let session = session_id(payload, session)?;
-    let background = word("agent_id", payload.agent_id.clone())?.ok_or_else(|| missing("agent_id"))?;
-    let agent_type = word("agent_type", payload.agent_type.clone())?.unwrap_or_default();
+    let background = one_line("agent_id", payload.agent_id.clone())?.ok_or_else(|| missing("agent_id"))?;
+    let agent_type = one_line("agent_type", payload.agent_type.clone())?.unwrap_or_default();
     let answer = cut(&answer(payload)?, MAX_SUMMARY);
     Ok(Hook::Stopped(Stop { session, background, agent_type, answer }))
 }
@@ -222,7 +222,7 @@ fn kind(payload: &Payload, subagent_type: Option<String>, is_named: bool) -> Res
     let input = ("tool_input.subagent_type", subagent_type);
     let places = if is_named { [outer, input] } else { [input, outer] };
     for (field, kind) in places {
-        if let Some(kind) = word(field, kind)? {
+        if let Some(kind) = one_line(field, kind)? {
             return Ok(kind);
         }
     }
@@ -230,7 +230,7 @@ fn kind(payload: &Payload, subagent_type: Option<String>, is_named: bool) -> Res
 }
 
 /// A short text in one line. `None` if it is empty.
-fn word(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
+fn one_line(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     let length = text.chars().count();
     if length > MAX_WORD {
@@ -289,7 +289,7 @@ fn launched(payload: &Payload) -> Result<Option<String>, Refusal> {
 fn background(payload: &Payload) -> Result<Option<String>, Refusal> {
     let Some(response) = &payload.tool_response else { return Ok(None) };
     let id = response["agentId"].as_str().or_else(|| response["agent_id"].as_str());
-    word("tool_response.agentId", id.map(str::to_owned))
+    one_line("tool_response.agentId", id.map(str::to_owned))
 }
 
 #[cfg(test)]

@@ -161,21 +161,21 @@ fn session_mark(shown: &Shown, before: Option<&SessionId>, several: bool) -> Str
 
 /// The heading in one line, whatever the description contains.
 fn heading(entry: &Entry) -> String {
-    let said = [Some(&entry.description), said(entry)];
+    let said = [Some(&entry.description), text_of(entry)];
     let text =
         said.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", |text| text.as_str());
     let text = one_line(text);
     format!("{} [{}] {}\n", shown(entry.timestamp), entry.event.as_str(), cut(&text, HEADING_CHARS))
 }
 
-/// What the agent was told, or what it answered.
-fn said(entry: &Entry) -> Option<&String> {
+/// The agent's answer, or else its instruction.
+fn text_of(entry: &Entry) -> Option<&String> {
     entry.output_summary.as_ref().or(entry.instruction.as_ref())
 }
 
 /// The instruction or the answer, quoted, in at most `room` characters.
 fn body(entry: &Entry, room: usize) -> String {
-    let Some(said) = said(entry).map(|said| said.trim()).filter(|said| !said.is_empty()) else {
+    let Some(said) = text_of(entry).map(|said| said.trim()).filter(|said| !said.is_empty()) else {
         return String::new();
     };
     let heading = if entry.description.trim().is_empty() { said } else { entry.description.trim() };

@@ -41,7 +41,7 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
 ///
 /// # Errors
 /// As [`turn::start`].
-pub async fn say(
+pub async fn send_message(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,

@@ -39,7 +39,7 @@ pub use approvals::{
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
-pub use messages::{messages, say};
+pub use messages::{messages, send_message};
 pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, outputs, run_now, why};
 
 /// An action as clients see it.

@@ -155,8 +155,8 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
             None => new_session(cx, owner, session, project, line.at).await?,
         };
         let head = match found {
-            Some(found) => moved_on(found.value, entry, bytes, line.at),
-            None => first(project, entry, bytes, line.at),
+            Some(found) => with_line(found.value, entry, bytes, line.at),
+            None => new_head(project, entry, bytes, line.at),
         };
         let (head_is_new, session) = (read_at.is_none(), new_session.as_ref());
         let append = LogAppend { head: &head, read_at, line: &line, session, once };
@@ -199,7 +199,7 @@ async fn new_session(
     Ok((!is_there).then(|| LogSession { session_id: session.clone(), project_id, started_at }))
 }
 
-fn first(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
+fn new_head(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
     let head = LogHead {
         session_id: entry.session_id.clone(),
         agent_id: entry.agent_id.clone(),
@@ -213,11 +213,11 @@ fn first(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> Log
         began: Some(at),
         asked: None,
     };
-    moved_on(head, entry, bytes, at)
+    with_line(head, entry, bytes, at)
 }
 
 /// The head of a log after one more line.
-fn moved_on(mut head: LogHead, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
+fn with_line(mut head: LogHead, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
     head.entries += 1;
     head.bytes += bytes;
     head.last_at = at;

@@ -169,7 +169,7 @@ pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> 
 
 /// Gives an emptied project a new generation. Imports that were requested earlier are then too old for it, and indexes
 /// that processes hold in memory belong to another theme.
-pub(super) async fn begin_anew(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+pub(super) async fn start_new_generation(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let state = ThemeState { generation: ImportId::from_uuid(cx.clock.uuid()), ..ThemeState::default() };
     Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
 }

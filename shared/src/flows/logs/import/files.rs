@@ -25,13 +25,13 @@ pub enum Piece {
     /// The next lines of a log, each with its newline. Every piece except the last fills a segment.
     Lines { log: Name, lines: u64, text: Vec<u8> },
     /// The end of a log in its file.
-    Whole(Whole),
+    Whole(CompleteLog),
     /// This many lines of a file are not entries.
     Corrupt(u64),
 }
 
 /// A complete log of a file.
-pub struct Whole {
+pub struct CompleteLog {
     pub log: Name,
     pub entries: u64,
     pub bytes: u64,
@@ -188,6 +188,6 @@ impl Reading {
         self.give(out)?;
         let Self { log, entries, bytes, began, last, .. } = self;
         let Some(last) = last else { return Ok(()) };
-        give(out, Piece::Whole(Whole { log, entries, bytes, began, last }))
+        give(out, Piece::Whole(CompleteLog { log, entries, bytes, began, last }))
     }
 }

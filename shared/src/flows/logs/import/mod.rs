@@ -11,7 +11,7 @@
 //! owner's next import.
 
 mod files;
-mod taking;
+mod importer;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
-use self::taking::{Stop, Taking};
+use self::importer::{LogImporter, Stop};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
@@ -194,7 +194,7 @@ async fn take_over(
 ) -> Result<LogImport> {
     let again = import.value.state == LogImportState::Running;
     import.value.state = LogImportState::Running;
-    let mut taking = Taking::new(cx, owner, &import.value, again);
+    let mut importer = LogImporter::new(cx, owner, &import.value, again);
     let (sender, mut pieces) = mpsc::channel(1);
     // Inflating and parsing would block other requests of this process.
     let reader = tokio::task::spawn_blocking(move || files::read(&archive, &sender));
@@ -203,18 +203,18 @@ async fn take_over(
     while let Some(piece) = pieces.recv().await {
         in_time(cx, deadline)?;
         if noted.is_none_or(|noted| noted.elapsed() > NOTED_EVERY) {
-            import.value.report.clone_from(&taking.report);
+            import.value.report.clone_from(&importer.report);
             note(cx, owner, &mut import).await?;
             if import.value.state.is_final() {
                 return Ok(import.value);
             }
             noted = Some(Instant::now());
         }
-        match taking.take(piece).await {
+        match importer.take(piece).await {
             Ok(()) => {}
             Err(Stop::Ours(error)) => return Err(error),
             Err(Stop::Ended) => {
-                taking.discard().await?;
+                importer.discard().await?;
                 return current(cx, owner, import.value.import_id).await;
             }
             Err(Stop::Refused(reason)) => {
@@ -225,8 +225,8 @@ async fn take_over(
     }
     drop(pieces);
     let read = reader.await.map_err(|error| Error::internal(error.to_string()))?;
-    taking.discard().await?;
-    import.value.report = taking.report;
+    importer.discard().await?;
+    import.value.report = importer.report;
     match read {
         Ok(ignored) => import.value.report.ignored_files = ignored,
         Err(error) => refused = refused.or(Some(error.to_string())),
@@ -336,7 +336,7 @@ async fn delete_unnamed(cx: &Cx, owner: &Owner, id: ImportId) -> Result<()> {
         for (session, agent) in logs {
             let (Ok(session), Ok(agent)) = (session.parse(), agent.parse()) else { continue };
             let log = (session, agent);
-            if !taking::is_of(cx, owner, id, &log).await? {
+            if !importer::is_of(cx, owner, id, &log).await? {
                 cx.blobs.delete_prefix(&BlobKey::imported_log(owner, id, &log.0, &log.1)).await?;
             }
         }

@@ -49,7 +49,7 @@ pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timest
         let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
         let renew = || async { held.edit(|it| it.held(held.by, cx.clock.now())).await.map(drop) };
         let ended = match index::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
-            Ok(ended) => held.let_go(ended).await,
+            Ok(ended) => held.release(ended).await,
             Err(error) => {
                 // One that can't be let go ends by itself.
                 let _ = held.edit(Enrichment::released).await;
@@ -134,7 +134,7 @@ impl Held<'_> {
         }
     }
 
-    async fn let_go(&self, ended: Ended) -> Result<Next> {
+    async fn release(&self, ended: Ended) -> Result<Next> {
         let end = match ended {
             Ended::Done(of) => PassEnd { of, stop: None },
             Ended::Stopped(of, stop) => PassEnd { of, stop: Some(stop) },

@@ -9,7 +9,7 @@ use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::import::{ImportReport, LogImport};
 use domain::log::layout;
 
-use super::files::{Last, Name, Piece, Whole};
+use super::files::{CompleteLog, Last, Name, Piece};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::flows::edit;
@@ -37,7 +37,7 @@ impl<E: Into<Error>> From<E> for Stop {
 }
 
 /// An import in progress.
-pub struct Taking<'a> {
+pub struct LogImporter<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
     id: ImportId,
@@ -61,7 +61,7 @@ enum StoredLog {
     Another,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> LogImporter<'a> {
     pub fn new(cx: &'a Cx, owner: &'a Owner, import: &LogImport, again: bool) -> Self {
         let (id, project) = (import.import_id, import.project_id);
         let (open, seen, report) = (HashMap::new(), HashSet::new(), ImportReport::default());
@@ -142,9 +142,9 @@ impl<'a> Taking<'a> {
     }
 
     /// Makes a log. Returns whether the log belongs to this import.
-    async fn make(&self, whole: &Whole, stored: &[Segment]) -> Result<bool, Stop> {
+    async fn make(&self, whole: &CompleteLog, stored: &[Segment]) -> Result<bool, Stop> {
         let Self { cx, owner, id, project, .. } = *self;
-        let Whole { log, entries, bytes, began, last: Last { at, agent_type, asked } } = whole;
+        let CompleteLog { log, entries, bytes, began, last: Last { at, agent_type, asked } } = whole;
         let (session, agent) = log;
         let head = LogHead {
             session_id: session.clone(),
