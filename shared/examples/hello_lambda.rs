@@ -1,4 +1,4 @@
-//! The least that a Lambda behind API Gateway can be: what a cold start of ours is compared with.
+//! The smallest possible Lambda behind API Gateway. Our cold starts are compared with it.
 
 use lambda_http::{Body, Error, Request, Response, service_fn};
 

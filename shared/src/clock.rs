@@ -89,14 +89,14 @@ impl Clock {
         tokio::time::sleep(real).await;
     }
 
-    /// A new UUIDv7 with this clock's time. It sorts after all earlier ones, also if the clock was set back since.
+    /// A new UUIDv7 with this clock's time. It sorts after all earlier ones, even if the clock was set back meanwhile.
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         self.uuid_at(self.now())
     }
 
-    /// From now on ids sort after all that were made up to `then`, though the clock shows less: an earlier process made some
-    /// by a clock that was set back since.
+    /// Makes later ids sort after all ids up to `then`, although the clock shows an earlier time: an earlier process
+    /// made ids with a clock that was later set back.
     pub fn ids_after(&self, then: Timestamp) {
         let _ = self.uuid_at(then);
     }
@@ -135,7 +135,7 @@ mod tests {
         manual.set(at("2026-11-21T09:00:00Z"));
         let ids: Vec<Uuid> = (0..1_000).map(|_| clock.uuid()).collect();
         assert!(ids.is_sorted() && ids[0] > ahead);
-        // Another process, which is told.
+        // Another process, after it was told the time.
         let restarted = Clock::Manual(ManualClock::at(at("2026-11-21T09:00:00Z")));
         restarted.ids_after(at("2026-11-24T09:00:00.001Z"));
         assert!(restarted.uuid() > ahead);

@@ -1,4 +1,4 @@
-//! What every handler and flow is given: the store, the blobs, the models, the bus, the queues, the clock.
+//! The context of every handler and flow: the store, the blobs, the models, the bus, the queues, the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::queues::Queues;
 use crate::store::Store;
 use crate::themes::{NotesCache, ThemeCache};
 
-/// Whether the process is about to end. Then it puts its runs down, and other processes continue them.
+/// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]
 pub struct Stopping(Arc<AtomicBool>);
 
@@ -61,7 +61,7 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// With the models that are configured.
+    /// A context with the configured models.
     ///
     /// # Errors
     /// If the address of a model is invalid.

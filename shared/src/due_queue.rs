@@ -1,7 +1,7 @@
-//! The queue from which executors take what is due.
+//! The queue from which executors take due items.
 //!
-//! Due items go to the queue directly, because a rule of EventBridge can't delay. The message group is the owner: SQS then
-//! hands over the messages of quiet owners before those of an owner who has many in flight ("fair queues").
+//! Due items go to the queue directly, because an EventBridge rule can't delay. The message group is the owner. So SQS
+//! delivers the messages of quiet owners before those of an owner with many messages in flight ("fair queues").
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
@@ -12,7 +12,7 @@ use crate::store::DueItem;
 /// The AWS limit of messages per call.
 pub const MESSAGES: usize = 10;
 
-/// An item and how long the queue keeps it back, in seconds.
+/// An item, and how long the queue delays it, in seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     pub item: DueItem,
@@ -32,7 +32,8 @@ impl DueQueue {
         Self { client, url }
     }
 
-    /// Sends up to [`MESSAGES`] items. Gives the indexes of those that the queue did not take; the causes are logged.
+    /// Sends up to [`MESSAGES`] items. Returns the indexes of those that the queue did not accept. The causes are
+    /// logged.
     pub async fn send(&self, dispatches: &[Dispatch]) -> Vec<usize> {
         debug_assert!(dispatches.len() <= MESSAGES);
         if dispatches.is_empty() {
@@ -53,14 +54,14 @@ impl DueQueue {
                     tracing::warn!(
                         cause = first.code(),
                         items = failed.len(),
-                        "the queue did not take all items"
+                        "the queue did not accept all items"
                     );
                 }
                 failed.iter().filter_map(|failed| failed.id().parse().ok()).collect()
             }
             Err(error) => {
                 let cause = aws::cause(&error);
-                tracing::warn!(cause, items = dispatches.len(), "the queue did not take the items");
+                tracing::warn!(cause, items = dispatches.len(), "the queue did not accept the items");
                 (0..dispatches.len()).collect()
             }
         }

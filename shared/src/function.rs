@@ -1,5 +1,5 @@
-//! What a function crate declares: its name, what wakes it, and its handler. The Lambda runner, the local server,
-//! the OpenAPI document and the template's test all read this one declaration.
+//! The declaration of a function crate: its name, its trigger and its handler. The Lambda runner, the local server, the
+//! OpenAPI document and the template's test all use this declaration.
 
 use std::time::Duration;
 
@@ -17,59 +17,59 @@ use crate::problem::Result;
 /// One Lambda function.
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// The folder's, the crate's and the Lambda's name, and the metrics' dimension.
+    /// The name of the folder, the crate and the Lambda, and the dimension of its metrics.
     pub name: &'static str,
     pub trigger: Trigger,
-    /// [`Models::from_config`], or [`Models::none`] for a function that calls none: what calls them is left out of its
-    /// binary.
+    /// [`Models::from_config`], or [`Models::none`] for a function that calls no models. The binary of such a function
+    /// does not contain the code that calls models.
     pub models: ModelsFrom,
 }
 
 pub type ModelsFrom = fn(&ModelsConfig) -> std::result::Result<Models, InvalidEndpoint>;
 
-/// What wakes a function.
+/// What triggers a function.
 #[derive(Clone, Copy)]
 pub enum Trigger {
-    /// Requests through API Gateway. A streaming function answers through the streaming runner, all its routes alike.
+    /// Requests through API Gateway. A streaming function uses the streaming runner for all its routes.
     Http { routes: fn() -> Router<Cx>, streaming: bool },
-    /// A clock: called every so often.
+    /// A timer, at a fixed interval.
     Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
-    /// A queue of JSON messages: called once for each.
+    /// A queue of JSON messages. The handler is called once per message.
     Queue { handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
-    /// A queue of S3 notifications: called once for each object that was put. The object's key says what it means; most
-    /// keys mean nothing.
+    /// A queue of S3 notifications. The handler is called once per uploaded object. The object's key determines the
+    /// meaning; most keys have none.
     Upload { handler: fn(Cx, Invocation, Uploaded) -> BoxFuture<'static, Result<()>> },
-    /// API Gateway asks whose request it is.
+    /// API Gateway's question about the caller of a request.
     Authorizer { handler: fn(Cx, Value) -> BoxFuture<'static, Result<Value>> },
 }
 
-/// An object was put into the bucket. It may be told of twice, late and out of order.
+/// An object was uploaded to the bucket. The event may come twice, late and out of order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uploaded {
-    /// As it is, not as notifications encode it.
+    /// The real key. Notifications encode it.
     pub key: String,
-    /// Of two events of one key, the one with the greater text (of the same length) is newer.
+    /// Of two events of one key, the newer one has the greater text. Both have the same length.
     pub sequencer: String,
 }
 
-/// What a handler may know of the call it serves.
+/// What a handler knows about its invocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation {
-    /// When the environment will be stopped: work that is not done by then is lost.
+    /// When the environment will be stopped. Work that is not done by then is lost.
     pub deadline: Timestamp,
 }
 
-/// How long before its end an invocation's answer ends.
+/// How long before the invocation's end its answer ends.
 const ANSWERS_BEFORE: SignedDuration = SignedDuration::from_secs(10);
 
 impl Invocation {
-    /// The invocation that a request came with. A server that is not a Lambda has no deadline.
+    /// The invocation of a request. A server that is not a Lambda has no deadline.
     #[must_use]
     pub fn of(parts: &Parts) -> Self {
         parts.extensions.get().copied().unwrap_or(Self { deadline: Timestamp::MAX })
     }
 
-    /// When an answer must end that follows a run.
+    /// When an answer that follows a run must end.
     #[must_use]
     pub fn answers_until(&self) -> Timestamp {
         self.deadline - ANSWERS_BEFORE

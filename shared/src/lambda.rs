@@ -27,16 +27,17 @@ use crate::logging;
 use crate::problem::{Error, Result, caught};
 use crate::queues::Delivery;
 
-/// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little more than
-/// one. It is also what SQS hands over without a waiting time.
+/// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little
+/// more than one. Ten is also the most messages that SQS delivers at once without a batching window.
 pub const BATCH: usize = 10;
 
-/// How long a start may wait for the table; a table that is away is told of by the first invocation.
+/// How long a start may wait for the table. If the table is unavailable, the first invocation reports it.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// The whole of a function's `main`.
+/// The complete `main` of a function.
 ///
-/// It is inlined there, where the declaration is a constant: what serves the other triggers is left out of the binary.
+/// It is inlined there, where the declaration is a constant. So the binary does not contain the code for the other
+/// triggers.
 #[inline(always)]
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
@@ -98,12 +99,12 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
         Err(error) => return failed_to_start(&error),
     };
     let ended = runtime.block_on(async {
-        // While it starts, an environment has whole cores, whatever its memory; an invocation of 512 MB has a third of one.
-        // The handshake with the table is most of what a first invocation would wait for.
+        // During its start, an environment has full cores, whatever its memory; an invocation with 512 MB has a third
+        // of one. The handshake with the table would be most of the waiting time of a first invocation.
         if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
             tracing::debug!("the table is not warm: no answer in time");
         }
-        // Only what calls models has runs to put down.
+        // Only functions that call models have runs to release.
         if cx.models.are_configured() {
             crate::shutdown::watch(cx.clone()).await;
         }
@@ -123,7 +124,7 @@ fn failed_to_start(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The routes as the runners of `lambda_http` serve them.
+/// The routes in the form that the runners of `lambda_http` serve.
 fn service(
     cx: Cx,
     routes: Router<Cx>,
@@ -131,9 +132,8 @@ fn service(
     MapRequest::new(http::app(cx, routes, None), as_routed)
 }
 
-/// A request's path as routes have it: without the stage, which the default domain of a REST API puts before it, and
-/// without the base path under which a domain of one's own may have the API. Answers need both again: see
-/// [`http::BasePath`].
+/// Converts a request's path to the path of the route. It removes the stage, which the default domain of a REST API
+/// adds, and the base path that a custom domain may add. Answers need both again: see [`http::BasePath`].
 fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     let raw = request.raw_http_path().to_owned();
     let (resource, seen) = match request.request_context_ref() {
@@ -151,7 +151,7 @@ fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     }
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let path = below_base(&raw, &resource);
-    // The context alone has the path as the client sees it, with the stage. It may encode other characters.
+    // Only the context has the path as the client sees it, with the stage. It may encode other characters.
     let base = seen.strip_suffix(path).or_else(|| seen.strip_suffix(below_base(&seen, &resource)));
     if let Some(base) = base.filter(|base| !base.is_empty()) {
         parts.extensions.insert(http::BasePath(base.to_owned()));
@@ -164,14 +164,14 @@ fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     lambda_http::Request::from_parts(parts, body)
 }
 
-/// The outermost part of a path that is of the kind of this resource, such as `/agents/{agent_id}`; the whole where none
-/// is.
+/// The longest end of the path that matches this resource, such as `/agents/{agent_id}`. The whole path if none
+/// matches.
 fn below_base<'a>(path: &'a str, resource: &str) -> &'a str {
     let is_one = |candidate: &&str| {
         let mut given = candidate.split('/');
         for part in resource.split('/') {
             match given.next() {
-                // Takes all that follows.
+                // Matches the rest of the path.
                 Some(_) if part.ends_with("+}") => return true,
                 Some(given) if part.starts_with('{') && !given.is_empty() => {}
                 Some(given) if given == part => {}
@@ -196,13 +196,13 @@ async fn logged<T>(
     let span = tracing::info_span!("invocation", function, request_id);
     let ended = caught(call).instrument(span.clone()).await.flatten();
     ended.map_err(|error| {
-        // API Gateway makes its 401 of exactly this word from an authorizer, and a 500 of every other.
+        // API Gateway answers 401 only if the authorizer fails with exactly this word, and 500 otherwise.
         if let Error::Unauthenticated(reason) = error {
             span.in_scope(|| tracing::info!(reason, "refused"));
             return lambda_runtime::Error::from("Unauthorized");
         }
         span.in_scope(|| tracing::error!(code = error.code(), cause = %error.causes(), "invocation failed"));
-        // The runtime reports this text: it names the kind of failure and no content.
+        // The runtime reports this text. It contains the kind of failure and no content.
         lambda_runtime::Error::from(format!("{function} failed: {}", error.code()))
     })
 }
@@ -228,7 +228,7 @@ pub async fn uploads(
     .await
 }
 
-/// What S3 tells, as far as anybody here wants to know it.
+/// The fields of S3's event that are used.
 #[derive(serde::Deserialize)]
 struct Notification {
     #[serde(rename = "Records")]
@@ -265,13 +265,13 @@ fn uploads_of(body: &str) -> Result<Vec<Uploaded>> {
                 sequencer: object.sequencer,
             })
             .collect()),
-        // S3 sends this when the notification is set up.
+        // S3 sends this event when the notification is configured.
         (None, Some("s3:TestEvent")) => Ok(Vec::new()),
         (None, _) => Err(Error::internal("the message is not an S3 notification: it has no records")),
     }
 }
 
-/// A key of a notification, which is encoded like a form's value: `+` is a blank.
+/// Decodes a key of a notification. It is encoded like a form value, in which `+` is a space.
 fn decoded(key: &str) -> String {
     let value = key.replace('&', "%26").replace('=', "%3D");
     form_urlencoded::parse(value.as_bytes()).next().map(|(key, _)| key.into_owned()).unwrap_or_default()
@@ -298,8 +298,8 @@ pub async fn batch(
     response
 }
 
-/// Handles each message of a batch by its body, and asks the queue to retry soon what failed. A message whose function
-/// crashes stays hidden for the queue's visibility timeout.
+/// Handles each message of a batch, and asks the queue to retry failed ones soon. A message whose function crashes
+/// stays hidden for the queue's visibility timeout.
 async fn each<F: Future<Output = Result<()>>>(
     cx: &Cx,
     event: SqsEvent,
@@ -342,7 +342,7 @@ fn message_of(body: &str) -> Result<Value> {
     serde_json::from_str(body).map_err(|error| Error::internal(format!("the message is not JSON: {error}")))
 }
 
-/// A panic is logged by its place. Its text is not: it may quote what somebody has written.
+/// Logs the location of a panic but not its text, because the text may quote what somebody has written.
 fn log_panic_location() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
@@ -350,7 +350,8 @@ fn log_panic_location() {
     }));
 }
 
-/// JSON lines for CloudWatch; `RUST_LOG` says how much. Only fields that code names go out, never bodies.
+/// Writes JSON lines for CloudWatch. `RUST_LOG` sets the level. Only fields that the code names are written, never
+/// bodies.
 fn init_tracing() {
     let filter = logging::filter(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt::layer()
@@ -373,13 +374,13 @@ mod tests {
             ("/agents", "/agents", "/agents"),
             ("/v1/agents", "/agents", "/agents"),
             ("/a/b/agents/x", "/agents/{agent_id}", "/agents/x"),
-            // A base path that is called like a route, and an id like one.
+            // The base path has the name of a route, and an id does, too.
             ("/agents/agents", "/agents", "/agents"),
             ("/agents/agents", "/agents/{agent_id}", "/agents/agents"),
             ("/v1/p/f/a/b.css", "/p/f/{path+}", "/p/f/a/b.css"),
             ("/p/f/p/f/a%2Fb", "/p/f/{path+}", "/p/f/p/f/a%2Fb"),
             ("/v1/", "/", "/"),
-            // What the resource does not describe stays as it is.
+            // A path that does not match the resource is not changed.
             ("/v1/agents/", "/agents/{agent_id}", "/v1/agents/"),
             ("/v1/other", "/agents", "/v1/other"),
             ("/v1/agents", "", "/v1/agents"),

@@ -1,10 +1,10 @@
 //! The shell: everything that does I/O.
 //!
-//! A function crate declares a [`function::Function`]; [`lambda`] runs it against the Lambda Runtime API and
-//! `infra/local` runs the same value in one process. A handler extracts, calls and wraps: [`extract`] parses
-//! the request, [`flows`] load, let `domain` decide, and store, and [`problem`] turns every error into an RFC 9457
-//! answer. There is one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the
-//! AWS SDKs, also locally.
+//! A function crate declares a [`function::Function`]. [`lambda`] runs it with the Lambda Runtime API, and
+//! `infra/local` runs the same value in one process. A handler extracts, calls and wraps: [`extract`] parses the
+//! request; [`flows`] load, let `domain` decide, and store; and [`problem`] turns every error into an RFC 9457 answer.
+//! There is only one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the AWS SDKs, also
+//! locally.
 
 pub mod accept;
 pub mod agent_loop;

@@ -66,7 +66,7 @@ pub fn with<P: utoipa::Path, H: Handler<T, Cx>, T: 'static>(router: Router<Cx>, 
 /// The description of one handler.
 ///
 /// # Panics
-/// When two of its types have one name.
+/// If two different types have the same name.
 #[must_use]
 pub fn described(handler: UtoipaMethodRouter<Cx>) -> OpenApi {
     let mut named: BTreeMap<&str, &RefOr<Schema>> = BTreeMap::new();
@@ -79,7 +79,7 @@ pub fn described(handler: UtoipaMethodRouter<Cx>) -> OpenApi {
 /// Adds the description of a part.
 ///
 /// # Panics
-/// When a type of the part has the name of another type: clients would get the wrong one of the two.
+/// If a type of the part has the name of another type: clients would get the wrong one.
 pub fn merge(all: &mut OpenApi, part: OpenApi) {
     if let (Some(known), Some(new)) = (&all.components, &part.components) {
         for (name, schema) in &new.schemas {

@@ -1,11 +1,11 @@
-//! Writes `tests/golden/data.json`: one of everything that is stored, made over HTTP, and what is read of it.
+//! Writes `tests/golden/data.json`: one of every kind of stored data, created over HTTP, and the answers that read it.
 //!
 //! ```text
 //! cargo run -p tests --example golden
 //! ```
 //!
-//! The test `golden` opens what is there. Write it anew only to add a kind of record: a format that has been stored stays
-//! readable, so where the test fails with the old file, the reader is wrong and not the file.
+//! The test `golden` opens this file. Write it again only to add a kind of record. A stored format must stay readable:
+//! if the test fails with the old file, the reader is wrong and not the file.
 
 #![allow(clippy::unwrap_used, reason = "a program that writes a fixture panics where it can't")]
 
@@ -39,7 +39,7 @@ async fn main() {
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
     logs(&h, &mut paths).await;
-    // Everything is at rest: what is read now is what is stored.
+    // Nothing is in progress, so the answers match the stored data.
     tokio::time::sleep(Duration::from_secs(2)).await;
 
     let mut reads = Vec::new();
@@ -63,7 +63,7 @@ fn id(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("{name} is missing in {value:#}")).to_owned()
 }
 
-/// Waits until `is_there` finds it in an answer.
+/// Waits until `is_there` is true for an answer.
 async fn until(h: &Harness, path: &str, is_there: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..1_200 {
         let answer = h.get(path).await.body;
@@ -86,7 +86,7 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let messages =
         json!({"messages": [{"role": "user", "content": long}, {"role": "assistant", "content": "Yes."}]});
     h.post(&format!("/chats/{chat}/messages"), messages).await.expect(201);
-    // The mark of a turn that has ended without taking it away.
+    // The mark of a turn that has ended without deleting it.
     let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
     let (thread, run) = (chat.parse::<ChatId>().unwrap().into(), id(&turn, "run_id").parse().unwrap());
     let mark = Store::hold_thread(&owner, thread, run, 0).unwrap();
@@ -117,7 +117,7 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     agent
 }
 
-/// An action that is scheduled, has run, and is talked about.
+/// A scheduled action with a run and a conversation about it.
 async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let action = json!({
         "title": "Lamp oil report", "description": "A short report", "priority": "high",
@@ -214,7 +214,7 @@ async fn logs(h: &Harness, paths: &mut Vec<String>) {
     answer["hook_event_name"] = json!("PostToolUse");
     answer["tool_response"] = json!({"content": [{"type": "text", "text": "It is designed."}]});
     report(&answer).await;
-    // Without a name of its own, and one in the background.
+    // One without a name, and one in the background.
     let mut nameless = hook("x", "call-2");
     nameless["tool_input"]["prompt"] = json!("Design the cart");
     report(&nameless).await;
@@ -223,7 +223,7 @@ async fn logs(h: &Harness, paths: &mut Vec<String>) {
     launched["hook_event_name"] = json!("PostToolUse");
     launched["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a5f3c1"});
     report(&launched).await;
-    // It stops before its call is known.
+    // It stops before its call is reported.
     report(&json!({
         "session_id": SESSION, "hook_event_name": "SubagentStop", "agent_id": "a9f8e7d6c5b4a3210",
         "agent_type": "the-architect", "last_assistant_message": "It is designed.",

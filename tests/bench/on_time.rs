@@ -1,5 +1,5 @@
-//! How punctual, how fair and how dear the executors are, on the whole local platform with its data in a folder, in real
-//! time.
+//! Measures how punctual, how fair and how expensive the executors are, on the whole local platform with its data in a
+//! folder, in real time.
 //!
 //! ```text
 //! cargo run --profile bench -p tests --example on_time -- lag 500 300     # actions, spread over so many seconds
@@ -7,10 +7,10 @@
 //! cargo run --profile bench -p tests --example on_time -- burst 1000 20   # runs due at once, seconds of a run
 //! ```
 //!
-//! `lag` prints how long after their due times runs start. `fair` prints when the runs of twenty other owners start. `burst`
-//! prints when the last run starts, and what Lambda costs for a run, against one run per invocation. Ten executors of ten
-//! runs each work, fed as Lambda's event source mapping feeds them. Exits with 1 if a run was lost or started early, or a
-//! figure is out of reach.
+//! `lag` prints how long after their due times runs start. `fair` prints when the runs of twenty other owners start.
+//! `burst` prints when the last run starts, and what Lambda costs per run, compared with one run per invocation. Ten
+//! executors drive ten runs each, and get messages as from Lambda's event source mapping. Exits with 1 if a run was
+//! lost or started early, or if a figure misses its goal.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Bed {
     async fn start(seconds_of_a_run: usize) -> Self {
         let data = tempfile::tempdir().expect("a temporary folder");
         let model = ScriptedModel::start(|_: &[Value]| Says::Text("Lamp oil is dear.".into())).await;
-        // A run asks its model twice: for its work, and once more after its output was saved.
+        // A run calls its model twice: for its work, and once more after its output was saved.
         model.takes(Duration::from_millis(seconds_of_a_run as u64 * 500));
         let h = Harness::with(PlatformConfig {
             data: DataLocation::Folder(data.path().join("data")),
@@ -109,7 +109,7 @@ impl Bed {
         }
     }
 
-    /// Waits until each action has an occurrence that has ended or, if it need only `begin`, that has started.
+    /// Waits until each action has an occurrence that has ended. With `begin`, one that has started is enough.
     async fn occurrences(
         &self,
         due: &[(Owner, ActionId)],
@@ -141,7 +141,7 @@ impl Bed {
     }
 }
 
-/// One executor, as Lambda's event source mapping feeds it.
+/// One executor, which gets messages as from Lambda's event source mapping.
 async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
     let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor");
     let Some(Trigger::Queue { handler }) = function.map(|function| function.trigger) else {
@@ -209,7 +209,7 @@ fn lags(occurrences: &[Occurrence]) -> Vec<f64> {
     lags
 }
 
-/// Prints the percentiles, and gives (shortest, p50, p99, longest).
+/// Prints the percentiles, and returns (shortest, p50, p99, longest).
 fn print(what: &str, lags: &[f64]) -> [f64; 4] {
     let at = |share: f64| {
         let index = (lags.len() as f64 * share) as usize;
@@ -225,7 +225,7 @@ fn print(what: &str, lags: &[f64]) -> [f64; 4] {
 
 async fn lag(count: usize, seconds: usize) -> bool {
     let mut bed = Bed::start(0).await;
-    // Late enough that all are approved before the sweep that sends the first.
+    // Late enough that all actions are approved before the sweep that sends the first.
     let first = 120 + count / 50;
     let times: Vec<Timestamp> = (0..count).map(|n| in_seconds(first + n * seconds / count)).collect();
     let due =
@@ -244,7 +244,7 @@ async fn fair(count: usize, seconds: usize) -> bool {
     const OTHERS: usize = 20;
     let mut bed = Bed::start(seconds).await;
     let at = in_seconds(120 + count / 40);
-    // The others come when the executors are full of the first owner's runs.
+    // The others are due when the executors are busy with the first owner's runs.
     let later = at + SignedDuration::from_secs(5);
     let noisy = (0..count).map(|_| (owner("noisy", 0), at));
     approve(bed.cx(), noisy).await;
@@ -279,7 +279,7 @@ async fn burst(count: usize, seconds: usize) -> bool {
         Some(occurrence.finished_at?.duration_since(occurrence.started_at?).as_secs_f64())
     });
     let alone: f64 = alone.sum();
-    // Executors may still hold the last batch; all runs have ended.
+    // Executors may still have the last batch, but all runs have ended.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let together = bed.busy.load(Ordering::Relaxed) as f64 / 1_000.0;
     let dollars = |seconds: f64| seconds * MEMORY * GB_SECOND / count as f64;

@@ -1,10 +1,10 @@
-//! What a turn costs besides its model. The demo model answers at once, over HTTP, with the data in a folder.
+//! The cost of a turn without its model. The demo model answers at once, over HTTP, with the data in a folder.
 //!
 //! ```text
 //! cargo run --profile bench -p tests --example turns
 //! ```
 //!
-//! Prints the time to the first event, to the first words and to the end; then the same for 32 concurrent chats. Exits
+//! Prints the time to the first event, to the first text and to the end; then the same for 32 concurrent chats. Exits
 //! with 1 if a turn fails.
 
 use std::process::ExitCode;

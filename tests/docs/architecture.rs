@@ -1,4 +1,4 @@
-//! `docs/architecture.md`: the tests that it names exist, and so do the files; it has every kind of key.
+//! `docs/architecture.md`: the tests and files that it names exist, and it lists every kind of key.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn named_tests_exist() {
         let rust = format!("fn {function}(");
         let python = format!("@rule\ndef {function}(");
         let before = source.split(&rust).next().unwrap_or_default();
-        // The attribute stands above the function, with at most a doc comment or `async` between.
+        // The attribute is above the function, with at most a doc comment or `async` in between.
         let is_test = source.contains(&rust)
             && before.lines().rev().take(4).any(|line| {
                 let line = line.trim();
@@ -50,7 +50,7 @@ fn paths_of_the_code_map_exist() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The words in capitals of keys.
+/// The upper-case words of keys.
 fn kinds(texts: impl IntoIterator<Item = String>) -> BTreeSet<String> {
     let words = texts.into_iter().flat_map(|text| {
         text.split(|c: char| !c.is_ascii_uppercase()).map(str::to_owned).collect::<Vec<_>>()

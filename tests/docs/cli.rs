@@ -1,4 +1,4 @@
-//! `docs/cli.md` names the commands, flags, variables and hooks that the command has, and no others.
+//! `docs/cli.md` names exactly the commands, flags, variables and hooks that the command has.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::page::{after, column, compare, first_column, in_backticks, read, sect
 
 const PAGE: &str = "docs/cli.md";
 
-/// Only the command itself uses it, to start a process in the background.
+/// Only the command itself uses it, to start a background process.
 const INTERNAL: &str = "background";
 
 fn flags(text: &str) -> BTreeSet<String> {

@@ -1,4 +1,4 @@
-//! Lists in the manuals that are the same as lists in the code.
+//! Lists in the manuals that must equal lists in the code.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ fn model_codes() -> BTreeSet<String> {
     literals(between(&read("shared/src/agent_loop/call.rs"), "fn model_code(", "\n}\n"))
 }
 
-/// All codes that errors are given.
+/// All codes of errors.
 fn required_codes() -> BTreeSet<String> {
     let mut codes = refusals();
     codes.extend(model_codes());
@@ -83,7 +83,7 @@ fn required_codes() -> BTreeSet<String> {
     codes.extend(literals(between(&read("functions/mcp/src/routes.rs"), "let code = match status", "};")));
     codes.extend(after(&code(&["shared/domain/src/agent_loop"]), "Outcome::failed(", is_code));
     codes.extend(after(&read("infra/template.yaml"), "\"code\":\"", is_code));
-    // A call whose code is a variable.
+    // A call with a variable as its code.
     codes.remove("refused");
     codes
 }
@@ -122,7 +122,7 @@ async fn mcp_tools_prompts_and_resources_are_those_of_the_server() {
         let row = rows.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).expect("a row");
         let documented = set(in_backticks(row.split('|').nth(2).expect("a column")));
         let properties = tool["inputSchema"]["properties"].as_object().expect("properties");
-        // Which document or project a call is about is said once for all.
+        // The document or project of a call is described once for all.
         let properties = properties.keys().filter(|name| !matches!(name.as_str(), "project" | "workflow"));
         compare(&format!("docs/mcp.md, {name}"), &documented, &set(properties.map(String::as_str)));
         let required = tool["inputSchema"]["required"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The manuals: their links resolve, and what they list is what the code has.
+//! The manuals: their links resolve, and their lists match the code.
 
 mod architecture;
 mod cli;

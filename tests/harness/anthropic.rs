@@ -1,4 +1,4 @@
-//! A fake of Anthropic's Messages API: its answers are written by a test and streamed as server-sent events.
+//! A fake of Anthropic's Messages API. A test writes its answers, and they are streamed as server-sent events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// One part of what the model says.
+/// One part of the model's answer.
 #[derive(Clone, Debug)]
 pub enum Block {
     Text(String),
-    /// It calls a tool.
+    /// A tool call.
     Call {
         tool: String,
         input: Value,
@@ -29,7 +29,7 @@ struct Shared {
     asked: Mutex<Vec<Value>>,
 }
 
-/// A model that is listening until it is dropped.
+/// A model that listens until it is dropped.
 pub struct FakeAnthropic {
     pub url: String,
     shared: Arc<Shared>,
@@ -37,10 +37,10 @@ pub struct FakeAnthropic {
 }
 
 impl FakeAnthropic {
-    /// A model that answers each request's body as the script says.
+    /// A model that answers each request's body as the script defines.
     ///
     /// # Panics
-    /// When no port is free.
+    /// If no port is free.
     pub async fn start(script: impl Fn(&Value) -> Vec<Block> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -95,7 +95,7 @@ async fn answer(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> R
     ([(CONTENT_TYPE, "text/event-stream")], events.concat()).into_response()
 }
 
-/// The id of a call is unique over all sessions.
+/// The id of a call is unique across all sessions.
 fn uuid() -> String {
     format!("{:032x}", rand::random::<u128>())
 }

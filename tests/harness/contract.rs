@@ -1,5 +1,5 @@
-//! Holds every answer that a test gets against the OpenAPI document: its route, its status, its type and its headers have to
-//! be described there. What is new in a handler and not in its description fails in the first test that meets it.
+//! Checks every answer that a test gets with the OpenAPI document: its route, status, type and headers must be
+//! described there. So if a handler's change is not described, the first test that meets it fails.
 
 use std::sync::LazyLock;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(catalog::OPENAPI_JSON).expect("the document is JSON"));
 
-/// Headers that say something to a program, so that they have to be described.
+/// Headers for programs. They must be described.
 const DESCRIBED: [&str; 3] = ["etag", "location", "retry-after"];
 
-/// The description of a path, by the path of a request. A parameter at the end takes the rest, where it is called `path`.
+/// Finds the description for a request's path. A last parameter with the name `path` matches the rest of the path.
 fn described(path: &str) -> Option<&'static Value> {
     let parts: Vec<&str> = path.split('/').collect();
     let fits = |template: &str| {
@@ -26,7 +26,7 @@ fn described(path: &str) -> Option<&'static Value> {
                 .all(|(wanted, part)| wanted == part || wanted.starts_with('{') && !part.is_empty())
     };
     let paths = DOCUMENT["paths"].as_object().expect("the document has paths");
-    // A literal part is closer than a parameter.
+    // A literal part is more specific than a parameter.
     let fitting = paths.iter().filter(|(template, _)| fits(template));
     fitting.min_by_key(|(template, _)| template.matches('{').count()).map(|(_, item)| item)
 }
@@ -42,14 +42,14 @@ fn resolved(value: &'static Value) -> &'static Value {
 const BUCKET: &str = "/lamplighter";
 
 /// # Panics
-/// When the document does not say that this may be answered.
+/// If the document does not describe this answer.
 pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap) {
     let route = format!("{method} {path}");
-    // Browsers ask for permission with it; it is no operation of the API.
+    // Browsers use it for preflights. It is not an operation of the API.
     if method == Method::OPTIONS {
         return;
     }
-    // The first page and the bucket's paths are the local server's own. A refusal of any other path tells nothing.
+    // The front page and the bucket's paths belong to the local server. A refusal of any other path says nothing.
     let Some(item) = described(path) else {
         let own = path == "/" || path == BUCKET || path.starts_with(&format!("{BUCKET}/"));
         assert!(own || status >= 400, "{route} answers {status} and is not in infra/openapi.json");
@@ -76,7 +76,7 @@ pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap) {
             "{route} answers {status} with {kind:?}, and is described without a body"
         ),
     }
-    // A refusal may come before the functions: the API's own, or one of the gateway.
+    // A refusal may come before the functions: from the shared layers, or from the gateway.
     if status < 400 {
         assert!(
             headers.contains_key("x-content-type-options"),

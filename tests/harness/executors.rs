@@ -81,7 +81,7 @@ impl Worked {
 }
 
 impl Executors {
-    /// # Panics
+    /// If the platform has no executors' queue.
     /// When the platform has no executor's queue.
     #[must_use]
     pub fn of(platform: &Platform, count: usize) -> Self {
@@ -95,7 +95,7 @@ impl Executors {
     ///
     /// # Panics
     /// If a test panicked while it used these executors.
-    /// When a test panicked while it used these executors.
+    /// If a test panicked while it used these executors.
     pub fn trouble(&self, duplicates: f64, killed: f64) {
         self.queue.set_faults(QueueFaults { duplicates, reorder: duplicates > 0.0, seed: 1 });
         self.kills.lock().expect("nothing panics while it is held").share = killed;

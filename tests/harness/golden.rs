@@ -1,5 +1,5 @@
-//! A platform's stored data as text: every item of its table and every object of its bucket, with what was read of them
-//! over HTTP. `bench/golden.rs` writes it, `platform/golden.rs` opens it.
+//! A platform's stored data as text: every item of its table and every object of its bucket, with the answers that read
+//! them over HTTP. `bench/golden.rs` writes it, and `platform/golden.rs` opens it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::Cx;
 
-/// All that a platform has stored.
+/// Everything that a platform has stored.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Golden {
-    /// When it was written. A platform that opens it has this time, so that nothing in it has expired.
+    /// When it was written. A platform that opens it uses this time, so that nothing in it has expired.
     pub written_at: Timestamp,
-    /// In the JSON of DynamoDB, by their keys.
+    /// In DynamoDB's JSON, by key.
     pub items: Vec<Value>,
-    /// By their keys.
+    /// By key.
     pub objects: BTreeMap<String, Object>,
-    /// Paths that were read, with the answers.
+    /// Paths that were read, with their answers.
     pub reads: Vec<Read>,
 }
 
@@ -40,7 +40,7 @@ pub struct Read {
 }
 
 impl Golden {
-    /// All that is stored now.
+    /// Everything that is stored now.
     ///
     /// # Panics
     /// If the table or the bucket does not answer.
@@ -74,7 +74,7 @@ impl Golden {
         Self { written_at: cx.clock.now(), items, objects, reads }
     }
 
-    /// Stores all of it in an empty platform.
+    /// Stores everything in an empty platform.
     ///
     /// # Panics
     /// If the table or the bucket does not answer.
@@ -104,7 +104,7 @@ impl Golden {
     }
 }
 
-/// Partition and sort key of an item.
+/// The partition key and the sort key of an item.
 #[must_use]
 pub fn key(item: &Value) -> (String, String) {
     let text = |name: &str| item[name]["S"].as_str().unwrap_or_default().to_owned();
@@ -157,7 +157,7 @@ fn value_of(value: &Value) -> AttributeValue {
     }
 }
 
-/// Where an answer lacks or contradicts what was read when the data was written. Fields that came later are well.
+/// The places where an answer lacks or contradicts what was read when the data was written. Newer fields are allowed.
 #[must_use]
 pub fn differences(at: &str, then: &Value, now: &Value) -> Vec<String> {
     match (then, now) {

@@ -101,13 +101,13 @@ impl ScriptedModel {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).extend(retry_after);
     }
 
-    /// Answers the next checks with these, in their order; after that every output is good.
+    /// Answers the next checks with these, in order. After that every output is good.
     pub fn finds<'a>(&self, verdicts: impl IntoIterator<Item = &'a str>) {
         let verdicts = verdicts.into_iter().map(str::to_owned);
         self.shared.verdicts.lock().unwrap_or_else(PoisonError::into_inner).extend(verdicts);
     }
 
-    /// How many verdicts were not asked for.
+    /// How many verdicts were not requested.
     #[must_use]
     pub fn verdicts_left(&self) -> usize {
         self.shared.verdicts.lock().unwrap_or_else(PoisonError::into_inner).len()

@@ -132,7 +132,7 @@ struct Stage<'a> {
     owner: Owner,
     clock: ManualClock,
     executors: Executors,
-    /// When each due time was decided about: as of when, and by the clock.
+    /// When each due time was decided: for which time, and at which time of the clock.
     decided: BTreeMap<RunId, (Timestamp, Timestamp)>,
     rng: StdRng,
     outcome: SeasonResult,
@@ -186,7 +186,7 @@ impl Stage<'_> {
                 Ok(swept) => assert_eq!(swept.expect("the table answers").failed, 0),
                 Err(_) => self.outcome.sweeps_killed += 1,
             }
-            // With what the sweep has noted.
+            // With the sweep's notes.
             actions = self.actions().await;
             let worked = self.executors.work().await;
             self.outcome.executors_killed += worked.killed;
@@ -246,7 +246,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Whether an occurrence has ended as its schedule demands.
+    /// Whether an occurrence has ended as its schedule requires.
     fn check_end(
         &self,
         action: &Action,
@@ -261,7 +261,7 @@ impl Stage<'_> {
         let at = found(occurrence).ok_or("it was never found")?;
         let (from, back) = self.season.outage;
         let possible = if (from..back).contains(&wake(occurrence)) { back } else { wake(occurrence) };
-        // What was sent ahead and then met the outage was found before it.
+        // What was sent ahead before the outage was found before it.
         if at < possible && at != wake(occurrence) || at > possible + PATIENCE {
             return Err(format!("it was found at {at}, and could have been at {possible}"));
         }

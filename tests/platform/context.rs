@@ -150,7 +150,7 @@ async fn refusals_name_the_field_and_the_limit() {
     check(
         put(&h, &markdown, "# Context Document\n## PLAN\n### Ideas\n", None).await,
         "context.md",
-        "line 3: `### Ideas` has no place here",
+        "line 3: `### Ideas` is not expected here",
     )
     .await;
     let long = format!("# Context Document\n## PLAN\n### Notes\n- {}\n", "x".repeat(2_001));

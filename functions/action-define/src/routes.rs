@@ -110,7 +110,7 @@ async fn change(
         ("action_id" = ActionId, Path),
         ("If-Match" = Option<String>, Header, description = "The version read"),
     ),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(
     State(cx): State<Cx>,

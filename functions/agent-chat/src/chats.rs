@@ -93,7 +93,7 @@ async fn reset(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Resu
 #[utoipa::path(
     delete, path = "/chats/{chat_id}", tag = "chats", operation_id = "delete_chat",
     params(("chat_id" = ChatId, Path)),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Result<StatusCode> {
     chats::delete(&cx, &caller.owner, id).await?;

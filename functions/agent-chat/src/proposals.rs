@@ -50,7 +50,7 @@ async fn read(
 #[utoipa::path(
     delete, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "delete_proposal",
     params(("proposal_id" = ProposalId, Path)),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProposalId>) -> Result<StatusCode> {
     proposals::delete(&cx, &caller.owner, id).await?;

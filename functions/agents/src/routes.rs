@@ -105,7 +105,7 @@ async fn change(
 #[utoipa::path(
     delete, path = "/agents/{agent_id}", tag = "agents", operation_id = "delete_agent",
     params(("agent_id" = AgentId, Path)),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode> {
     agents::delete(&cx, &caller.owner, id).await?;

@@ -131,7 +131,7 @@ async fn change(
 #[utoipa::path(
     delete, path = "/assets/{asset_id}", tag = "assets", operation_id = "delete_asset",
     params(("asset_id" = AssetId, Path)),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Result<StatusCode> {
     assets::delete(&cx, &caller.owner, id).await?;

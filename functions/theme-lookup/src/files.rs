@@ -202,7 +202,7 @@ async fn rename(
         ("project_id" = ProjectId, Path), ("path" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The version read"),
     ),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(
     State(cx): State<Cx>,

@@ -89,7 +89,7 @@ async fn change(
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "projects", operation_id = "delete_project",
     params(("project_id" = ProjectId, Path)),
-    responses((status = 204, description = "It is gone"), Problems),
+    responses((status = 204, description = "It was deleted"), Problems),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<StatusCode> {
     projects::delete(&cx, &caller.owner, id).await?;

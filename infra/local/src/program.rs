@@ -160,7 +160,7 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
         AuthConfig::On(_) => "on; for a first key stop this server and run `cargo run -- api-key`",
     };
     // Before the start, so that a signal during the start also stops it cleanly.
-    let told_to_stop = until_told_to_stop();
+    let stop = stop_signal();
     let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
     let url = platform.url();
     println!("Lamplighter runs at {url}");
@@ -175,14 +175,14 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
         "  curl -s {url}/setup/chat -H 'content-type: application/json' -d '{{\"message\":\"I want to follow my market\"}}'"
     );
     println!("  curl -s {url}/agents");
-    told_to_stop.await;
+    stop.await;
     println!("\nstopping");
     platform.stop().await;
     Ok(())
 }
 
 /// Completes at Ctrl-C or SIGTERM. Signals count from this call on.
-fn until_told_to_stop() -> impl Future<Output = ()> {
+fn stop_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let asked = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     async move {

@@ -61,7 +61,7 @@ impl Blobs {
         Self { client, bucket }
     }
 
-    /// The client and the bucket's name, for what moves whole buckets: tests of stored formats, an export.
+    /// The client and the bucket's name, for code that copies whole buckets: tests of stored formats, an export.
     #[must_use]
     pub fn raw(&self) -> (&Client, &str) {
         (&self.client, &self.bucket)
@@ -81,7 +81,7 @@ impl Blobs {
         put.send().await.map(|_| ()).map_err(|error| unavailable(&error))
     }
 
-    /// Stores a body that S3 deletes by itself after thirty days.
+    /// Stores a body that S3 deletes automatically after thirty days.
     ///
     /// # Errors
     /// If S3 does not accept it.
@@ -140,7 +140,7 @@ impl Blobs {
     /// Reads a text.
     ///
     /// # Errors
-    /// As [`Blobs::get`], and if the body is not UTF-8.
+    /// As [`Blobs::get`]; also if the body is not UTF-8.
     pub async fn get_text(&self, key: &BlobKey) -> Result<String, BlobError> {
         let bytes = self.get(key).await?;
         String::from_utf8(bytes.into()).map_err(|_| BlobError::NotText { key: key.0.clone() })

@@ -222,7 +222,7 @@ async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Resul
 /// Deletes the content of an accepted proposal. The asset is already saved, so errors are ignored.
 async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
     if let Err(error) = cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await {
-        tracing::warn!(%error, proposal_id = %proposal.proposal_id, "a taken proposal's content stays behind");
+        tracing::warn!(%error, proposal_id = %proposal.proposal_id, "the content of an accepted proposal was not deleted");
     }
 }
 

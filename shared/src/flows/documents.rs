@@ -24,7 +24,7 @@ use crate::store::table::Written;
 use crate::store::{StoreError, Versioned, keys};
 
 /// How long a write is retried. Two hundred concurrent writes need a few seconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_RETRY_TIME: Duration = Duration::from_secs(20);
 
 /// The name of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ async fn write(
 ) -> Result<Option<DocumentView>> {
     let key = keys::document(owner, place.project, &place.workflow);
     let _lock = cx.locks.lock(&key).await;
-    let mut tries = edit::Tries::within(PATIENCE);
+    let mut tries = edit::Tries::within(MAX_RETRY_TIME);
     loop {
         tries.next().await?;
         let found = cx.store.document(owner, place.project, &place.workflow).await?;

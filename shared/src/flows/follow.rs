@@ -43,7 +43,7 @@ pub enum RunUpdate {
     Silence,
 }
 
-/// The run once it has ended; or as it is at `until`, or when this process must end.
+/// The run after its end. If `until` comes first, or this process must end, the run as it is then.
 ///
 /// # Errors
 /// 404 if it does not exist. If the table does not answer for a while.

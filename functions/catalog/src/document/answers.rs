@@ -135,9 +135,9 @@ fn complete_response(status: &str, response: &mut Object, versioned: &[String], 
     }
     if response.get("description").is_none_or(|text| text == "") {
         let text = match status {
-            "201" => "It was made.",
+            "201" => "It was created.",
             "202" => "It has begun.",
-            "204" => "It is gone.",
+            "204" => "It was deleted.",
             _ => "The answer.",
         };
         response.insert("description".to_owned(), text.into());

@@ -65,7 +65,7 @@ pub fn section(agent_type: &str, access: Access) -> String {
     };
     let [first, second, third] = examples.map(|example| format!("`{prefix}-{example}`"));
     let id = format!(
-        "Your id stands in your instructions as `AgentId: …`. If it does not, make one from what the task is mainly about:\n\
+        "Your instructions contain your id as `AgentId: …`. If not, make one from the main subject of the task:\n\
          `{prefix}-{{{subject}}}`, for example {first}, {second} or {third}; if nothing fits, `{prefix}-{{timestamp-hash}}`. It has 2 to\n\
          64 letters, digits, `-` and `_`."
     );
@@ -92,7 +92,7 @@ sessions". You have no way to read more of it.
     };
     format!(
         r#"{BEGIN}
-<!-- `lamplighter context init` writes this section; what is changed between these marks is written over. -->
+<!-- `lamplighter context init` writes this section; changes between these marks are overwritten. -->
 ## Context Discovery
 
 Before you begin, find out what was done under your agent id before.

@@ -1,4 +1,4 @@
-//! A home folder, a project in it, and the program run there.
+//! A home folder, a project in it, and the program that runs there.
 
 use std::fs;
 use std::io::Write;
@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Appears in no output, ever.
+/// This text never appears in any output.
 pub const KEY: &str = "lk_sekret-0123456789";
 
-/// The project that a bed is configured for.
+/// The project in the bed's configuration.
 pub const PROJECT: &str = "prj_11111111111111111111111111111111";
 
-/// Nobody listens there.
+/// Nothing listens on this port.
 pub const DOWN: &str = "http://127.0.0.1:1";
 
 pub struct Bed {
@@ -22,7 +22,7 @@ pub struct Bed {
     variables: Vec<(String, String)>,
 }
 
-/// How the program ended.
+/// The exit status and the output of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Output {
     pub code: i32,
@@ -37,13 +37,13 @@ impl Output {
         assert_eq!(*self, nothing);
     }
 
-    /// Checks the ending, and that the standard error says this.
+    /// Checks the exit status, and that standard error contains this.
     #[track_caller]
     pub fn failed(&self, error: &str) {
         self.failed_after("", error);
     }
 
-    /// As [`Self::failed`], after it printed this.
+    /// Like [`Self::failed`], after it printed this.
     #[track_caller]
     pub fn failed_after(&self, out: &str, error: &str) {
         assert_eq!((self.code, self.out.as_str()), (1, out), "{self:?}");
@@ -57,7 +57,7 @@ impl Output {
 }
 
 impl Bed {
-    /// A home with nothing configured.
+    /// A home without configuration.
     pub fn bare() -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("project")).unwrap();
@@ -115,7 +115,7 @@ impl Bed {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // It may have ended without reading.
+        // The program may have ended without reading.
         drop(child.stdin.take().unwrap().write_all(stdin.as_ref()));
         child
     }
@@ -124,12 +124,12 @@ impl Bed {
         self.give(args, "")
     }
 
-    /// Runs it with this on the standard input.
+    /// Runs it with this standard input.
     pub fn give(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Output {
         ended(self.start(args, stdin))
     }
 
-    /// Every file of the spool, by its path below the folder of this server's records.
+    /// Every file of the spool, by its path below the folder with this server's records.
     pub fn spooled(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         files(&self.path(".local/state/lamplighter/spool"), &mut found);
@@ -156,7 +156,7 @@ pub fn files(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A payload as an assistant gives it.
+/// A payload as an assistant sends it.
 pub fn payload(n: usize) -> String {
     format!(
         r#"{{"session_id":"s-1","hook_event_name":"PreToolUse","tool_name":"Task","tool_use_id":"toolu_{n}"}}"#

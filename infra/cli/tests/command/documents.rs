@@ -1,4 +1,4 @@
-//! Context documents: shown, edited, and never written over.
+//! Context documents: shown, edited, and never overwritten by accident.
 
 use std::fs;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Document {
     }
 }
 
-/// What people's unfinished texts lie in.
+/// The folder of people's unfinished texts.
 fn drafts(bed: &Bed) -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(&bed.path(".local/state/lamplighter/edits"), &mut found);
@@ -50,7 +50,7 @@ fn drafts(bed: &Bed) -> Vec<PathBuf> {
     found
 }
 
-/// An editor that writes this.
+/// An editor that writes this text.
 fn editor(bed: &Bed, script: &str) -> String {
     bed.write("editor.sh", script);
     format!("sh '{}' --wait", bed.path("editor.sh").display())
@@ -75,7 +75,7 @@ fn an_edit_is_written_over_the_version_that_was_read() {
     let document = Document::new("one\n");
     let server = document.serve();
     let bed = Bed::new(&server.url);
-    // `$1` is `--wait`, an argument of the editor's own.
+    // `$1` is `--wait`, the editor's own argument.
     let editor = editor(&bed, "sed s/one/two/ \"$2\" > x && cat x > \"$2\"");
     let bed = bed.with("EDITOR", &editor);
     bed.run(&["context", "edit", "--workflow", "w"]).printed("saved\n");
@@ -110,7 +110,7 @@ fn a_document_that_is_not_there_is_begun() {
     let expected = lamplighter_cli::BEGINNING.replace("Task:", "Task: Log in");
     assert_eq!(put.text(), expected);
     assert_eq!(drafts(&bed), Vec::<PathBuf>::new());
-    // A project that is not there is another matter.
+    // A project that does not exist is a different error.
     let server = Server::start(|_| Reply::status(404, r#"{"detail":"there is no such project"}"#));
     Bed::new(&server.url)
         .with("EDITOR", "false")
@@ -148,7 +148,7 @@ fn a_conflict_is_shown_and_both_texts_are_kept() {
         assert!(output.err.contains(line), "{line}: {}", output.err);
     }
 
-    // As the message says: from one's own text on, over the version of now.
+    // As the message says: with the person's text, over the current version.
     let bed = bed.with("EDITOR", "printf 'both\\n' >>");
     bed.run(&["context", "edit", "--from", mine.to_str().unwrap()]).printed("saved\n");
     assert_eq!(document.text(), "title\nmine\nboth\n");

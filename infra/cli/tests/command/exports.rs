@@ -74,7 +74,7 @@ fn a_file_with_other_lines_is_left_unless_it_is_forced() {
     let Output { code, out, err } = bed.run(&["context", "export", "logs"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(
-        err.contains("1 files written; these hold other lines") && err.contains("logs/s/a.jsonl"),
+        err.contains("1 files written; these differ from the server") && err.contains("logs/s/a.jsonl"),
         "{err}"
     );
     assert_eq!(written(&bed)["s/a.jsonl"], "1\nonly here\n");

@@ -1,4 +1,4 @@
-//! Hooks: silent, whatever happens, and nothing is lost.
+//! Hooks print nothing, whatever happens, and nothing is lost.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -172,7 +172,7 @@ fn where_nothing_can_be_kept_the_payload_is_sent_at_once() {
     assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(0), vec![], vec![]));
     assert_eq!(server.bodies(), [payload(1), payload(2)]);
 
-    // And where that fails too, it is still silent.
+    // If that fails too, it still prints nothing.
     bed.configure(DOWN);
     bed.give(&["log", "-a"], payload(3)).silent();
 }
@@ -192,7 +192,7 @@ fn twenty_hooks_at_once_deliver_twenty_payloads_once_each() {
     let ids = sent(|request| request.header("idempotency-key").unwrap().to_owned());
     assert_eq!(ids.len(), 20);
     assert_eq!(sent(|request| request.text().to_owned()), (0..20).map(payload).collect());
-    // A slow machine may send one again under its id, after it was not answered in time.
+    // A slow machine may send a record again with its id, if it was not answered in time.
     assert!(server.requests().len() >= 20);
 }
 
@@ -213,7 +213,7 @@ fn hooks_that_write_while_others_send_lose_nothing() {
     wait_until(|| bed.spooled().is_empty());
     let bodies = server.bodies();
     for writer in 0..4 {
-        // Of one writer each comes after the one before.
+        // The records of one writer keep their order.
         let places: Vec<_> = (0..10)
             .map(|n| bodies.iter().position(|body| *body == payload(writer * 10 + n)).unwrap())
             .collect();

@@ -1,4 +1,4 @@
-//! The program itself, against a server that is strict about what it is sent.
+//! The program itself, with a server that checks requests strictly.
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 

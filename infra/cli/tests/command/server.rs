@@ -1,4 +1,4 @@
-//! An HTTP server of a few lines, which refuses whatever is not to the letter.
+//! A small HTTP server that refuses every request that is not exactly right.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: String,
-    /// Path and query, but for when it happened.
+    /// Path and query, without the time of the event.
     pub target: String,
-    /// When it happened.
+    /// The time of the event.
     pub at: Option<String>,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
@@ -31,7 +31,7 @@ impl Request {
     }
 }
 
-/// What the server does about it.
+/// How the server responds.
 #[derive(Clone, Debug)]
 pub enum Reply {
     ServerResponse {
@@ -39,7 +39,7 @@ pub enum Reply {
         headers: Vec<(&'static str, String)>,
         body: Vec<u8>,
     },
-    /// Nothing, and the connection stays open.
+    /// No answer, and the connection stays open.
     Silence,
     /// The connection is closed.
     Close,
@@ -68,7 +68,7 @@ type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
 struct Inner {
     handler: Box<Handler>,
     requests: Mutex<Vec<Request>>,
-    /// What was sent that is not HTTP as it should be.
+    /// What was wrong with requests that were not valid HTTP.
     faults: Mutex<Vec<String>>,
     open: Mutex<Vec<TcpStream>>,
     closed: AtomicBool,
@@ -105,7 +105,7 @@ impl Server {
         Self { url, inner }
     }
 
-    /// A server that takes every hook.
+    /// A server that accepts every hook.
     pub fn taking() -> Self {
         Self::start(|_| Reply::ok(""))
     }
@@ -119,7 +119,7 @@ impl Server {
         self.requests().iter().map(|request| request.text().to_owned()).collect()
     }
 
-    /// Waits until so many requests have come; what is sent in the background has no other end.
+    /// Waits until this many requests have arrived. Background sending has no other sign of its end.
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<Request> {
         wait_until(|| self.requests().len() >= count);
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// Waits, on a machine that may be slow.
+/// Waits, because the machine may be slow.
 #[track_caller]
 pub fn wait_until(done: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -143,7 +143,7 @@ impl Drop for Server {
         for stream in self.inner.open.lock().unwrap().iter() {
             drop(stream.shutdown(std::net::Shutdown::Both));
         }
-        // Wakes the thread that accepts.
+        // Wakes the thread that accepts connections.
         drop(TcpStream::connect(self.url.trim_start_matches("http://")));
         let faults = self.inner.faults.lock().unwrap();
         assert!(thread::panicking() || faults.is_empty(), "{faults:?}");
@@ -179,7 +179,7 @@ impl Inner {
     }
 }
 
-/// A request, or nothing where the client is gone; an error for what is not HTTP/1.1 to the letter.
+/// A request. `None` if the client has disconnected, an error if it is not exactly HTTP/1.1.
 fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>, String> {
     let mut line = String::new();
     let mut next = |reader: &mut BufReader<TcpStream>| {

@@ -1,4 +1,4 @@
-//! Where settings come from, who may have the key, and what is said about it.
+//! Where settings come from, who gets the key, and what is reported about it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::bed::{Bed, DOWN, KEY};
 use crate::server::{Reply, Server};
 
-/// What the server sees: the project's path and the key.
+/// What the server gets: the project's path and the key.
 fn seen(bed: &Bed, server: &Server) -> (String, Option<String>) {
     let output = bed.run(&["context", "show"]);
     assert_eq!(output.code, 0, "{output:?}");
@@ -52,7 +52,7 @@ fn the_environment_goes_before_the_project_and_that_before_the_user() {
             "E_ID",
             true,
         ),
-        // A key stays with the server that it was given for.
+        // A key is only sent to the server that it was given for.
         (
             &[("LAMPLIGHTER_URL", "UP")],
             "project = 'P_ID'",
@@ -62,7 +62,7 @@ fn the_environment_goes_before_the_project_and_that_before_the_user() {
         ),
         (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'http://127.0.0.1:1'\napi_key = 'KEY'", "P_ID", false),
         (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'UP'\napi_key = 'KEY'", "P_ID", true),
-        // This machine is nobody else's.
+        // This machine belongs to the person.
         (&[("LAMPLIGHTER_API_KEY", "KEY")], "url = 'UP'\nproject = 'P_ID'", "", "P_ID", true),
         (&[("LAMPLIGHTER_URL", "UP")], "project = 'P_ID'", "api_key = 'KEY'", "P_ID", true),
     ];

@@ -1,4 +1,4 @@
-//! What waits is sent in order, once, whatever dies in between.
+//! Waiting records are sent in order and once, whatever dies in between.
 
 use std::fs::{self, File};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::bed::{Bed, DOWN, Output, PROJECT, payload};
 use crate::server::{Reply, Server, wait_until};
 
-/// A bed where these payloads wait.
+/// A bed with these payloads in the spool.
 fn waiting(count: usize) -> Bed {
     let bed = Bed::new(DOWN);
     for n in 0..count {
@@ -56,7 +56,7 @@ fn a_reader_sees_what_waited() {
 
 #[test]
 fn one_that_is_not_taken_holds_up_those_behind_it_and_one_that_never_will_be_does_not() {
-    // what the second is answered, what arrives, what waits afterwards, what is put aside
+    // the answer to the second, what arrives, what waits afterwards, what is rejected
     for (status, sent, left, rejected) in [
         (401, 1, 2, 0),
         (409, 1, 2, 0),
@@ -98,7 +98,7 @@ fn killed_between_sending_and_removing_it_sends_again_under_the_same_id() {
     let bed = waiting(3);
     let (asked, was_asked) = channel();
     let asked = Mutex::new(asked);
-    // It takes the second and never says so.
+    // The server accepts the second one but does not answer.
     let server = Server::start(move |request| match request.text() == payload(1) {
         true => {
             asked.lock().unwrap().send(()).unwrap();
@@ -172,7 +172,7 @@ fn what_a_killed_writer_left_is_put_aside_when_it_is_old() {
 
 #[test]
 fn a_full_spool_keeps_what_it_has_and_counts_what_it_can_not_take() {
-    // Their names say how long they are: one that is too long, or too many.
+    // Their names contain their lengths: one is too long, or there are too many.
     for (count, bytes) in [(1, 64 * 1024 * 1024), (2999, 1)] {
         fill(count, bytes);
     }

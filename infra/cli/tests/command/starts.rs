@@ -1,4 +1,4 @@
-//! What a hook hands over when a session or an agent starts.
+//! What a hook prints when a session or an agent starts.
 
 use serde_json::{Value, json};
 
@@ -81,11 +81,12 @@ fn a_server_that_only_a_checkout_names_has_no_word() {
     assert!(!status.contains("recall "), "{status}");
 }
 
-/// A cloned repository must not make an assistant send prompts to a stranger. They wait here until a person allows it.
+/// A cloned repository must not make an assistant send prompts to a stranger. The payloads wait here until a person
+/// allows it.
 #[test]
 fn a_server_that_only_a_checkout_names_gets_no_prompts() {
     let server = Server::taking();
-    // It is on this machine, under an address that is not known to be.
+    // The server is on this machine, but its address is not known to be.
     let url = server.url.replace("127.0.0.1", "0.0.0.0");
     let bed = Bed::bare();
     bed.write("project/lamplighter.toml", format!("url = '{url}'"));
@@ -96,25 +97,25 @@ fn a_server_that_only_a_checkout_names_gets_no_prompts() {
     bed.run(&["log", "--flush"]).failed_after("sent 0, waiting 3\n", &refused);
     bed.run(&["log", "--flush", "--background"]);
     bed.give(&["log", "--recall"], start("SessionStart", None)).silent();
-    // A person who reads asks the server, and still hands nothing over.
+    // A person who reads a log asks the server, but no waiting payload is sent.
     bed.run(&["log", "-r", "--agent-id", "main"]);
     let status = bed.run(&["status"]).out;
     assert!(
         status.contains("hooks     are kept here and not sent: only the project's file names"),
         "{status}"
     );
-    // Longer than a background process needs to begin.
+    // Longer than a background process needs to start.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let posted = || server.requests().into_iter().filter(|request| request.method == "POST").count();
     assert_eq!((posted(), bed.spooled().len()), (0, 3));
 
-    // Without a place to keep it, it is not sent either.
+    // If it can't be kept, it is not sent either.
     let nowhere = Bed::bare().with("LAMPLIGHTER_STATE", "/dev/null/state");
     nowhere.write("project/lamplighter.toml", format!("url = '{url}'"));
     nowhere.give(&["log", "-a"], payload(9)).silent();
     assert_eq!(posted(), 0);
 
-    // A person names the server: what waited is sent.
+    // A person names the server, and the waiting payloads are sent.
     bed.private(".config/lamplighter/config.toml", &format!("url = '{url}'"));
     bed.run(&["log", "--flush"]).printed("sent 3, waiting 0\n");
     assert_eq!((posted(), bed.spooled().len()), (3, 0));

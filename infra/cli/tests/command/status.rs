@@ -1,4 +1,4 @@
-//! What `status` says of the server, the spool and the hooks.
+//! What `status` reports about the server, the spool and the hooks.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn a_server_that_does_not_answer_is_named_and_what_waits_is_shown() {
     );
     assert!(said.err.contains(DOWN) && said.err.contains("is it running?"), "{}", said.err);
 
-    // What will never be taken is shown with its reason.
+    // Rejected payloads are shown with the reason.
     let server = Server::start(|_| Reply::status(422, r#"{"detail": "no such thing"}"#));
     bed.configure(&server.url);
     bed.run(&["log", "--flush"]);

@@ -1,4 +1,4 @@
-//! Agent templates get their section, and keep all else.
+//! Agent templates get their section, and everything else in them is kept.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

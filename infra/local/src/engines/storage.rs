@@ -70,7 +70,7 @@ impl Storage {
         let Some(Watched { folder, files }) = &self.0.watched else { return Ok(()) };
         let lost = files.iter().find(|(path, was)| identity(path).ok() != Some(*was));
         let Some((path, _)) = lost else { return Ok(()) };
-        self.tell_of(StorageFailure::Gone, || {
+        self.log_once(StorageFailure::Gone, || {
             format!(
                 "{} is not there any more, or is another file; nothing is written. Put the folder {} back, or stop \
                  the server and start it on another folder",
@@ -83,7 +83,7 @@ impl Storage {
 
     /// Reports a failure of the storage.
     pub(super) fn report(&self, failure: StorageFailure, cause: &str) {
-        self.tell_of(failure, || match failure {
+        self.log_once(failure, || match failure {
             StorageFailure::Full => format!("the disk is full ({cause}); free some space"),
             _ => format!(
                 "a file of the data folder can't be read or written ({cause}); restore it from a backup"
@@ -92,7 +92,7 @@ impl Storage {
     }
 
     /// Logs a failure, once.
-    fn tell_of(&self, failure: StorageFailure, what: impl FnOnce() -> String) {
+    fn log_once(&self, failure: StorageFailure, what: impl FnOnce() -> String) {
         let mut known = self.failure();
         // Damage remains until a person has repaired it and restarts the server.
         if *known == Some(failure) || *known == Some(StorageFailure::Damaged) {

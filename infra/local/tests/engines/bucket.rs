@@ -84,7 +84,7 @@ async fn sixteen_writers_of_an_absent_object_make_one() {
     assert_eq!(winners.len(), 1);
     assert_eq!(get(&client, "manifest").await, vec![winners[0]; 1000]);
 
-    // And of those who replace what they read, again one.
+    // If several clients replace the version that they read, one succeeds, too.
     let etag = client.head_object().bucket(BUCKET).key("manifest").send().await.unwrap().e_tag.unwrap();
     let writers: Vec<_> = (0..16)
         .map(|_| {
@@ -314,12 +314,12 @@ async fn what_is_tagged_for_it_is_deleted_after_a_month() {
     for (key, tagging) in [("gone", "keep=a-month"), ("kept", "keep=a-year"), ("again", "keep=a-month")] {
         client.put_object().bucket(BUCKET).key(key).body(body()).tagging(tagging).send().await.unwrap();
     }
-    // Written over without the tag, it is an object like any other.
+    // Overwritten without the tag, it is an object like any other.
     put(&client, "again", b"text").await;
     put(&client, "plain", b"text").await;
     engines.shutdown().await;
 
-    // The tag outlives a restart.
+    // The tag survives a restart.
     let engines = start().await;
     let in_days = |days: i64| jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * days);
     assert_eq!(engines.expire_objects(in_days(30)).await.unwrap(), 0);

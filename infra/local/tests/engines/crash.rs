@@ -1,6 +1,6 @@
-//! `kill -9` under load: what was acknowledged is there, and whole.
+//! `kill -9` under load: acknowledged writes exist, and are complete.
 //!
-//! The writer is this test binary again, in a process of its own, running the ignored test [`writer`].
+//! The writer is this test binary in a separate process, which runs the ignored test [`writer`].
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ const FOLDER: &str = "LAMPLIGHTER_CRASH_FOLDER";
 const ROUND: &str = "LAMPLIGHTER_CRASH_ROUND";
 const WRITERS: usize = 6;
 
-/// A body that says how long it has to be.
+/// A body that contains its own length.
 fn body(n: usize) -> Vec<u8> {
     let size = 10 + n % 7 * 9_000;
     let mut body = format!("{n} {size} ").into_bytes();
@@ -25,7 +25,7 @@ fn body(n: usize) -> Vec<u8> {
     body
 }
 
-/// The number in a body, if the body is whole.
+/// The number in a body, if the body is complete.
 fn number(read: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(read).ok()?;
     let n = text.split(' ').next()?.parse().ok()?;
@@ -72,7 +72,7 @@ fn start_writer(folder: &Path, round: usize) -> Child {
         .unwrap()
 }
 
-/// Lets the writer acknowledge so many writes, kills it, and answers every acknowledgement.
+/// Waits until the writer has this many acknowledged writes, kills it, and returns every acknowledgement.
 fn acknowledged_before_the_kill(mut writer: Child, enough: usize) -> Vec<String> {
     let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
     let mut acks = Vec::new();
@@ -81,13 +81,13 @@ fn acknowledged_before_the_kill(mut writer: Child, enough: usize) -> Vec<String>
             acks.push(ack.to_owned());
         }
         if acks.len() == enough {
-            // SIGKILL: it can't be caught.
+            // SIGKILL, which can't be caught.
             writer.kill().unwrap();
         }
     }
     writer.wait().unwrap();
     assert!(acks.len() >= enough, "the writer ended by itself after {} writes", acks.len());
-    // The last line may have been cut short.
+    // The last line may be incomplete.
     acks.retain(|ack| ack.split(' ').count() == if ack.starts_with("item") { 2 } else { 3 });
     acks
 }
@@ -120,11 +120,11 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
                 read.unwrap_or_else(|error| panic!("round {round}: the object {key} is lost: {error:?}"));
             let read = read.body.collect().await.unwrap().to_vec();
             let found = number(&read).unwrap_or_else(|| panic!("round {round}: {key} is not whole"));
-            // A write that was under way may have been done without its acknowledgement.
+            // An interrupted write may have been done without an acknowledgement.
             assert!(found >= *acknowledged, "round {round}: {key} is {found} again after {acknowledged}");
         }
 
-        // Every object of the round is announced, and those of earlier rounds are not.
+        // Every object of this round is announced, and those of earlier rounds are not.
         let mut uploads = engines.uploads().unwrap();
         let marker = bucket.put_object().bucket(BUCKET).key("marker").send().await;
         marker.unwrap();

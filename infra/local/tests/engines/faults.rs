@@ -30,7 +30,7 @@ async fn exists(client: &aws_sdk_dynamodb::Client, sk: &str) -> bool {
     get.unwrap().item.is_some()
 }
 
-/// What the SDK makes of a request that met the fault for certain: an error's code, or how it failed to be sent.
+/// What the SDK reports for a request that certainly meets the fault: an error code, or why the request failed.
 fn seen<T, E: ProvideErrorMetadata, R>(outcome: &Result<T, SdkError<E, R>>) -> String {
     match outcome {
         Ok(_) => "ok".into(),

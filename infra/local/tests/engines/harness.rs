@@ -89,7 +89,7 @@ pub fn s3_at(url: &str, keys: &Keys) -> aws_sdk_s3::Client {
 }
 
 pub fn s3_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_s3::Client {
-    // Where there is a port, presigned addresses name it.
+    // If there is a port, presigned addresses name it.
     let url = engines.s3_url().unwrap_or_else(|| "http://127.0.0.1:1".to_owned());
     let (keys, http) = (engines.keys(), engines.http_client());
     let config = sdk_config!(aws_sdk_s3, url, retries, keys, http).force_path_style(true);

@@ -1,4 +1,4 @@
-//! Whole bodies only: checksums, signatures, presigned addresses.
+//! Only complete bodies are accepted: checksums, signatures, presigned addresses.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ async fn a_right_checksum_of_each_kind_is_kept_and_given_back() {
     engines.shutdown().await;
 }
 
-/// Between client and bucket, changes `from` to `to`, which is as long, in whatever the client sends.
+/// Changes `from` to `to`, which has the same length, in everything that the client sends to the bucket.
 async fn tampering(to_port: String, from: &'static [u8], to: &'static [u8]) -> String {
     assert_eq!(from.len(), to.len());
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -109,7 +109,8 @@ async fn a_body_changed_on_its_way_is_refused() {
     let file = folder.path().join("body");
     std::fs::write(&file, "the original, streamed").unwrap();
 
-    // Signed, the body's hash or that of each chunk is in the signature; unsigned, only the checksum remains.
+    // If the body is signed, its hash or the hash of each chunk is in the signature. If not, only the checksum protects
+    // it.
     let in_memory = || ByteStream::from_static(b"the original, at once");
     let cases = [
         ("in memory, signed", in_memory(), true, "InvalidRequest"),
@@ -131,7 +132,7 @@ async fn a_body_changed_on_its_way_is_refused() {
     engines.shutdown().await;
 }
 
-/// Sends a presigned request as a browser would.
+/// Sends a presigned request as a browser does.
 async fn send(request: &PresignedRequest, body: &'static [u8], change: &[(&str, &str)]) -> (u16, String) {
     let mut uri = request.uri().to_owned();
     let mut headers: Vec<(&str, &str)> = request.headers().collect();
@@ -143,7 +144,7 @@ async fn send(request: &PresignedRequest, body: &'static [u8], change: &[(&str, 
     }
     let mut builder = http::Request::builder().method(request.method()).uri(&uri);
     for (name, value) in headers {
-        // The client counts the length itself; what it counts must be what was signed.
+        // The client computes the length itself. It must be the signed length.
         if name != "content-length" {
             builder = builder.header(name, value);
         }

@@ -1,4 +1,4 @@
-//! The engines, driven through the AWS SDKs as the platform drives them.
+//! The engines, used through the AWS SDKs as the platform uses them.
 
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test, in helpers as well")]
 

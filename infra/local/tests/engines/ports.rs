@@ -1,4 +1,4 @@
-//! The ports that a test may open: signed requests only, and none of a page.
+//! The ports that a test may open: they accept only signed requests, and none of a web page.
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -61,7 +61,7 @@ async fn what_is_signed_is_what_is_done() {
     let put = client.put_item().table_name(TABLE).item("pk", AttributeValue::S("U#1".into()));
     put.item("sk", AttributeValue::S("a".into())).send().await.unwrap();
 
-    // A request that was signed once, with one thing changed each.
+    // A request that was signed once, with one change each.
     let http = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let body = format!(r#"{{"TableName":"{TABLE}"}}"#);
     let signed = signed_scan(&url, &body, engines.keys());

@@ -86,7 +86,7 @@ async fn what_is_received_too_often_is_a_dead_letter_for_good() {
     assert_eq!(receive(&queue).await, []);
     assert_eq!(queue.depth(), QueueDepth { dead: 1, ..QueueDepth::default() });
 
-    // A line that a killed process did not finish is no letter.
+    // An incomplete line of a killed process is not a dead letter.
     let file = folder.path().join("work.jsonl");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{text}{{\"message_id\":\"01")).unwrap();
@@ -263,7 +263,7 @@ async fn no_handler_stops_the_poller() {
     assert_eq!(dead, ["error", "hang", "panic", "panic at once"]);
 }
 
-/// One with thousands of messages does not keep those waiting who have one.
+/// A group with thousands of messages does not delay the groups with one.
 #[tokio::test(start_paused = true)]
 async fn groups_take_turns() {
     let (queue, _folder) = queue_with(3);
@@ -278,7 +278,7 @@ async fn groups_take_turns() {
     let bodies: Vec<&str> = batch.iter().map(|message| &*message.body).collect();
     assert_eq!(bodies[..4], ["noisy 0", "quiet 0", "quiet 1", "quiet 2"]);
     assert_eq!(bodies[4..], ["noisy 1", "noisy 2", "noisy 3", "noisy 4", "noisy 5", "noisy 6"]);
-    // Who comes later does not wait for the rest either, and of two that have many each gets its share.
+    // Later groups do not wait for the rest either, and two groups with many messages share equally.
     for n in 0..20 {
         send("late", format!("late {n}"));
     }
@@ -287,7 +287,7 @@ async fn groups_take_turns() {
     assert_eq!(queue.depth().in_flight, 20);
 }
 
-/// A simulation's clock decides when a delay has passed.
+/// The clock of a simulation decides when a delay has ended.
 #[tokio::test]
 async fn delays_are_measured_by_the_clock_of_the_platform() {
     let (queue, _folder) = queue_with(3);
@@ -302,7 +302,7 @@ async fn delays_are_measured_by_the_clock_of_the_platform() {
     assert_eq!(receive(&queue).await, []);
     clock.set("2026-11-21T12:00:59Z".parse().unwrap());
     assert_eq!(bodies(&receive(&queue).await), [("a", 1)]);
-    // A receiver that waits notices the clock, which tells nobody.
+    // A waiting receiver notices the change of the clock, although nothing notifies it.
     let waits = tokio::spawn({
         let queue = queue.clone();
         async move { queue.receive(1, Duration::from_secs(20)).await }

@@ -1,4 +1,4 @@
-//! When a message of a queue comes again: soon if its function reports a failure, late if the function crashes.
+//! When a message is delivered again: soon if its function reports a failure, late if the function crashes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -75,7 +75,7 @@ fn handle(_: Cx, _: Invocation, message: Value) -> BoxFuture<'static, Result<()>
         match name.as_str() {
             "works" => Ok(()),
             "fails" => Err(Error::internal("the table does not answer")),
-            // A panic of one message is a failure that its function reports.
+            // If one message panics, its function reports a failure.
             _ => panic!("it panics"),
         }
     }

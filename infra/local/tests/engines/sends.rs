@@ -1,4 +1,4 @@
-//! Messages that are sent through the endpoint of the queues, by the AWS SDK.
+//! Messages that the AWS SDK sends through the endpoint of the queues.
 
 use std::time::Duration;
 

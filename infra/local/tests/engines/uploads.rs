@@ -14,7 +14,7 @@ async fn next(uploads: &mut Uploads) -> Upload {
     soon(uploads.next()).await.unwrap()
 }
 
-/// What is announced now, up to an object that is put to mark the end.
+/// What is announced now, up to an object that the test puts to mark the end.
 async fn announced(engines: &Engines) -> Vec<String> {
     let mut uploads = engines.uploads().unwrap();
     put(engines, "the end", b"").await;
@@ -78,7 +78,7 @@ async fn what_is_not_acknowledged_comes_again_after_a_restart() {
     engines.shutdown().await;
 
     let engines = Engines::start(at.clone()).await.unwrap();
-    // Everything from the gap on, "c" again among it: at least once.
+    // Everything after the gap, including "c" again: at least once.
     assert_eq!(announced(&engines).await, ["b", "c", "d", "overwritten"]);
     let mut uploads = engines.uploads().unwrap();
     for _ in 0..5 {
@@ -103,7 +103,7 @@ async fn a_later_subscription_takes_over() {
     assert!(soon(first.next()).await.is_none());
     assert_eq!(next(&mut second).await.event.key, "a");
     assert_eq!(next(&mut second).await.event.key, "b");
-    // Nobody listens, and nothing is lost by it.
+    // Without a subscriber nothing is lost.
     drop(second);
     put(&engines, "c", b"1").await;
     put(&engines, "d", b"1").await;

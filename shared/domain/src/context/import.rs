@@ -23,11 +23,11 @@ pub enum ImportError {
     TooLarge(usize),
     #[error("line {0}: it must begin with `# Context Document` or `# Context: title`")]
     NoHeading(usize),
-    #[error("line {line}: `{text}` has no place here")]
+    #[error("line {line}: `{text}` is not expected here")]
     Misplaced { line: usize, text: String },
-    #[error("line {line}: `{text}` is no instant as in 2026-01-11T10:00:00Z")]
+    #[error("line {line}: `{text}` is not a time such as 2026-01-11T10:00:00Z")]
     NotATime { line: usize, text: String },
-    #[error("line {line}: `{text}` names no agent as in `backend-developer (confidence: 0.95)`")]
+    #[error("line {line}: `{text}` is not an agent such as `backend-developer (confidence: 0.95)`")]
     NotAnAgent { line: usize, text: String },
     #[error("{0}")]
     Invalid(#[from] FieldErrors),

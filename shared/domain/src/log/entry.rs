@@ -52,7 +52,7 @@ pub struct Entry {
 
 /// Why a line is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the line is no entry: {0}")]
+#[error("the line is not an entry: {0}")]
 pub struct CorruptLine(String);
 
 /// A line that others may have written. The log itself determines the session and the agent.

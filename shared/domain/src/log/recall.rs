@@ -59,7 +59,7 @@ pub fn for_agent(own: &[Before]) -> Option<String> {
         ));
     } else {
         text.push_str(
-            " Only the part with your agent id is about you: the id stands in your task as `AgentId: …`.",
+            " Only the part with your agent id is about you: your task contains the id as `AgentId: …`.",
         );
     }
     text.push_str(" Keep to what was decided there, and do not do again what is done. ");

@@ -74,12 +74,12 @@ async fn write(cx: &Cx, owner: &Owner, selection: &Selection, mut zip: Archive) 
             }
         }
         zip.file(&layout::instructions_path(&session))?;
-        together(cx, owner, &session, &mut zip).await?;
+        merged(cx, owner, &session, &mut zip).await?;
     }
     zip.file(layout::ALL_INSTRUCTIONS)?;
     let mut sessions = Sessions::new(owner, selection);
     while let Some(session) = sessions.next(cx).await? {
-        together(cx, owner, &session, &mut zip).await?;
+        merged(cx, owner, &session, &mut zip).await?;
     }
     zip.finish().await
 }
@@ -138,7 +138,7 @@ async fn agents(cx: &Cx, owner: &Owner, session: &SessionId) -> Result<Vec<Insta
 }
 
 /// Writes the lines of all agents of a session, ordered by time.
-async fn together(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive) -> Result<(), Stopped> {
+async fn merged(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive) -> Result<(), Stopped> {
     let agents = agents(cx, owner, session).await?;
     let mut logs = Vec::with_capacity(agents.len());
     let mut order = BinaryHeap::new();

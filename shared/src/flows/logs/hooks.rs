@@ -111,12 +111,12 @@ fn refused_hook(now: Timestamp, refusal: &Refusal, body: &[u8]) -> RefusedHook {
 /// The time of a hook, from its address.
 fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
     let Some(text) = at else { return Ok(now) };
-    let at: Timestamp = text.parse().map_err(|_| Refusal::field("at", "must be a time of RFC 3339"))?;
+    let at: Timestamp = text.parse().map_err(|_| Refusal::field("at", "must be an RFC 3339 time"))?;
     if !is_sane(at) {
         return Err(Refusal::field("at", TIME_LIMIT));
     }
     if at > now + MAX_AHEAD {
-        return Err(Refusal::field("at", format!("must not be in the future; it is {now} here")));
+        return Err(Refusal::field("at", format!("must not be in the future; the server's time is {now}")));
     }
     Ok(at)
 }

@@ -80,7 +80,7 @@ impl NewEntry {
         errors.length("description", &self.description, 0, MAX_DESCRIPTION);
         if let Some(instruction) = &self.instruction {
             if self.event != LogEvent::AgentStart {
-                errors.add("instruction", "goes with agent_start only");
+                errors.add("instruction", "is only allowed with the event agent_start");
             }
             if instruction.len() > MAX_INSTRUCTION_BYTES {
                 let length = instruction.len();
@@ -92,7 +92,7 @@ impl NewEntry {
         }
         if let Some(summary) = &self.output_summary {
             if self.event != LogEvent::AgentComplete {
-                errors.add("output_summary", "goes with agent_complete only");
+                errors.add("output_summary", "is only allowed with the event agent_complete");
             }
             errors.length("output_summary", summary, 0, MAX_SUMMARY);
         }

@@ -228,7 +228,9 @@ async fn take_over(
         Some(bytes) if bytes == import.value.archive_bytes => {}
         Some(bytes) => {
             let expected = import.value.archive_bytes;
-            return Ok(Ended::Refused(format!("the archive has {bytes} bytes, {expected} were announced")));
+            return Ok(Ended::Refused(format!(
+                "the archive has {bytes} bytes, but {expected} were announced"
+            )));
         }
         None => return Ok(Ended::Refused("the archive is gone".to_owned())),
     }

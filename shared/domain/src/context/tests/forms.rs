@@ -282,22 +282,22 @@ fn what_has_no_place_is_refused_with_its_line() {
     check("", &format!("line 1: {heading}"));
     check("\n\nHello", &format!("line 3: {heading}"));
     check("## PLAN", &format!("line 1: {heading}"));
-    check("# Context Document\nHello", "line 2: `Hello` has no place here");
-    check("# Context Document\n## REVIEW\n", "line 2: `## REVIEW` has no place here");
-    check("# Context Document\n## PLAN\n# Again\n", "line 3: `# Again` has no place here");
-    check("# Context Document\n## PLAN\n## Metadata\n", "line 3: `## Metadata` has no place here");
-    check("# Context Document\n## PLAN\nHello\n", "line 3: `Hello` has no place here");
-    check("# Context Document\n## PLAN\n**Mood**: good\n", "line 3: `**Mood**: good` has no place here");
-    check("# Context Document\n## PLAN\n### Ideas\n- x\n", "line 3: `### Ideas` has no place here");
-    check("# Context Document\n### Notes\n- x\n", "line 2: `### Notes` has no place here");
-    check("# Context Document\n## Metadata\n- Mood: good\n", "line 3: `Mood: good` has no place here");
+    check("# Context Document\nHello", "line 2: `Hello` is not expected here");
+    check("# Context Document\n## REVIEW\n", "line 2: `## REVIEW` is not expected here");
+    check("# Context Document\n## PLAN\n# Again\n", "line 3: `# Again` is not expected here");
+    check("# Context Document\n## PLAN\n## Metadata\n", "line 3: `## Metadata` is not expected here");
+    check("# Context Document\n## PLAN\nHello\n", "line 3: `Hello` is not expected here");
+    check("# Context Document\n## PLAN\n**Mood**: good\n", "line 3: `**Mood**: good` is not expected here");
+    check("# Context Document\n## PLAN\n### Ideas\n- x\n", "line 3: `### Ideas` is not expected here");
+    check("# Context Document\n### Notes\n- x\n", "line 2: `### Notes` is not expected here");
+    check("# Context Document\n## Metadata\n- Mood: good\n", "line 3: `Mood: good` is not expected here");
     check(
         "# Context Document\n## Metadata\n- Created: yesterday\n",
-        "line 3: `yesterday` is no instant as in 2026-01-11T10:00:00Z",
+        "line 3: `yesterday` is not a time such as 2026-01-11T10:00:00Z",
     );
     check(
         "# Context Document\n## PLAN\n### Recommended ACT Agent\nx (confidence: 2)\n",
-        "line 4: `x (confidence: 2)` names no agent as in `backend-developer (confidence: 0.95)`",
+        "line 4: `x (confidence: 2)` is not an agent such as `backend-developer (confidence: 0.95)`",
     );
     check(
         &format!("# Context Document\n## PLAN\n### Notes\n- {}\n", "x".repeat(2_001)),

@@ -178,7 +178,7 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp)
             Err(BlobError::Missing { .. }) => "the archive is gone".to_owned(),
             Err(error) => return Err(error.into()),
         },
-        Some(bytes) => format!("the archive has {bytes} bytes, {expected} were announced"),
+        Some(bytes) => format!("the archive has {bytes} bytes, but {expected} were announced"),
         None => "the archive is gone".to_owned(),
     };
     finish(cx, owner, import, Some(refused)).await.map(|_| ())
