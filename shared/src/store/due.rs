@@ -1,4 +1,4 @@
-//! The index of due items: the one thing that is read across owners.
+//! The index of due items. It is the only thing that is read across owners.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use super::keys::{self, DUE_INDEX, Key};
 use super::table::{Store, StoreError, Written, text, unavailable};
 
-/// Something that has a time to be looked at. It says nothing of what to do: that is decided from the stored state, so an
-/// item that is dispatched twice or late does no harm.
+/// Something that must be looked at at a certain time. It does not say what to do: that is decided from the stored
+/// state. So an item that is dispatched twice or late does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DueItem {
     pub owner: Owner,
     #[serde(flatten)]
     pub target: DueTarget,
-    /// When it was due, where a sweep has found it.
+    /// When it was due, if a sweep has found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
 }
 
-/// What is due: its kind and its id.
+/// The kind and the id of a due item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "id", rename_all = "snake_case")]
 pub enum DueTarget {
-    /// A due time has come, a run is to be tried again, or its executor's lease has ended.
+    /// A due time has come, a run must be retried, or the lease of its executor has ended.
     Action(ActionId),
     /// The lease of a chat turn has ended.
     Run(RunId),
@@ -36,8 +36,8 @@ pub enum DueTarget {
 }
 
 impl DueTarget {
-    /// Whether it is dispatched only when its time has come, and not ahead. A live executor renews its lease before the lease
-    /// ends, and runs that wait are mostly woken by others.
+    /// Whether it is dispatched only when its time has come, and not ahead. A live executor renews its lease before the
+    /// lease ends, and waiting runs are mostly woken by others.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
         matches!(self, Self::Run(_) | Self::Backlog)
@@ -61,25 +61,25 @@ impl DueItem {
     }
 }
 
-/// An entry of the index as it was read.
+/// An entry of the index, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEntry {
     pub key: Key,
     pub due_at: String,
 }
 
-/// What a sweep has seen when it leased an entry.
+/// What a sweep knew when it leased an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     pub at: Timestamp,
-    /// Up to when it has looked ahead.
+    /// The time up to which the sweep has looked ahead.
     pub until: Timestamp,
-    /// Whether sweeps have looked without a break since the entry became due.
+    /// Whether the sweeps had no gap since the entry became due.
     pub without_break: bool,
 }
 
 impl DueEntry {
-    /// `None` for a key that is not one of a due item.
+    /// `None` if the key is not the key of a due item.
     #[must_use]
     pub fn item(&self) -> Option<DueItem> {
         keys::parse_due(&self.key)
@@ -87,12 +87,12 @@ impl DueEntry {
 }
 
 impl Store {
-    /// Up to `limit` entries of one shard that are due, earliest first.
+    /// Up to `limit` due entries of one shard, earliest first.
     pub async fn due(&self, shard: u32, now: Timestamp, limit: usize) -> Result<Vec<DueEntry>, StoreError> {
         Ok(self.due_after(shard, now, limit, None).await?.0)
     }
 
-    /// The same from behind an entry on, and the entry to go on from: `None` when there is no more.
+    /// Like [`Store::due`], after an entry. Also returns the entry to continue from, or `None` at the end.
     pub async fn due_after(
         &self,
         shard: u32,
@@ -130,10 +130,11 @@ impl Store {
         Ok((output.items.unwrap_or_default().into_iter().filter_map(entry).collect(), next))
     }
 
-    /// Moves an entry on to `until` if it still is what was read: of two sweeps that meet, one goes on with it.
-    /// The item's version does not change, so nobody's edit is disturbed.
+    /// Moves an entry to `until` if it has not changed since it was read. If two sweeps do this at once, one of them
+    /// succeeds. The item's version does not change, so this does not disturb edits.
     ///
-    /// `found` notes in an action what a sweep has seen: see [`Action::decided_as_of`](domain::actions::Action::decided_as_of).
+    /// `found` records in an action what the sweep knew: see
+    /// [`Action::decided_as_of`](domain::actions::Action::decided_as_of).
     pub async fn lease_due(
         &self,
         entry: &DueEntry,
@@ -168,7 +169,8 @@ impl Store {
         let sent = request.send().await;
         let Err(error) = sent else { return Ok(Written::Yes) };
         match error.as_service_error() {
-            // Also if the answer to our own first try was lost: then the entry comes back when the lease is over.
+            // This also happens if the answer to our own first try was lost. Then the entry comes back when the lease
+            // ends.
             Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
                 Ok(Written::Refused(entry.key.guard()))
             }

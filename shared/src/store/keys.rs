@@ -16,36 +16,37 @@
 //! | run | `U#owner#RUN#run_…` | `META` |
 //! | event of a run | `U#owner#RUN#run_…` | `EVENT#0000000001` |
 //! | step of a run | `U#owner#RUN#run_…` | `STEP#0001`; the results of its calls `STEP#0001#0000` |
-//! | turn that is under way in a conversation | the conversation's | `LIVE` |
+//! | live turn of a conversation | the conversation's | `LIVE` |
 //! | output of a run | `U#owner#RUN#run_…` | `OUT#0001` |
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | project | `U#owner#PROJECT` | `prj_…` |
-//! | what belongs to a project | `U#owner#PROJECT#prj_…` | each area says |
+//! | what belongs to a project | `U#owner#PROJECT#prj_…` | defined by each area |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
 //! | what belongs to such a session | `U#owner#LOG#session` | `SESSION`, `HEAD#agent`, `ONCE#…`, `LAUNCH#…`, `STOP#…`, `NAME#…`, `NAMES#…` |
 //! | line of a log | `U#owner#LOG#session#agent` | `LINE#000000000001` |
 //! | segment of a log | `U#owner#LOG#session#agent` | `SEGMENT#` and its first line's number |
 //! | session of an agent | `U#owner#LOGOF#agent` | when the agent's log began in it, its id |
-//! | session that an agent was last seen in | `U#owner#LOGLAST` | the agent, or the project and the agent |
+//! | session in which an agent was last seen | `U#owner#LOGLAST` | the agent, or the project and the agent |
 //! | log with lines that are in no segment | `U#owner#LOGHOT` | since when, session, agent |
-//! | import of logs | `U#owner#LOGIMPORT` | `imp_…`; while it has no end also `OPEN#imp_…`, while it may have left something `LEFT#imp_…` |
+//! | import of logs | `U#owner#LOGIMPORT` | `imp_…`; until its end also `OPEN#imp_…`; if it may have left something, `LEFT#imp_…` |
 //! | refused hook | `U#owner#LOGREFUSED` | `HOOK#` and a UUID; `COUNT#2026-11-21` |
 //! | count of hooks that a project's filter dropped | `U#owner#LOGDROPPED` | `2026-11-21#prj_…#agent type` |
 //! | context document | `U#owner#PROJECT#prj_…` | `CONTEXT#workflow` |
 //! | version of a context document | `U#owner#PROJECT#prj_…#CONTEXT#workflow` | `V#0000000001`; its text `TEXT#0000000001` |
-//! | where its theme stands | `U#owner#PROJECT#prj_…` | `THEME` |
-//! | how far a model has described it | `U#owner#PROJECT#prj_…` | `ENRICHMENT` |
+//! | state of its theme | `U#owner#PROJECT#prj_…` | `THEME` |
+//! | state of its enrichment | `U#owner#PROJECT#prj_…` | `ENRICHMENT` |
 //! | import of its theme | `U#owner#PROJECT#prj_…` | `IMPORT#imp_…` |
-//! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import it is of) | `FILE#path` |
+//! | file of its theme | `U#owner#PROJECT#prj_…#FILES#imp_…` (the import that it came from) | `FILE#path` |
 //! | place of an owner's runs on an executor | `U#owner#PLACE` | `EXECUTOR#0000` |
 //! | run that waits for a place | `U#owner#PLACE` | `WAITS#`, 0 for a run by hand and 1 for others, when it was due, its id |
 //! | mark that runs of an owner wait | `U#owner#PLACE` | `BACKLOG` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
-//! | how far the clock has come, on one machine | `CLOCK` | `SEEN` |
+//! | how far a local clock has come | `CLOCK` | `SEEN` |
 //!
-//! The index `due` holds the items that have a time to be looked at (actions, the runs of chat turns, and the marks that runs
-//! of an owner wait): `shard` (of 16) and `due_at` (an instant of fixed width, so that text sorts as time).
+//! The index `due` has the items that must be looked at at a certain time (actions, the runs of chat turns, and the
+//! marks that runs of an owner wait). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
+//! text sorts like the time).
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -63,11 +64,11 @@ use super::due::{DueItem, DueTarget};
 use super::logs::{HotLog, LogSession};
 use super::messages::Thread;
 
-/// Name of the index over all owners' due items.
+/// The name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";
 
-/// Over how many partitions the index is spread. A sweep reads each of them every minute, whether or not anything is due, so
-/// they are what the platform costs while it sleeps; and each takes some 500 leases a second, which write it twice.
+/// The number of partitions of the index. A sweep reads each of them every minute, even if nothing is due, so they
+/// cause the cost of the sleeping platform. Each accepts about 500 leases per second, and a lease writes to it twice.
 pub const SHARDS: u32 = 16;
 
 /// The key of one item.
@@ -75,23 +76,23 @@ pub const SHARDS: u32 = 16;
 pub struct Key {
     pub pk: String,
     pub sk: String,
-    /// What a refused condition on this item means. Two keys of one item are equal whatever this says.
+    /// The meaning of a failed condition on this item. It is ignored when two keys are compared.
     guard: Guard,
 }
 
-/// The item whose condition a transaction did not meet. Items that no caller needs to tell apart are `Other`.
+/// The item whose condition failed in a transaction. Items that callers need not distinguish are `Other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     Agent,
     Chat,
-    /// The mark of the turn that is under way in a conversation.
+    /// The mark of the live turn of a conversation.
     Conversation,
     Document,
     Enrichment,
     /// The record of an `Idempotency-Key`.
     Idempotency,
     LogHead,
-    /// The mark of an import of logs that has not ended.
+    /// The mark of an unfinished import of logs.
     LogImport,
     LoggedOnce,
     Occurrence,
@@ -153,7 +154,7 @@ impl Hash for Key {
     }
 }
 
-/// A partition, and the part of it whose sort keys begin with `prefix`.
+/// A partition, limited to the sort keys that begin with `prefix`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     pub pk: String,
@@ -174,13 +175,13 @@ pub fn agents(owner: &Owner) -> Range {
     Range { pk: part(owner, "AGENT"), prefix: AgentId::PREFIX }
 }
 
-/// The numbers of an agent. They exist as long as the agent does.
+/// The metrics of an agent. They exist as long as the agent.
 #[must_use]
 pub fn agent_metrics(owner: &Owner, agent: AgentId) -> Key {
     agent_child(owner, agent, "METRICS").guards(Guard::Agent)
 }
 
-/// The mark that something belongs to an agent; `prefix` is the kind's id prefix, or empty for all.
+/// The marks of what belongs to an agent. `prefix` is the id prefix of a kind, or empty for all kinds.
 #[must_use]
 pub fn agent_children(owner: &Owner, agent: AgentId, prefix: &'static str) -> Range {
     Range { pk: format!("U#{owner}#AGENT#{agent}"), prefix }
@@ -211,7 +212,7 @@ pub fn occurrences(owner: &Owner, action: ActionId) -> Range {
     Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "RUN#" }
 }
 
-/// What was approved last.
+/// What was last approved.
 #[must_use]
 pub fn approval(owner: &Owner, action: ActionId) -> Key {
     Key::new(format!("U#{owner}#ACTION#{action}"), "APPROVED")
@@ -248,13 +249,13 @@ pub fn chat(owner: &Owner, id: ChatId) -> Key {
     Key::new(part(owner, "CHAT"), id).guards(Guard::Chat)
 }
 
-/// Everything that belongs to a chat; `prefix` is a kind's, or empty for all.
+/// Everything that belongs to a chat. `prefix` selects a kind, or is empty for all kinds.
 #[must_use]
 pub fn chat_children(owner: &Owner, chat: ChatId, prefix: &'static str) -> Range {
     Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix }
 }
 
-/// An asset or an action that a chat has produced, by its id.
+/// An asset or action that a chat has produced, by its id.
 #[must_use]
 pub fn generated(owner: &Owner, chat: ChatId, id: &str) -> Key {
     Key::new(chat_children(owner, chat, "").pk, format!("GEN#{id}"))
@@ -352,7 +353,7 @@ pub fn projects(owner: &Owner) -> Range {
     Range { pk: part(owner, "PROJECT"), prefix: ProjectId::PREFIX }
 }
 
-/// What lies in a project's partition and is deleted with it; `prefix` is a kind's, or empty for all.
+/// The items in a project's partition, which are deleted with it. `prefix` selects a kind, or is empty for all kinds.
 #[must_use]
 pub fn project_children(owner: &Owner, project: ProjectId, prefix: &'static str) -> Range {
     Range { pk: format!("U#{owner}#PROJECT#{project}"), prefix }
@@ -376,13 +377,13 @@ pub fn log_session(owner: &Owner, session: &SessionId) -> Key {
     of_session(owner, session, "SESSION")
 }
 
-/// Everything of a session but its logs' lines and segments.
+/// Everything of a session except its logs' lines and segments.
 #[must_use]
 pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
     Range { pk: of_session(owner, session, "").pk, prefix: "" }
 }
 
-/// A session in the list of all.
+/// A session's entry in the list of all sessions.
 #[must_use]
 pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {
     Key::new(part(owner, "LOG"), format!("{}#{}", sortable(session.started_at), session.session_id))
@@ -403,7 +404,7 @@ pub fn log_heads(owner: &Owner, session: &SessionId) -> Range {
     Range { pk: of_session(owner, session, "").pk, prefix: "HEAD#" }
 }
 
-/// Names come from outside and may hold anything; their hash is what is stored.
+/// Names come from outside and may contain anything, so their hash is stored.
 #[must_use]
 pub fn logged_once(owner: &Owner, session: &SessionId, name: &str) -> Key {
     of_session(owner, session, format!("ONCE#{}", hash(name))).guards(Guard::LoggedOnce)
@@ -461,7 +462,7 @@ pub fn latest_log(owner: &Owner, project: Option<ProjectId>, agent: &InstanceId)
     Key::new(part(owner, "LOGLAST"), sk)
 }
 
-/// The sessions that have a log of this agent, by when that log began.
+/// The sessions that have a log of this agent, ordered by when that log began.
 #[must_use]
 pub fn agent_sessions(owner: &Owner, agent: &InstanceId) -> Range {
     Range { pk: part(owner, &format!("LOGOF#{agent}")), prefix: "" }
@@ -488,13 +489,13 @@ pub fn log_import(owner: &Owner, id: ImportId) -> Key {
     Key::new(part(owner, "LOGIMPORT"), id)
 }
 
-/// The mark of an import that has no end yet.
+/// The mark of an unfinished import.
 #[must_use]
 pub fn open_log_import(owner: &Owner, id: ImportId) -> Key {
     Key::new(part(owner, "LOGIMPORT"), format!("OPEN#{id}")).guards(Guard::LogImport)
 }
 
-/// The mark of an import that may have left segments which no log names.
+/// The mark of an import that may have left segments without a log.
 #[must_use]
 pub fn left_log_import(owner: &Owner, id: ImportId) -> Key {
     Key::new(part(owner, "LOGIMPORT"), format!("LEFT#{id}"))
@@ -520,13 +521,13 @@ pub fn refused_hooks(owner: &Owner) -> Range {
     Range { pk: part(owner, "LOGREFUSED"), prefix: "HOOK#" }
 }
 
-/// The count of the UTC day of an instant.
+/// The count for the UTC day of a time.
 #[must_use]
 pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
     Key::new(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
 }
 
-/// Hooks that the filter of a project dropped, by the UTC day of an instant.
+/// The hooks that a project's filter dropped, for the UTC day of a time.
 #[must_use]
 pub fn dropped_hook(owner: &Owner, day: Timestamp, project: ProjectId, agent_type: &str) -> Key {
     Key::new(part(owner, "LOGDROPPED"), format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")))
@@ -537,7 +538,7 @@ pub fn dropped_hooks(owner: &Owner) -> Range {
     Range { pk: part(owner, "LOGDROPPED"), prefix: "" }
 }
 
-/// What a sort key of [`dropped_hook`] says: the day, the project and the agent type.
+/// The parts of a sort key of [`dropped_hook`]: the day, the project and the agent type.
 #[must_use]
 pub fn dropped_parts(sort_key: &str) -> Option<(&str, ProjectId, &str)> {
     let (day, rest) = sort_key.split_once('#')?;
@@ -573,7 +574,7 @@ pub fn document_text(owner: &Owner, project: ProjectId, workflow: &Workflow, ver
     Key::new(document_part(owner, project, workflow), format!("TEXT#{version:010}"))
 }
 
-/// The versions of a document; `prefix` is `V#`, or empty for their texts, too.
+/// The versions of a document. With the prefix `V#` without their texts, with an empty one including them.
 #[must_use]
 pub fn document_versions(
     owner: &Owner,
@@ -614,7 +615,7 @@ pub fn theme_files(owner: &Owner, project: ProjectId, generation: ImportId) -> R
     Range { pk: format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), prefix: "FILE#" }
 }
 
-/// A client's key may hold anything; its hash is what is stored.
+/// A client's key may contain anything, so its hash is stored.
 #[must_use]
 pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
     Key::new(part(owner, "IDEMPOTENCY"), hash(client_key)).guards(Guard::Idempotency)
@@ -665,10 +666,10 @@ pub fn shard_of_owner(owner: &Owner) -> String {
     shard_name(u32::from(Sha256::digest(owner.as_str().as_bytes())[0]) % SHARDS)
 }
 
-/// The partition of the `due` index that the item with this id is in.
+/// The partition of the `due` index for the item with this id.
 #[must_use]
 pub fn shard(id: Uuid) -> String {
-    // The last byte of a UUIDv7 is random: it spreads as well as a hash of the whole would.
+    // The last byte of a UUIDv7 is random, so it distributes as well as a hash of the whole id.
     shard_name(u32::from(id.as_bytes()[15]) % SHARDS)
 }
 
@@ -687,7 +688,7 @@ pub fn due_key(item: &DueItem) -> Key {
     }
 }
 
-/// The item of a key that the `due` index gave.
+/// The item of a key from the `due` index.
 #[must_use]
 pub fn parse_due(key: &Key) -> Option<DueItem> {
     let part = key.pk.strip_prefix("U#")?;
@@ -707,7 +708,7 @@ pub fn clock() -> Key {
     Key::new("CLOCK".to_owned(), "SEEN")
 }
 
-/// An instant as text of fixed width: it sorts as time.
+/// A time as text of fixed width, which sorts like the time.
 #[must_use]
 pub fn sortable(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

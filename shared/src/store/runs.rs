@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
-/// How long a run can be followed and read back.
+/// How long a run can be read.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// An output of a scheduled run.
@@ -24,8 +24,8 @@ fn kept(run: RunId) -> Extras {
     Extras::expiring(run.instant() + LIFETIME)
 }
 
-/// The record's place in the `due` index is the end of its lease, while it runs. The runs of actions have none: their
-/// action's place covers them.
+/// The run's place in the `due` index is the end of its lease, while it is running. Runs of actions have no place,
+/// because their action's place covers them.
 fn extras(run: &Run) -> Extras {
     let leased = run.state == RunState::Running && run.kind != RunKind::Action;
     let due = leased.then(|| (keys::shard(run.run_id.uuid()), run.lease_until));
@@ -33,7 +33,7 @@ fn extras(run: &Run) -> Extras {
 }
 
 impl Store {
-    /// The write that makes a run: refused where it is there already.
+    /// The write that creates a run. It is refused if the run exists already.
     pub fn run_write(owner: &Owner, run: &Run) -> Result<Write, StoreError> {
         Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &extras(run))? })
     }
@@ -51,7 +51,7 @@ impl Store {
         self.transact(vec![Self::replace_run_write(owner, run, version)?]).await
     }
 
-    /// Asks a run to stop. Asking twice is asking once.
+    /// Asks a run to stop. Repeating the request changes nothing.
     pub async fn request_cancel(&self, owner: &Owner, run: RunId, at: Timestamp) -> Result<(), StoreError> {
         #[derive(Serialize)]
         struct Cancel {
@@ -64,7 +64,7 @@ impl Store {
         Ok(self.get::<serde::de::IgnoredAny>(&keys::run_cancel(owner, run)).await?.is_some())
     }
 
-    /// The write of one event: refused where the id is taken, so that two writers never mix.
+    /// The write of one event. It is refused if the id is taken, so that two writers never mix.
     pub fn event_write(owner: &Owner, run: RunId, event: &RunEvent) -> Result<Write, StoreError> {
         Ok(Write::Create { key: keys::run_event(owner, run, event.id), item: item(event, &kept(run))? })
     }
@@ -82,7 +82,7 @@ impl Store {
         Ok(found.items.into_iter().map(|(_, event)| event.value).collect())
     }
 
-    /// The id of a run's newest event; 0 without any.
+    /// The id of a run's newest event. 0 if there is none.
     pub async fn last_event_id(&self, owner: &Owner, run: RunId) -> Result<u64, StoreError> {
         let found: QueryPage<RunEvent> =
             self.query(&keys::run_events(owner, run), None, 1, Order::Newest).await?;
