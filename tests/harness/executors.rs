@@ -81,8 +81,8 @@ impl Worked {
 }
 
 impl Executors {
+    /// # Panics
     /// If the platform has no executors' queue.
-    /// When the platform has no executor's queue.
     #[must_use]
     pub fn of(platform: &Platform, count: usize) -> Self {
         let queue = platform.engines().queue("scheduled-executor").expect("executors have a queue").clone();
@@ -94,7 +94,6 @@ impl Executors {
     /// the share of executors that are killed while they work.
     ///
     /// # Panics
-    /// If a test panicked while it used these executors.
     /// If a test panicked while it used these executors.
     pub fn trouble(&self, duplicates: f64, killed: f64) {
         self.queue.set_faults(QueueFaults { duplicates, reorder: duplicates > 0.0, seed: 1 });

@@ -78,8 +78,7 @@ async fn an_unreadable_payload_does_not_end_the_process() {
     }
 }
 
-/// Lambda sends SIGTERM before it takes an environment away. Nothing is held back in memory, so ending at once loses
-/// nothing.
+/// Lambda sends SIGTERM before it removes an environment. All data is already stored, so ending at once loses nothing.
 #[tokio::test]
 async fn sigterm_ends_the_process() {
     let bed = Bed::new().await;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// The most that Lambda takes in and gives out, in bytes, where it does not stream.
+/// The most bytes that Lambda accepts and returns without streaming.
 pub const MOST: usize = 6 * 1024 * 1024;
 
 /// The result of an invocation.
@@ -117,7 +117,7 @@ impl Posted {
         }
     }
 
-    /// A buffered answer. Lambda gives up a longer one.
+    /// A buffered answer. Lambda refuses a longer one.
     async fn buffered(self) -> Bytes {
         let answer = self.rest().await;
         assert!(answer.len() <= MOST, "Lambda takes {MOST} bytes and was given {}", answer.len());

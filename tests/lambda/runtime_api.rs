@@ -32,7 +32,7 @@ struct Exchange {
 impl Exchange {
     fn answer(&self, request_id: &str, reply: Reply) -> StatusCode {
         match self.waiting.lock().unwrap().remove(request_id) {
-            // After the end of the test nobody waits.
+            // Nobody waits after the end of the test.
             Some(waiting) => {
                 let _ = waiting.send(reply);
                 StatusCode::ACCEPTED
@@ -103,7 +103,7 @@ async fn next_invocation(State(exchange): State<Arc<Exchange>>) -> impl IntoResp
     (headers, payload)
 }
 
-/// Only with an extension is a function told that its environment ends.
+/// Only a function with an extension learns that its environment ends.
 async fn register() -> impl IntoResponse {
     ([("lambda-extension-identifier", "00000000-0000-4000-8000-000000000001")], "{}")
 }

@@ -91,8 +91,8 @@ async fn conversations_about_an_action_stream() {
     assert_eq!(bed.server.get(&path).await.expect(200)["state"], "completed", "{}", executor.log());
 }
 
-/// A turn that its function has no more time for, or whose environment ends, is put into the queue, and an executor goes on
-/// with it. Who follows it sees one run.
+/// If a function has no more time for a turn, or its environment ends, the turn is put into the queue, and an executor
+/// continues it. Followers see one run.
 #[tokio::test]
 async fn a_turn_is_handed_on_before_its_function_ends() {
     let bed = Bed::new().await;

@@ -56,7 +56,7 @@ async fn a_due_action_goes_from_the_sweep_to_its_output() {
         "{}",
         executor.log()
     );
-    // It tells how late it began.
+    // The run says how late it began.
     assert!(executor.log().contains("FireLagMs"), "{}", executor.log());
     // A duplicate does nothing.
     assert_eq!(executor.invoke(&event).await.json().await, json!({"batchItemFailures": []}));

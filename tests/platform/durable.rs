@@ -254,7 +254,6 @@ async fn a_turn_whose_time_is_up_is_handed_on() {
 ///
 /// Two seconds are promised on a machine without other work. Here other tests compute, too. So the test measures the
 /// cost of each step of the cancel before and after it, by reading the run as the cancel does.
-/// steps costs is measured, before and after it, by reading the run as the cancel does.
 async fn cancelled(h: &Harness, run: &str) -> Value {
     /// The cancel reads the run every 100 ms for 1.2 s, and then writes a few times.
     const STEPS: u32 = 30;

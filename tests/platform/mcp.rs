@@ -91,7 +91,7 @@ async fn versions_are_agreed_on_and_what_there_is_is_told() {
     assert_eq!(notified.status, 202);
     assert_eq!(c.ask("ping", json!({})).await, json!({}));
 
-    // The newest version has no handshake: each request says what it speaks.
+    // The newest version has no handshake: each request names its version.
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
@@ -206,7 +206,7 @@ async fn a_workflow_goes_from_plan_to_evaluation() {
     );
     assert_eq!(c.fails("read_context", json!({"version": 99})).await, "there is no such version");
 
-    // The next plan begins anew; what was stays as a version.
+    // The next plan begins a new document. The old one is kept as a version.
     let next = c.gives("parse_mode", json!({"prompt": "PLAN Something else"})).await;
     assert_eq!(next["contextDocument"]["sections"].as_array().unwrap().len(), 1);
     let before = next["contextVersion"].as_u64().unwrap() - 1;
@@ -273,7 +273,7 @@ async fn a_second_automatic_task_begins_anew() {
     let h = Harness::start().await;
     let c = client(&h);
     c.gives("parse_mode", json!({"prompt": "AUTO Build a login"})).await;
-    // What a model makes of the task does not hide which prompt it was.
+    // The name that a model gives the task does not hide which prompt it was.
     let update =
         json!({"mode": "AUTO", "task": "Login with JWT", "decisions": ["Use JWT"], "status": "in_progress"});
     c.gives("update_context", update).await;
@@ -413,7 +413,7 @@ async fn work_is_listed_read_and_proposed() {
         waiting["data"].as_array().unwrap().iter().map(|p| &p["proposal_id"]).collect();
     assert_eq!(waiting, [&action["proposal_id"], &asset["proposal_id"]]);
 
-    // A person says yes to both.
+    // A person approves both.
     let path = format!("/agents/{}", text(agent_id));
     let saved =
         h.post(&format!("{path}/assets"), json!({"proposal_id": asset["proposal_id"]})).await.expect(201);
@@ -452,7 +452,7 @@ async fn a_long_asset_is_read_in_parts() {
     let h = Harness::start().await;
     let c = client(&h);
     let agent = h.agent().await;
-    // A character of three bytes lies on every boundary of a part.
+    // A character of three bytes is on every boundary of a part.
     let long = format!("a{}", "灯".repeat(200_000));
     let asset = h.post(&format!("/agents/{agent}/assets"), json!({"title": "Long", "content": long})).await;
     let asset_id = asset.expect(201)["asset_id"].clone();
@@ -613,7 +613,7 @@ async fn what_became_of_an_action_is_told() {
     let projects = c.gives("list_projects", json!({})).await;
     assert_eq!(projects["data"][0]["project_id"], "prj_00000000000000000000000000000000");
 
-    // Nobody else's.
+    // Things of other owners are not found.
     let foreign = made::foreign(&h).await;
     for (tool, name, of, missing) in [
         ("explain_action", "action_id", &foreign.action, "action"),
@@ -674,7 +674,7 @@ async fn only_post_speaks_and_pages_of_others_may_not() {
     assert_eq!(send(request).await.status, StatusCode::NOT_ACCEPTABLE.as_u16());
 }
 
-/// So many updates, from two clients at once: all survive, in one section, each once.
+/// Many updates from two clients at once: all of them are kept, in one section, each once.
 async fn parallel_updates(count: usize) {
     let h = Harness::start().await;
     let other = tests::client();

@@ -1,8 +1,8 @@
-//! How often a run may be tried, for the runs of actions and for turns of conversations.
+//! How often a run may be tried. This applies to the runs of actions and to turns of conversations.
 //!
-//! Attempts are counted since the last stored step: a run that gets further each time may be interrupted many times. Attempts
-//! in total have a bound of their own, so that a run which kills its executor after each step ends, too. A hand-over is no
-//! attempt.
+//! Attempts are counted since the last stored step. So a run that makes progress each time may be interrupted many
+//! times. The total number of attempts also has a limit, so that a run which kills its executor after each step ends,
+//! too. A hand-over is not an attempt.
 
 /// How often the next step of a run is tried.
 pub const PER_STEP: u32 = 3;
@@ -10,7 +10,7 @@ pub const PER_STEP: u32 = 3;
 /// How often a run is tried in total.
 pub const IN_TOTAL: u32 = 20;
 
-/// The bound that is reached after so many attempts, if one is.
+/// The limit that is reached after these attempts, if one is.
 #[must_use]
 pub const fn used_up(since_last_step: u32, in_total: u32) -> Option<u32> {
     if since_last_step >= PER_STEP {

@@ -8,8 +8,6 @@
 //! A segment is stored first. Then one transaction records it together with the new head, and then its lines are
 //! deleted. The log stays in the list of logs to seal until that is done. If a process dies at any point, the next one
 //! continues. The only possible leftover is an object that no record names, and lines that exist twice are identical.
-//! in the list of those to be sealed until that is done. Wherever a process dies, the next one goes on: an object that no
-//! record names is all that can be left, and lines that are there twice are the same.
 
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
