@@ -174,7 +174,7 @@ impl Recorder {
     /// A table that does not answer for a moment is no reason to stop while the lease lasts.
     fn tolerate(&self, done: Result<()>) -> Result<()> {
         match done {
-            Err(error) if !self.lost && self.cx.clock.now() < self.run.lease_until => {
+            Err(error) if !self.lost && !self.run.lease().is_over(self.cx.clock.now()) => {
                 tracing::warn!(cause = %error.causes(), "the table did not answer; it is asked again");
                 Ok(())
             }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use domain::actions::OccurrenceState;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::actions::{self, Loaded};
 use crate::context::Cx;
@@ -45,8 +45,6 @@ pub async fn free_leases(cx: &Cx) -> Result<usize> {
 
 async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem) -> Result<bool> {
     let now = cx.clock.now();
-    // A lease that ends exactly now would still be valid.
-    let ended = now - SignedDuration::from_millis(1);
     match *target {
         DueTarget::Run(id) => {
             let Some(Versioned { value: mut run, version }) = cx.store.run(owner, id).await? else {
@@ -55,7 +53,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             if run.state.is_final() {
                 return Ok(false);
             }
-            run.lease_until = ended.min(run.lease_until);
+            run.lease_until = now.min(run.lease_until);
             Ok(cx.store.replace_run(owner, &run, version).await?.done())
         }
         // All places are free now.
@@ -71,7 +69,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             };
             let Some(Versioned { value: mut occurrence, version }) = live.clone().filter(|live| {
                 let held = matches!(live.value.state, OccurrenceState::Claimed | OccurrenceState::Running);
-                held && live.value.lease_until.is_some_and(|until: Timestamp| until > ended)
+                held && live.value.lease().is_some_and(|lease| !lease.is_over(now))
             }) else {
                 // It may have been in the queue, which ended with the process: it is dispatched again at its own time.
                 let due_at = actions::wake_at(&action.value, live.as_ref().map(|live| &live.value), now);
@@ -80,7 +78,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
                 }
                 return Ok(false);
             };
-            occurrence.lease_until = Some(ended);
+            occurrence.lease_until = Some(now);
             let mut writes = vec![Store::replace_occurrence(owner, &occurrence, version)?];
             writes.extend(actions::action_writes(owner, &action, &action.value, Some(&occurrence), now)?);
             Ok(cx.store.transact(writes).await?.done())

@@ -67,7 +67,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
         if found.value.state.is_final() {
             return Ok(());
         }
-        let left = found.value.lease_until <= cx.clock.now();
+        let left = found.value.lease().is_over(cx.clock.now());
         if left || began.elapsed() >= PATIENCE {
             break;
         }

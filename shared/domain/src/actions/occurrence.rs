@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::action::Action;
 use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
+use crate::lease::Lease;
 use crate::models::Usage;
 
 /// What became of one due time.
@@ -205,12 +206,15 @@ impl Occurrence {
     pub fn wake_at(&self) -> Option<Timestamp> {
         match self.state {
             OccurrenceState::Due => Some(self.not_before).max(self.look_again_at),
-            // The lease holds up to and with its last millisecond.
-            OccurrenceState::Claimed | OccurrenceState::Running => self
-                .lease_until
-                .map(|until| until.checked_add(SignedDuration::from_millis(1)).unwrap_or(until)),
+            OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until,
             _ => None,
         }
+    }
+
+    /// The lease of its executor, while it has one.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease<u64>> {
+        self.lease_until.map(|until| Lease { holder: self.fence, until })
     }
 
     /// Whether a clock that was ahead of `now` wrote it, and it never ran. Then the due time comes again, and is decided again.

@@ -124,7 +124,9 @@ fn a_claim_is_granted_when_it_is_due_or_its_lease_ran_out() {
         (due(), 0, Ok(())),
         (Occurrence { attempts: MAX - 1, ..due() }, 0, Ok(())),
         (Occurrence { attempts: MAX, ..due() }, 0, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),
-        (running.clone(), 15, Err(OccurrenceRefused::Leased { lease_until: after(15) })),
+        (running.clone(), 14, Err(OccurrenceRefused::Leased { lease_until: after(15) })),
+        // A lease is over at its end.
+        (running.clone(), 15, Ok(())),
         (running.clone(), 16, Ok(())),
         (in_state(OccurrenceState::Claimed), 16, Ok(())),
         (Occurrence { attempts: MAX, ..running }, 16, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),

@@ -186,8 +186,10 @@ impl Occurrence {
             OccurrenceState::Due if self.not_before > now => {
                 Err(OccurrenceRefused::NotYet { not_before: self.not_before })
             }
-            OccurrenceState::Claimed | OccurrenceState::Running => match self.lease_until {
-                Some(lease_until) if lease_until >= now => Err(OccurrenceRefused::Leased { lease_until }),
+            OccurrenceState::Claimed | OccurrenceState::Running => match self.lease() {
+                Some(lease) if !lease.is_over(now) => {
+                    Err(OccurrenceRefused::Leased { lease_until: lease.until })
+                }
                 _ => Ok(()),
             },
             OccurrenceState::Due => Ok(()),

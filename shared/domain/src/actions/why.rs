@@ -124,10 +124,13 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
     match occurrence.state {
         OccurrenceState::Succeeded => (WhyCode::Ran, format!("{subject} succeeded{ended}{attempts}.")),
         OccurrenceState::Failed => (WhyCode::Failed, format!("{subject} failed{ended}{attempts}: {reason}.")),
-        OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease_until {
-            Some(lease) if lease < now => (
+        OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease() {
+            Some(lease) if lease.is_over(now) => (
                 WhyCode::AboutToRun,
-                format!("{subject} lost its executor {}, and will be taken up again.", brief(action, lease)),
+                format!(
+                    "{subject} lost its executor {}, and will be taken up again.",
+                    brief(action, lease.until)
+                ),
             ),
             _ => {
                 let since = occurrence.started_at.map_or_else(

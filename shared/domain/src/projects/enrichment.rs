@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::theme::ThemeState;
 use crate::ids::ImportId;
+use crate::lease::Lease;
 
 /// How long a worker may be silent before another worker may take over.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
@@ -20,8 +21,9 @@ pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Enrichment {
-    /// The current worker.
-    pub hold: Option<Hold>,
+    /// The current worker, who may write the notes. The id distinguishes a late writer from the worker that took over, even if
+    /// the item was deleted and created again in between.
+    pub hold: Option<Lease<Uuid>>,
     /// The object that holds the notes. Every object has a new name, so a worker that lost its lease deletes only its
     /// own object.
     pub notes: Option<Uuid>,
@@ -36,14 +38,6 @@ pub struct Enrichment {
     pub model: Option<String>,
     /// How the last pass ended.
     pub end: Option<PassEnd>,
-}
-
-/// Who may write the notes. The id distinguishes a late writer from the worker that took over, even if the item was
-/// deleted and created again in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
-    pub by: Uuid,
-    pub until: Timestamp,
 }
 
 /// The version of a theme: its generation and revision.
@@ -116,19 +110,19 @@ pub struct EnrichmentStatus {
 impl Enrichment {
     #[must_use]
     pub fn is_held(&self, now: Timestamp) -> bool {
-        self.hold.is_some_and(|hold| hold.until > now)
+        self.hold.is_some_and(|hold| !hold.is_over(now))
     }
 
     /// Whether `by` still holds it.
     #[must_use]
     pub fn is_held_by(&self, by: Uuid) -> bool {
-        self.hold.is_some_and(|hold| hold.by == by)
+        self.hold.is_some_and(|hold| hold.is_held_by(by))
     }
 
     /// Takes or renews the hold.
     #[must_use]
     pub fn held(mut self, by: Uuid, now: Timestamp) -> Self {
-        self.hold = Some(Hold { by, until: now + LEASE });
+        self.hold = Some(Lease::take(by, now, LEASE));
         self
     }
 

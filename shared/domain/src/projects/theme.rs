@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ImportId;
+use crate::lease::Lease;
 use crate::theme::blob;
 use crate::theme::path::FileKind;
 
@@ -64,7 +65,8 @@ pub struct ThemeState {
     pub map: Option<StoredMap>,
     /// Why a revision could not be indexed. The next revision is tried again.
     pub failure: Option<MapFailure>,
-    pub lease: Option<Lease>,
+    /// Who may write the map. The fence distinguishes a late writer from the one that took over.
+    pub lease: Option<Lease<u64>>,
     /// The fence of the newest lease.
     pub fence: u64,
 }
@@ -89,13 +91,6 @@ pub struct StoredMap {
 pub struct MapFailure {
     pub revision: u64,
     pub reason: String,
-}
-
-/// Who may write the map. The fence distinguishes a late writer from the one that took over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
-    pub fence: u64,
-    pub until: Timestamp,
 }
 
 /// The state of the map.
@@ -128,7 +123,7 @@ impl ThemeState {
 
     #[must_use]
     pub fn is_leased(&self, now: Timestamp) -> bool {
-        self.lease.is_some_and(|lease| lease.until > now)
+        self.lease.is_some_and(|lease| !lease.is_over(now))
     }
 
     #[must_use]
@@ -151,14 +146,14 @@ impl ThemeState {
     pub fn leased(mut self, fence: Option<u64>, now: Timestamp) -> (Self, u64) {
         let fence = fence.unwrap_or(self.fence + 1);
         self.fence = fence;
-        self.lease = Some(Lease { fence, until: now + LEASE });
+        self.lease = Some(Lease::take(fence, now, LEASE));
         (self, fence)
     }
 
     /// Whether the holder still has the lease, so nobody took over.
     #[must_use]
     pub fn is_held_by(&self, fence: u64) -> bool {
-        self.lease.is_some_and(|lease| lease.fence == fence)
+        self.lease.is_some_and(|lease| lease.is_held_by(fence))
     }
 
     #[must_use]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::agents::AgentDraft;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
+use crate::lease::Lease;
 use crate::models::{ModelId, Usage};
 
 /// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
@@ -54,6 +55,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// The lease of its executor.
+    #[must_use]
+    pub fn lease(&self) -> Lease<u64> {
+        Lease { holder: self.fence, until: self.lease_until }
+    }
+
     /// A run that begins now, without its owner's ids.
     #[must_use]
     pub fn begun(run_id: RunId, kind: RunKind, now: Timestamp, lease_until: Timestamp) -> Self {

@@ -226,7 +226,8 @@ async fn drive(mut agent: Agent<Turn>) {
 pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.run(owner, id).await? else { return Ok(()) };
     let now = cx.clock.now();
-    if found.value.state.is_final() || found.value.kind == RunKind::Action || found.value.lease_until > now {
+    let is_held = !found.value.lease().is_over(now);
+    if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
         return Ok(());
     }
     if cx.store.cancel_requested(owner, id).await? {
