@@ -1,4 +1,4 @@
-//! When what is due is sent to the executors.
+//! When due items are sent to the executors.
 //!
 //! A sweep looks once a minute, and [`LOOK_AHEAD`] ahead: it leases what will be due and puts it into the queue with the
 //! delay that remains. A queue delays by whole seconds, so the delay is rounded down, and the executor waits for the rest.
@@ -11,11 +11,11 @@ pub const SWEEP_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// How far ahead a sweep looks. It is longer than the time between sweeps, because a timer may be late.
 pub const LOOK_AHEAD: SignedDuration = SignedDuration::from_secs(90);
 
-/// How long a dispatched item is left alone after its due time. If it was lost on its way, the first sweep after that sends
-/// it again.
+/// How long after its due time a dispatched item is not dispatched again. If its message was lost, the first sweep after that
+/// sends another one.
 pub const LEASE: SignedDuration = SignedDuration::from_mins(3);
 
-/// The longest delay that a queue takes.
+/// The longest delay that SQS supports.
 pub const LONGEST_DELAY: SignedDuration = SignedDuration::from_secs(900);
 
 /// The delay that remains until `due_at`, in whole seconds, rounded down: the item arrives less than a second before its
@@ -26,14 +26,14 @@ pub fn delay_seconds(due_at: Timestamp, now: Timestamp) -> u16 {
     u16::try_from(left.as_secs()).unwrap_or_default()
 }
 
-/// Until when an item is left alone that is dispatched now.
+/// Until when an item that is dispatched now is not dispatched again.
 #[must_use]
 pub fn leased_until(due_at: Timestamp, now: Timestamp) -> Timestamp {
     due_at.max(now).checked_add(LEASE).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether sweeps have looked at the index without a break: an entry is found at most a minute after the first sweep that
-/// could see it. One that is found later was overlooked, because nothing swept.
+/// Whether sweeps have read the index without a break since the entry became due. Without a break, a sweep finds an entry at most
+/// a minute after the first sweep that could see it.
 #[must_use]
 pub fn is_without_break(entry_due_at: Timestamp, now: Timestamp) -> bool {
     now.duration_since(entry_due_at) < SWEEP_EVERY * 2

@@ -1,9 +1,9 @@
-//! The dispatcher: what is due is leased, sent to the executors, and looked at there.
+//! The dispatcher: it leases due items and sends them to the executors, which process them here.
 //!
-//! An entry of the `due` index is leased before its item is sent: its due time moves on to three minutes after the true one,
-//! so that another dispatcher passes it over, and an item that is lost on its way costs three minutes and no run. An
-//! executor's first write puts the true time back. Dispatching twice does no harm: what to do is decided from the stored
-//! state, so an item that was paused, edited or cancelled after its lease finds nothing to do.
+//! An entry of the `due` index is leased before its item is sent: its due time moves to three minutes after the true one. So no
+//! other dispatcher sends it, and if the message is lost, the entry is found again three minutes later. The first write of an
+//! executor restores the true time. Dispatching twice does no harm, because the stored state decides what to do: an item that
+//! was paused, edited or cancelled after its lease has nothing to do.
 
 use std::time::Duration;
 
@@ -19,21 +19,20 @@ use crate::problem::{Error, Result};
 use crate::store::due::Sighting;
 use crate::store::{DueEntry, DueItem, DueTarget, keys};
 
-/// How many calls are under way at once.
+/// How many calls are made concurrently.
 const CALLS: usize = 32;
 
-/// An executor waits itself for no longer than this. The queue keeps an item for longer waits, which only clocks that differ
-/// bring about: its delay is rounded down to seconds.
+/// An executor itself waits no longer than this. The delay of the queue is rounded down to seconds, so longer waits only occur if
+/// clocks differ; then the item goes back to the queue.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// How often a waiting executor looks whether its process is about to end.
+/// How often a waiting executor checks whether its process is about to end.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Looks at an item that is due, not before its time. The item may have come twice or late: what to do is decided from the
-/// stored state.
+/// Processes a due item, not before its time. The item may come twice or late: the stored state decides what to do.
 ///
 /// # Errors
-/// When the table does not answer; the message comes again.
+/// If the table does not answer. The message then comes again.
 pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()> {
     if let Some(due_at) = item.due_at
         && !wait_until(cx, due_at).await
@@ -44,7 +43,7 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return if taken { Ok(()) } else { Err(Error::internal("an item that came early was not put back")) };
     }
     if cx.stopping.is_set() {
-        // Another process will find it: it stays due.
+        // The item stays due, so another process will find it.
         return Ok(());
     }
     // Boxed: these futures are large, and ten of them are polled in one task.
@@ -55,7 +54,7 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     }
 }
 
-/// Waits until the clock shows this time. `false`: it will not for a while, or the process is about to end.
+/// Waits until this time. `false` if that would take too long, or if the process is about to end.
 async fn wait_until(cx: &Cx, at: Timestamp) -> bool {
     let waits_until = tokio::time::Instant::now() + LONGEST_WAIT;
     loop {
@@ -71,7 +70,7 @@ async fn wait_until(cx: &Cx, at: Timestamp) -> bool {
     }
 }
 
-/// Sends an executor at once. If the queue does not take the item, the next sweep sends it within a minute.
+/// Sends an item to the executors at once. If the queue refuses it, the next sweep sends it within a minute.
 pub async fn dispatch(cx: &Cx, item: &DueItem) {
     let now = Dispatch { item: item.clone(), delay_seconds: 0 };
     if !cx.due_queue.send(&[now]).await.is_empty() {
@@ -79,8 +78,8 @@ pub async fn dispatch(cx: &Cx, item: &DueItem) {
     }
 }
 
-/// Sends an executor for an item that was just written with this due time, if that comes before a sweep is sure to see it.
-/// Otherwise, and if anything fails, a sweep sends it.
+/// Dispatches an item that was just written with this due time, if that time comes before a sweep is sure to see the item.
+/// Otherwise, or if this fails, a sweep sends it.
 pub async fn dispatch_at(cx: &Cx, item: &DueItem, due_at: Option<Timestamp>) {
     let now = cx.clock.now();
     let Some(due_at) = due_at.filter(|at| *at <= now.checked_add(LOOK_AHEAD).unwrap_or(now)) else { return };
@@ -92,16 +91,16 @@ pub async fn dispatch_at(cx: &Cx, item: &DueItem, due_at: Option<Timestamp>) {
     send(cx, leased).await;
 }
 
-/// An entry that is ours for the length of the lease.
+/// An entry that this dispatcher has leased.
 pub struct Leased {
-    /// As it is now.
+    /// The entry after the lease.
     entry: DueEntry,
     pub due_at: Timestamp,
     item: DueItem,
 }
 
-/// Leases entries. What the index shows and is not so any more (it follows the table with a delay, and other dispatchers
-/// lease too) is passed over.
+/// Leases entries. Entries that have changed since the index was read are left out: the index follows the table with a delay, and
+/// other dispatchers lease concurrently.
 pub async fn lease(cx: &Cx, entries: Vec<DueEntry>) -> Vec<Leased> {
     let now = cx.clock.now();
     let leases = entries.into_iter().map(async |entry| {
@@ -123,7 +122,7 @@ pub async fn lease(cx: &Cx, entries: Vec<DueEntry>) -> Vec<Leased> {
                 let entry = DueEntry { due_at: keys::sortable(until), ..entry };
                 Some(Leased { entry, due_at, item })
             }
-            // Another sweep has it, or it has changed since the index was read.
+            // Another sweep has leased it, or it has changed since the index was read.
             Ok(_) => None,
             Err(error) => {
                 tracing::warn!(cause = %error, "an entry could not be leased; the next sweep will find it");
@@ -135,9 +134,9 @@ pub async fn lease(cx: &Cx, entries: Vec<DueEntry>) -> Vec<Leased> {
     leased.into_iter().flatten().collect()
 }
 
-/// Sends leased items with the delay that remains, and gives back what the queue did not take. Gives how many that were.
+/// Sends leased items with the delay that remains. Ends the leases of the items that the queue refused, and returns their number.
 pub async fn send(cx: &Cx, mut leased: Vec<Leased>) -> usize {
-    // The longest overdue first, should the time run out.
+    // The longest overdue come first, in case the time runs out.
     leased.sort_by_key(|leased| leased.due_at);
     let calls: Vec<_> = leased.chunks(MESSAGES).map(|chunk| send_chunk(cx, chunk)).collect();
     let failed: Vec<usize> = stream::iter(calls).buffer_unordered(CALLS / 4).collect().await;
@@ -145,7 +144,7 @@ pub async fn send(cx: &Cx, mut leased: Vec<Leased>) -> usize {
 }
 
 async fn send_chunk(cx: &Cx, chunk: &[Leased]) -> usize {
-    // The time of each call, not that of the sweep: the delays of the last of many are not too long.
+    // Each call reads the time itself. With the time of the sweep, the delays of the last calls would be too long.
     let now = cx.clock.now();
     let dispatch = |leased: &Leased| Dispatch {
         item: DueItem { due_at: Some(leased.due_at), ..leased.item.clone() },
@@ -153,7 +152,7 @@ async fn send_chunk(cx: &Cx, chunk: &[Leased]) -> usize {
     };
     let failed = cx.due_queue.send(&chunk.iter().map(dispatch).collect::<Vec<_>>()).await;
     for leased in failed.iter().filter_map(|at| chunk.get(*at)) {
-        // If this fails too, the entry comes back when its lease is over.
+        // If this fails too, the entry is due again when its lease ends.
         if let Err(error) = cx.store.lease_due(&leased.entry, leased.due_at, None).await {
             let error = Error::from(error);
             tracing::warn!(cause = %error.causes(), "an entry could not be given back");
