@@ -23,10 +23,12 @@ const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 /// A place: its number from 0, and who has it.
 pub type Place = (u32, Lease<Uuid>);
 
-/// How many executors may work on one owner's runs: four of five, but at least one is left for the other owners.
+/// How many executors may work on one owner's runs: three of ten, and at least one, are left for the other owners. An executor is
+/// busy with what it received first, even if that is a single run, so one or two of many would soon be taken.
 #[must_use]
 pub const fn of_owner(executors: u32) -> u32 {
-    let others = if executors / 5 > 1 { executors / 5 } else { 1 };
+    let share = executors.saturating_mul(3) / 10;
+    let others = if share > 1 { share } else { 1 };
     if executors > others { executors - others } else { 1 }
 }
 
@@ -98,11 +100,11 @@ mod tests {
             (3, 2),
             (4, 3),
             (5, 4),
-            (9, 8),
-            (10, 8),
-            (14, 12),
-            (15, 12),
-            (1_000, 800),
+            (9, 7),
+            (10, 7),
+            (14, 10),
+            (15, 11),
+            (1_000, 700),
         ] {
             assert_eq!(of_owner(executors), expected, "{executors}");
         }
