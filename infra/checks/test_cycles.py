@@ -13,7 +13,8 @@ KNOWN = {
     "shared/domain/src/theme": "index query ranges rank",
     "shared/src": "accept agent_loop blobs compute context due_queue extract flows function guard http idempotency page problem "
     "store stream",
-    "shared/src/flows": "actions agents assets chats documents due execute logs projects proposals runs themes tools turn wake",
+    "shared/src/flows": "actions agents assets backlog chats documents due execute logs places projects proposals runs themes "
+    "tools turn waiting wake",
     "shared/src/flows/actions": "apply runs",
     "shared/src/flows/themes": "import index",
     "shared/src/store": "due keys logs messages table",
