@@ -86,6 +86,7 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_AUTH": "on",
         "LAMPLIGHTER_CORS_ORIGINS": {"Fn::Join": [",", {"Ref": "CorsOrigins"}]},
         "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},
+        "LAMPLIGHTER_ANSWER_DAYS": {"Ref": "AnswerDays"},
         "LAMPLIGHTER_DAY_BUDGET_MICROS": {"Ref": "DayBudgetMicros"},
     }
     for name in stack.functions:

@@ -17,6 +17,7 @@
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket | 30 |
+//! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | endpoints that replace those of AWS | none |
 //!
@@ -28,6 +29,7 @@ use aws_sdk_dynamodb::config::SharedHttpClient;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
+use crate::agent_loop::outside::OutsideTools;
 use crate::https;
 use crate::models::{Endpoint, InvalidEndpoint, Limits, ModelsConfig};
 
@@ -48,6 +50,7 @@ pub struct Config {
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
     pub cors: CorsConfig,
+    pub runs: RunsConfig,
     pub executors: ExecutorsConfig,
 }
 
@@ -159,6 +162,22 @@ impl Default for LogsConfig {
     }
 }
 
+/// How runs wait for people, and what they may reach.
+#[derive(Clone, Debug)]
+pub struct RunsConfig {
+    /// For so many days a call waits for a person's yes.
+    pub answer_days: u16,
+    /// Tools that act outside the platform. No variable leads here: tests set it.
+    pub outside: OutsideTools,
+}
+
+impl Default for RunsConfig {
+    /// Two weeks: longer than most absences, and shorter than the 30 days for which a run's steps are kept.
+    fn default() -> Self {
+        Self { answer_days: 14, outside: OutsideTools::default() }
+    }
+}
+
 /// The origins of web pages that may call the API from a browser, as browsers send them.
 #[derive(Clone, Debug, Default)]
 pub struct CorsConfig {
@@ -184,6 +203,7 @@ impl Config {
             models: ModelsConfig::read(env)?,
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
+            runs: RunsConfig::read(env)?,
             cors: CorsConfig::read(env)?,
             executors: ExecutorsConfig::read(env)?,
         })
@@ -342,6 +362,19 @@ impl BudgetConfig {
             day_micros: micros("LAMPLIGHTER_DAY_BUDGET_MICROS", default.day_micros)?,
             enrichment_micros: micros("LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS", default.enrichment_micros)?,
         })
+    }
+}
+
+impl RunsConfig {
+    /// # Errors
+    /// If the number of days is not one.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_ANSWER_DAYS";
+        let Some(text) = env(variable) else { return Ok(Self::default()) };
+        match text.parse() {
+            Ok(answer_days) if (1..=28).contains(&answer_days) => Ok(Self { answer_days, ..Self::default() }),
+            _ => Err(ConfigError { variable, problem: format!("must be 1 to 28 days, is `{text}`") }),
+        }
     }
 }
 
@@ -510,6 +543,7 @@ mod tests {
                 "LAMPLIGHTER_DAY_BUDGET_MICROS must be a positive number of micro-dollars, is `-1`",
             ),
             (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
+            (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),
             (
                 &[("LAMPLIGHTER_LOG_HOT_DAYS", "0")],
                 "LAMPLIGHTER_LOG_HOT_DAYS must be 1 to 65535 days, is `0`",

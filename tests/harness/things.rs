@@ -60,6 +60,7 @@ impl Caller<'_> {
             ("agent_id", agent),
             ("chat_id", id(&turn, "chat_id")),
             ("run_id", id(&turn, "run_id")),
+            ("call_id", "1.0".to_owned()),
             ("proposal_id", id(&turn["proposals"][0], "proposal_id")),
             ("asset_id", id(&asset, "asset_id")),
             ("action_id", id(&action, "action_id")),

@@ -95,7 +95,7 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
     let (end, outcome) = match what {
         "wait" => {
             let reason = Reason::new(ReasonCode::Asked, "which week?");
-            (OccurrenceCommand::Wait { fence, reason }, ExecutionResult::Waiting)
+            (OccurrenceCommand::Wait { fence, reason, answer_by: None }, ExecutionResult::Waiting)
         }
         _ => (OccurrenceCommand::Succeed { fence, score: Some(90), note: None }, ExecutionResult::Succeeded),
     };

@@ -51,13 +51,13 @@ fn talks(messages: &[Value]) -> Says {
 }
 
 /// A separate process, as far as a test can have one: its tasks are killed together.
-struct Process {
-    runtime: Runtime,
-    cx: Cx,
+pub struct Process {
+    pub runtime: Runtime,
+    pub cx: Cx,
 }
 
 impl Process {
-    fn start(stage: &Stage) -> Self {
+    pub fn start(stage: &Stage) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let shared = &stage.h.platform.cx;
@@ -66,7 +66,7 @@ impl Process {
     }
 
     /// Begins a turn. Returns its run when the run is stored.
-    async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
+    pub async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
         let (cx, owner) = (self.cx.clone(), stage.owner.clone());
         let said = Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject };
         let invocation = Invocation { deadline: jiff::Timestamp::MAX };
@@ -74,13 +74,13 @@ impl Process {
         began.await.unwrap().unwrap().run()
     }
 
-    fn kill(self) {
+    pub fn kill(self) {
         self.runtime.shutdown_background();
     }
 }
 
 /// The events of a run that are not void.
-fn valid(all: Vec<Event>) -> Vec<Event> {
+pub fn valid(all: Vec<Event>) -> Vec<Event> {
     let mut valid: Vec<Event> = Vec::new();
     for event in all {
         if event.name == "step.restarted" {
@@ -93,7 +93,7 @@ fn valid(all: Vec<Event>) -> Vec<Event> {
     valid
 }
 
-async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
+pub async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
     let request =
         h.request(Method::GET, &format!("/runs/{run}/events")).header("accept", "text/event-stream");
     events(send(request).await.body.as_str().unwrap())
@@ -139,7 +139,7 @@ async fn became(stage: &Stage, run: RunId) -> Became {
 
 /// Lets the leases end and processes the run, as the sweep and an executor do, until it has ended. Calls that a killed
 /// process had already sent may still arrive after the first time.
-async fn take_over(stage: &Stage, run: RunId) {
+pub async fn take_over(stage: &Stage, run: RunId) {
     let cx = &stage.h.platform.cx;
     for _ in 0..20 {
         stage.clock.set(stage.clock.now() + SignedDuration::from_secs(61));

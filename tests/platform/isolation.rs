@@ -59,6 +59,7 @@ pub(super) fn body(route: &str, ids: &Ids) -> Value {
         "POST /projects/{project_id}/lookup"
         | "POST /projects/{project_id}/scout"
         | "POST /projects/{project_id}/gate" => json!({"request": "cart"}),
+        "POST /runs/{run_id}/calls/{call_id}/resolve" => json!({"outcome": "happened"}),
         "POST /projects/{project_id}/import" => json!({"bytes": 5}),
         "PATCH /projects/{project_id}/files/{path}" => json!({"path": "assets/stolen.css"}),
         _ => json!({}),

@@ -9,6 +9,7 @@ mod agents;
 mod approvals;
 mod assets;
 mod assistant;
+mod calls;
 mod chats;
 mod cli;
 mod clients;

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
+use shared::config::RunsConfig;
 use shared::flows::actions;
 use shared::flows::sweep::sweep;
 use shared::models::ModelsConfig;
@@ -34,11 +35,16 @@ pub struct Stage {
 
 impl Stage {
     pub async fn with(models: ModelsConfig) -> Self {
+        Self::with_runs(models, RunsConfig::default()).await
+    }
+
+    pub async fn with_runs(models: ModelsConfig, runs: RunsConfig) -> Self {
         let clock = ManualClock::at(noon());
         let config = PlatformConfig {
             clock: Clock::Manual(clock.clone()),
             automatic: false,
             models,
+            runs,
             ..PlatformConfig::in_memory()
         };
         let h = Harness::with(config).await;

@@ -1,14 +1,17 @@
-//! The routes of all runs, of chats and of actions: read, follow, cancel.
+//! The routes of all runs, of chats and of actions: read, follow, cancel, answer about a run's calls.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use domain::ids::RunId;
+use domain::agent_loop::CallId;
+use domain::agent_loop::cards::Answer;
+use domain::ids::{Owner, RunId};
 use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::accept::Accept;
-use shared::extract::{Caller, Id, Query};
+use shared::extract::{Caller, Id, Ids, Json, OptionalJson, Query};
+use shared::flows::calls::{self, ApproveCall, RejectCall, ResolveCall};
 use shared::flows::run_view::{self, RunView};
 use shared::flows::runs;
 use shared::function::Invocation;
@@ -17,7 +20,7 @@ use shared::stream;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
-shared::routes!(read_run, follow_run, cancel_run);
+shared::routes!(read_run, follow_run, cancel_run, approve_call, reject_call, resolve_call);
 
 /// Read a run
 ///
@@ -96,4 +99,84 @@ async fn cancel_run(
 ) -> Result<(StatusCode, axum::Json<RunView>)> {
     let run = runs::cancel(&cx, &caller.owner, id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(run_view::view(&cx, &caller.owner, run).await?)))
+}
+
+/// The id of a call, as the cards of a run have it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path, names("run_id", "call_id"))]
+#[allow(dead_code, reason = "it describes the path")]
+struct CallPath(
+    RunId,
+    /// The step and the place of the call in it: the `call_id` of a card.
+    #[param(pattern = "^[1-9][0-9]*\\.(0|[1-9][0-9]*)$", example = "3.0")]
+    String,
+);
+
+/// Approve a call that waits
+///
+/// The call is made once, and the run goes on when all calls that wait are answered. The same answer a second time changes
+/// nothing. 409 if the call was rejected (`already_answered`), the time for an answer is over (`card_expired`), the run has
+/// ended or went on without an answer (`card_void`), or the card has another hash than the one given (`card_mismatch`).
+#[utoipa::path(
+    post, path = "/runs/{run_id}/calls/{call_id}/approve", tag = "runs",
+    params(CallPath),
+    request_body = Option<ApproveCall>,
+    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+)]
+async fn approve_call(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(run, call): Ids<RunId, CallId>,
+    OptionalJson(input): OptionalJson<ApproveCall>,
+) -> Result<axum::Json<RunView>> {
+    answered(&cx, &caller.owner, run, call, input.into()).await
+}
+
+/// Reject a call that waits
+///
+/// The call is not made. The model is told so, with the reason, and the run goes on when all calls that wait are answered. The
+/// same answer a second time changes nothing. 409 as for an approval.
+#[utoipa::path(
+    post, path = "/runs/{run_id}/calls/{call_id}/reject", tag = "runs",
+    params(CallPath),
+    request_body = Option<RejectCall>,
+    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+)]
+async fn reject_call(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(run, call): Ids<RunId, CallId>,
+    OptionalJson(input): OptionalJson<RejectCall>,
+) -> Result<axum::Json<RunView>> {
+    answered(&cx, &caller.owner, run, call, input.try_into()?).await
+}
+
+/// Say whether a call happened whose result was lost
+///
+/// For a card that asks for the `outcome`: the process that made the call died, or the call had no answer. A call that
+/// `happened` is not made again; one that `not_happened` is made again. 409 as for an approval.
+#[utoipa::path(
+    post, path = "/runs/{run_id}/calls/{call_id}/resolve", tag = "runs",
+    params(CallPath),
+    request_body = ResolveCall,
+    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+)]
+async fn resolve_call(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids(run, call): Ids<RunId, CallId>,
+    Json(input): Json<ResolveCall>,
+) -> Result<axum::Json<RunView>> {
+    answered(&cx, &caller.owner, run, call, input.into()).await
+}
+
+async fn answered(
+    cx: &Cx,
+    owner: &Owner,
+    run: RunId,
+    call: CallId,
+    said: Answer,
+) -> Result<axum::Json<RunView>> {
+    let run = calls::answer(cx, owner, run, call, &said).await?;
+    Ok(axum::Json(run_view::view(cx, owner, run).await?))
 }

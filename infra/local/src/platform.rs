@@ -24,7 +24,7 @@ use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig, RunsConfig,
 };
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
@@ -79,6 +79,7 @@ pub struct PlatformConfig {
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
     pub cors: CorsConfig,
+    pub runs: RunsConfig,
     pub clock: Clock,
     /// Whether timers fire and queues are consumed automatically. A simulation does both by hand.
     pub automatic: bool,
@@ -108,6 +109,7 @@ impl PlatformConfig {
             budget: BudgetConfig::default(),
             logs: LogsConfig::default(),
             cors: CorsConfig::default(),
+            runs: RunsConfig::default(),
             clock: Clock::System,
             automatic: true,
             executors: 4,
@@ -179,6 +181,7 @@ impl Platform {
             budget,
             logs,
             cors,
+            runs,
             clock,
             automatic,
             executors,
@@ -215,7 +218,7 @@ impl Platform {
         let welcome = (auth.clone(), cors.clone());
         let aws = aws_config(&engines, &reachable(address));
         let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
-        let config = Config { aws, auth, models, budget, logs, cors, executors: count };
+        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs };
         for function in catalog::ALL {
             if let Some(queue) = engines.queue(function.name) {
                 queue.follow(clock.clone());
@@ -307,6 +310,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
+        runs: RunsConfig::default(),
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {

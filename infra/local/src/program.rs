@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig};
+use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, RunsConfig};
 use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -139,6 +139,7 @@ fn config() -> Result<PlatformConfig, String> {
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,
+        runs: RunsConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
         executors: 4,

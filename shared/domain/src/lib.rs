@@ -25,6 +25,7 @@ pub mod agent_loop;
 pub mod agents;
 pub mod assets;
 pub mod attempts;
+mod canonical;
 pub mod chats;
 pub mod context;
 pub mod dispatch;

@@ -22,7 +22,7 @@ use crate::store::table::Write;
 const MIN_OUTPUT_TOKENS: u32 = 64;
 
 /// How often a call looks up from the stream: for a cancel, the deadline, and text that waits to be stored.
-const LOOK_UP: Duration = Duration::from_millis(250);
+pub(super) const LOOK_UP: Duration = Duration::from_millis(250);
 
 /// Why there is no answer.
 #[derive(Debug)]

@@ -1,8 +1,11 @@
 //! The stored steps of a run: read at the start, written as they come.
 
-use domain::agent_loop::{CallResult, Purpose, Reply, Step};
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::agent_loop::{CallId, CallResult, Card, Purpose, Reply, Step};
 use domain::ids::{Owner, RunId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
@@ -53,11 +56,8 @@ impl Journal {
         done: Option<u32>,
     ) -> Result<(Self, Vec<Step>)> {
         let mut parts = cx.store.step_parts(owner, run).await?;
-        for part in parts.iter_mut().filter(|part| part.overflow) {
-            let json = cx.blobs.get(&BlobKey::step(owner, run, part.n, part.call, part.fence)).await?;
-            let body: Body =
-                serde_json::from_slice(&json).map_err(|error| Error::internal(error.to_string()))?;
-            (part.reply, part.result) = (body.reply, body.result);
+        for part in &mut parts {
+            fill(cx, owner, run, part).await?;
         }
         let last = parts.last().map_or(0, |part| part.n).max(done.unwrap_or(0));
         let steps = continued(parts, done);
@@ -128,4 +128,45 @@ impl Journal {
     pub const fn last(&self) -> u32 {
         self.last
     }
+}
+
+/// Reads a part that lies in S3.
+async fn fill(cx: &Cx, owner: &Owner, run: RunId, part: &mut StepPart) -> Result<()> {
+    if part.overflow {
+        let json = cx.blobs.get(&BlobKey::step(owner, run, part.n, part.call, part.fence)).await?;
+        let body: Body = serde_json::from_slice(&json).map_err(|error| Error::internal(error.to_string()))?;
+        (part.reply, part.result) = (body.reply, body.result);
+    }
+    Ok(())
+}
+
+/// The arguments of the calls that these cards are about, as far as their steps are still stored.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub async fn arguments(
+    cx: &Cx,
+    owner: &Owner,
+    run: RunId,
+    cards: &[Card],
+) -> Result<BTreeMap<CallId, Value>> {
+    let mut found = BTreeMap::new();
+    if cards.is_empty() {
+        return Ok(found);
+    }
+    let steps: BTreeSet<u32> = cards.iter().map(|card| card.call_id.step).collect();
+    for mut part in cx.store.step_parts(owner, run).await? {
+        if part.call.is_some() || !steps.contains(&part.n) {
+            continue;
+        }
+        fill(cx, owner, run, &mut part).await?;
+        let calls = part.reply.map(|reply| reply.calls).unwrap_or_default();
+        for (at, call) in calls.into_iter().enumerate() {
+            let id = CallId::new(part.n, at);
+            if cards.iter().any(|card| card.call_id == id) {
+                found.insert(id, call.input);
+            }
+        }
+    }
+    Ok(found)
 }

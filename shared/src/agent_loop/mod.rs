@@ -7,25 +7,28 @@
 //! - [`recorder`]: the one writer of a run's record and events
 //! - [`journal`]: the stored steps
 //! - [`mod@call`]: one call of a model
+//! - `perform`: the calls of tools, and those that wait for a person
+//! - [`outside`]: tools that act outside the platform
 
 pub mod call;
 pub mod journal;
+pub mod outside;
+mod perform;
 pub mod recorder;
 
-use domain::agent_loop::{self, Call, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
+use domain::actions::Reason;
+use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::ProposalId;
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice};
 use domain::prompts;
 use domain::runs::{EventKind, Run, RunError};
-use domain::tools::{self, Decision, Setting, ToolCall, ToolDef, decide};
+use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Cx;
-use crate::flows::edit::Tries;
 use crate::models::Route;
 use crate::problem::Result;
-use crate::store::keys::Guard;
 use crate::store::table::Write;
 
 use call::{CallError, Limits, Replied, call, look};
@@ -40,9 +43,6 @@ const MAX_OUTPUT_TOKENS: u32 = 16_000;
 
 /// The longest reply of a check, in tokens.
 const MAX_CHECK_TOKENS: u32 = 1_000;
-
-/// The most of a result or an argument that an event shows, in characters.
-const MAX_SHOWN: usize = 2_000;
 
 /// A kind of run.
 pub trait Kind: Send {
@@ -69,6 +69,17 @@ pub trait Kind: Send {
     }
 
     fn guarded(&mut self) {}
+
+    /// The write that notes in the kind's own record that an effect outside the platform begins, or (`None`) that its result
+    /// is stored; after it has succeeded, [`Kind::guarded`] is called. The run's record has a mark of its own.
+    fn effect(&mut self, _begins: Option<&str>) -> Result<Option<Write>> {
+        Ok(None)
+    }
+
+    /// What a person said instead of an answer to the run's cards.
+    fn heard(&mut self) -> impl Future<Output = Result<Option<String>>> + Send {
+        std::future::ready(Ok(None))
+    }
 
     /// Does a call that is allowed. It writes nothing that is not in the writes that it gives: they are stored together
     /// with the result, so that the call is done once.
@@ -103,6 +114,12 @@ impl From<CallResult> for Performed {
 #[derive(Debug)]
 pub enum Rest {
     Ended(Outcome),
+    /// Calls wait for a person until `answer_by`; their cards are in the run's record, and `events` tell of the new ones.
+    Waits {
+        reason: Reason,
+        answer_by: Timestamp,
+        events: Vec<(EventKind, Value)>,
+    },
     Failed(RunError),
     Cancelled,
     /// Another process goes on with it.
@@ -120,6 +137,8 @@ pub struct Agent<K> {
     pub transcript: Transcript,
     /// When work must be put down.
     pub deadline: Timestamp,
+    /// The call outside the platform that this process began last.
+    pub begun: Option<CallId>,
 }
 
 impl<K: Kind> Agent<K> {
@@ -152,10 +171,8 @@ impl<K: Kind> Agent<K> {
             match agent_loop::next(&self.transcript, &policy, self.cx.clock.now()) {
                 Next::Finish(outcome) => return Ok(Rest::Ended(outcome)),
                 Next::Perform { from } => {
-                    let calls = self.transcript.steps.last().map_or(0, |step| step.reply.calls.len());
-                    for at in from..calls {
-                        self.look().await?;
-                        self.make(at).await?;
+                    if let Some(rest) = self.make_calls(from).await? {
+                        return Ok(rest);
                     }
                 }
                 next @ (Next::CallModel { .. } | Next::Check) => {
@@ -213,10 +230,12 @@ impl<K: Kind> Agent<K> {
     fn request(&self, route: &Route, history: &[Message], may_call_tools: bool) -> ModelRequest {
         let mut messages = history.to_vec();
         messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
+        let setting = self.kind.setting();
+        let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
         ModelRequest {
             model: route.model.clone(),
             system: self.kind.system(),
-            tools: tools::offered(tools::LOOP, self.kind.setting()).map(ToolDef::spec).collect(),
+            tools: tools::offered(tools::LOOP, setting).chain(outside).map(ToolDef::spec).collect(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: MAX_OUTPUT_TOKENS,
@@ -269,115 +288,5 @@ impl<K: Kind> Agent<K> {
         self.kind.guarded();
         self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
         Ok(())
-    }
-
-    /// Makes one call of the last reply and stores its result.
-    async fn make(&mut self, at: usize) -> Result<(), CallError> {
-        let Some(call) = self.transcript.steps.last().and_then(|step| step.reply.calls.get(at)).cloned()
-        else {
-            return Ok(());
-        };
-        let step = self.journal.last();
-        let call_id = format!("{step}.{at}");
-        let announced =
-            json!({"tool": call.name, "input": brief(&call.input), "step": step, "call_id": call_id});
-        if call.invalid.is_none() {
-            self.recorder.event(EventKind::ToolRequested, announced).await?;
-        }
-        let mut tries = Tries::default();
-        loop {
-            tries.next().await?;
-            let Performed { mut result, mut events, writes, proposals, agent_draft } =
-                self.perform(&call).await?;
-            result.content = agent_loop::bounded(result.content);
-            if call.invalid.is_some() {
-                let reason = call.invalid.as_deref().unwrap_or_default();
-                events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
-            } else {
-                let shown: String = result.content.chars().take(MAX_SHOWN).collect();
-                events.push((
-                    EventKind::ToolResult,
-                    json!({"tool": call.name, "is_error": result.is_error, "result": shown}),
-                ));
-            }
-            for (_, data) in &mut events {
-                data["step"] = json!(step);
-                data["call_id"] = json!(call_id);
-            }
-            let before = (self.recorder.run().proposals.len(), self.recorder.run().agent_draft.clone());
-            let run = self.recorder.run_mut();
-            run.proposals.extend(proposals);
-            run.agent_draft = agent_draft.or(run.agent_draft.take());
-            let last_event = self.recorder.last_event() + events.len() as u64;
-            let stored =
-                self.journal.result(&self.cx, self.recorder.owner(), at, &result, last_event).await?;
-            let mut all = vec![stored];
-            all.extend(writes);
-            match self.recorder.commit(events, all).await? {
-                Stored::Yes => {
-                    self.kind.performed();
-                    if let Some(last) = self.transcript.steps.last_mut() {
-                        last.results.push(result);
-                    }
-                    return Ok(());
-                }
-                // Another process has stored this result.
-                Stored::Refused(Guard::RunStep) => return Err(self.recorder.lose().into()),
-                // The call met another writer: it is made again from what is there now.
-                Stored::Refused(_) => {
-                    let run = self.recorder.run_mut();
-                    run.proposals.truncate(before.0);
-                    run.agent_draft = before.1;
-                }
-            }
-        }
-    }
-
-    async fn perform(&mut self, call: &Call) -> Result<Performed> {
-        if let Some(reason) = &call.invalid {
-            return Ok(CallResult::repair(reason).into());
-        }
-        if self.transcript.is_full() {
-            return Ok(CallResult::refused("not called: the run holds as much as it may").into());
-        }
-        let tool = match decide(tools::LOOP, &call.name, self.kind.setting()) {
-            Decision::Allowed(tool) => tool,
-            Decision::Refused(why) => return Ok(CallResult::refused(why).into()),
-            Decision::NeedsPerson(why) => {
-                use domain::actions::{Reason, ReasonCode};
-                let told = format!("{} was not granted to this action; the person is asked", call.name);
-                let reason = Reason::new(ReasonCode::OutsideGrant, why);
-                return Ok(CallResult::asked(told, true, reason).into());
-            }
-        };
-        match ToolCall::parse(tool, &call.input) {
-            Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
-            Err(sentence) if tool.is_signal() => {
-                let mut performed = Performed::from(CallResult::repair(&sentence));
-                let data = json!({"kind": call.name, "reason": sentence});
-                performed.events.push((EventKind::DeliverableInvalid, data));
-                Ok(performed)
-            }
-            Err(sentence) => Ok(CallResult::refused(sentence).into()),
-        }
-    }
-}
-
-/// The input of a call as events show it: a long text is read where it is saved, not in the events.
-fn brief(input: &Value) -> Value {
-    match input {
-        Value::String(text) if text.len() > MAX_SHOWN => json!(format!("({} bytes)", text.len())),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| match value {
-                Value::String(text) if name == "content" => {
-                    (name.clone(), json!(format!("({} bytes)", text.len())))
-                }
-                value => (name.clone(), brief(value)),
-            })
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-        Value::Array(items) => items.iter().map(brief).collect(),
-        other => other.clone(),
     }
 }

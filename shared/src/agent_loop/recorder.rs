@@ -347,15 +347,42 @@ impl Recorder {
         Ok(())
     }
 
-    /// The writes that end the run, for a transaction with more that must go together; text must have been flushed.
+    /// The writes that end the run or let it wait, with `events` before its last one, for a transaction with more that must go
+    /// together; text must have been flushed.
     ///
     /// # Errors
-    /// For a state that is not final; a bug.
-    pub fn end_writes(&mut self, state: RunState, error: Option<RunError>) -> Result<Vec<Write>> {
-        self.run.state = state;
-        self.run.error = error;
-        self.run.finished_at = Some(self.cx.clock.now());
-        end_writes(&self.owner, &self.run, self.version, self.next_event)
+    /// For a state in which the run goes on; a bug.
+    pub fn end_writes(
+        &mut self,
+        events: &[(EventKind, Value)],
+        state: RunState,
+        error: Option<RunError>,
+    ) -> Result<Vec<Write>> {
+        let now = self.cx.clock.now();
+        let mut writes = Vec::with_capacity(events.len() + 2);
+        let mut id = self.next_event;
+        for (kind, data) in events {
+            let event = RunEvent::new(id, *kind, now, data.clone());
+            writes.push(Store::event_write(&self.owner, self.run.run_id, &event)?);
+            id += 1;
+        }
+        self.run.rest(state, error, now);
+        if state == RunState::Waiting {
+            self.run.waited = id;
+            self.run.lease_until = now;
+        }
+        writes.extend(end_writes(&self.owner, &self.run, self.version, id)?);
+        Ok(writes)
+    }
+
+    /// Lets the run wait for a person, with events about what it waits for. Its conversation stays its own.
+    ///
+    /// # Errors
+    /// When it can't be stored; then the run is taken over once its lease is over.
+    pub async fn wait(mut self, events: &[(EventKind, Value)]) -> Result<()> {
+        self.flush().await?;
+        let writes = self.end_writes(events, RunState::Waiting, None)?;
+        if self.cx.store.transact(writes).await?.done() { Ok(()) } else { Err(self.lose()) }
     }
 
     /// Ends the run and frees its conversation: its record, its last event and `more` are written together, or nothing is.
@@ -372,7 +399,7 @@ impl Recorder {
         self.flush().await?;
         let (mut whole, mut frees) = (true, true);
         loop {
-            let mut writes = self.end_writes(state, error.clone())?;
+            let mut writes = self.end_writes(&[], state, error.clone())?;
             if let Some(thread) = thread_of(&self.run).filter(|_| frees) {
                 writes.push(Store::free_thread(&self.owner, thread, self.run.run_id));
             }
@@ -449,9 +476,7 @@ pub async fn end_without_executor(
     error: Option<RunError>,
 ) -> Result<bool> {
     let Versioned { value: mut run, version } = found;
-    run.state = state;
-    run.finished_at = Some(cx.clock.now());
-    run.error = error;
+    run.rest(state, error, cx.clock.now());
     let (settled, last) = tokio::try_join!(
         async {
             let since = cx.store.last_stored_event(owner, run.run_id).await?;

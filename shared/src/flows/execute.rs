@@ -161,6 +161,24 @@ impl Kind for ActionRun {
         Ok(Some(write))
     }
 
+    fn effect(&mut self, begins: Option<&str>) -> Result<Option<Write>> {
+        let fence = self.fence;
+        let command = match begins {
+            Some(effect) => OccurrenceCommand::EffectBegun { fence, effect: effect.to_owned() },
+            None => OccurrenceCommand::EffectEnded { fence },
+        };
+        let next = self.occurrence.value.transition(command, self.cx.clock.now());
+        let next = next.map_err(|refused| Error::internal(refused.to_string()))?;
+        let write = Store::replace_occurrence(&self.owner, &next, self.occurrence.version)?;
+        self.next = Some((next, self.settled));
+        Ok(Some(write))
+    }
+
+    async fn heard(&mut self) -> Result<Option<String>> {
+        let said = said_to(&self.cx, &self.owner, &self.action, self.occurrence.value.run_id, false).await?;
+        Ok(Some(said.join("\n\n")).filter(|said| !said.is_empty()))
+    }
+
     fn guarded(&mut self) {
         if let Some((next, settled)) = self.next.take() {
             self.occurrence = Versioned { value: next, version: self.occurrence.version + 1 };
@@ -291,7 +309,11 @@ async fn begin(
             return Ok(None);
         };
         let mut heard = Vec::new();
-        if let Some(text) = heard_since(cx, owner, &action, &occurrence.value, steps.is_empty()).await? {
+        // While a call has no result, nothing else may be said to the model: what people said goes into the call's result.
+        let is_open = steps.last().is_some_and(|step| step.results.len() < step.reply.calls.len());
+        if !is_open
+            && let Some(text) = heard_since(cx, owner, &action, &occurrence.value, steps.is_empty()).await?
+        {
             let reply = Reply { text, ..Reply::default() };
             heard.push(journal.reply(cx, owner, Purpose::Heard, &reply, last + 1).await?);
             let usage = Usage::default();
@@ -304,7 +326,9 @@ async fn begin(
             let data = json!({"run_id": run_id, "kind": "action", "action_id": action.id, "agent_id": action.agent_id});
             RunEvent::new(1, EventKind::RunStarted, now, data)
         } else {
-            let data = json!({"step": journal.last() + 1, "void_from": stored.max(1) + 1});
+            let stored = stored.max(run.waited).max(1);
+            let step = journal.last() + u32::from(!is_open);
+            let data = json!({"step": step, "void_from": stored + 1});
             RunEvent::new(last + 1, EventKind::StepRestarted, now, data)
         };
         let mut writes = vec![
@@ -342,6 +366,7 @@ async fn begin(
                     journal,
                     transcript: Transcript { steps, outputs: 0 },
                     deadline: deadline - PUT_DOWN_BEFORE,
+                    begun: None,
                 }));
             }
             Written::Refused(Guard::Occurrence) => return Ok(None),
@@ -362,11 +387,26 @@ async fn heard_since(
     if !matches!(occurrence.reason_code, Some(ReasonCode::Asked | ReasonCode::OutsideGrant)) {
         return Ok(None);
     }
+    let mut answers = said_to(cx, owner, action, occurrence.run_id, begins_anew).await?;
+    if answers.is_empty() {
+        answers.push("The person has seen this, and lets the run go on.".to_owned());
+    }
+    Ok(Some(answers.join("\n\n")))
+}
+
+/// What people have said to a run since it asked, with the question if the run knows nothing of it any more.
+async fn said_to(
+    cx: &Cx,
+    owner: &Owner,
+    action: &Action,
+    run: RunId,
+    begins_anew: bool,
+) -> Result<Vec<String>> {
     let (mut answers, mut after) = (Vec::new(), None::<String>);
     'asked: loop {
         let found = cx.store.messages(owner, action.id, after.as_deref(), 100, Order::Newest).await?;
         let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
-        for message in of_run.filter(|message| message.run_id == Some(occurrence.run_id)) {
+        for message in of_run.filter(|message| message.run_id == Some(run)) {
             if message.role == Role::Assistant {
                 if begins_anew {
                     answers.push(format!("You have begun on this before, and asked: {}", message.text()));
@@ -381,10 +421,7 @@ async fn heard_since(
         }
     }
     answers.reverse();
-    if answers.is_empty() {
-        answers.push("The person has seen this, and lets the run go on.".to_owned());
-    }
-    Ok(Some(answers.join("\n\n")))
+    Ok(answers)
 }
 
 /// Writes the rest down: the occurrence, the action and the run's record together.
@@ -396,6 +433,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         let command = OccurrenceCommand::Fail { fence, error: text, retryable };
         (command, RunState::Failed, Some(error))
     };
+    let mut asked = Vec::new();
     let (command, state, error) = match rest {
         Rest::Loop(agent_loop::Rest::Lost) => return Ok(()),
         Rest::Loop(agent_loop::Rest::Cancelled) => {
@@ -414,7 +452,12 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
             (OccurrenceCommand::Succeed { fence, score, note }, RunState::Completed, None)
         }
         Rest::Loop(agent_loop::Rest::Ended(Outcome::Waiting { reason })) => {
-            (OccurrenceCommand::Wait { fence, reason }, RunState::Waiting, None)
+            (OccurrenceCommand::Wait { fence, reason, answer_by: None }, RunState::Waiting, None)
+        }
+        Rest::Loop(agent_loop::Rest::Waits { reason, answer_by, events }) => {
+            asked = events;
+            let answer_by = Some(answer_by);
+            (OccurrenceCommand::Wait { fence, reason, answer_by }, RunState::Waiting, None)
         }
         Rest::Drifted => {
             let error = failure("drifted", "what would have run is not what was approved".to_owned());
@@ -441,7 +484,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         let mut spent = kind.occurrence.value.clone();
         spent.usage = usage;
         spent.cost_micros = cost;
-        let command = command.clone().for_action(&action.value);
+        let command = command.clone().for_action(&action.value, &kind.occurrence.value);
         let Ok(next) = spent.transition(command, now) else { return Ok(()) };
         let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
         let after = if at_rest { ended(&action.value, &next, now) } else { action.value.clone() };
@@ -460,9 +503,13 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
                 (OccurrenceState::Cancelled, Some(reason)) => {
                     (RunState::Cancelled, Some(failure("cancelled", reason.clone())))
                 }
+                (OccurrenceState::Unknown, Some(reason)) => {
+                    (RunState::Failed, Some(failure("effect_unknown", reason.clone())))
+                }
                 _ => (state, error.clone()),
             };
-            writes.extend(recorder.end_writes(state, error)?);
+            let asked = if state == RunState::Waiting { asked.as_slice() } else { &[] };
+            writes.extend(recorder.end_writes(asked, state, error)?);
         }
         let writes = merged(writes);
         match cx.store.transact(writes).await? {
@@ -511,14 +558,19 @@ fn failure(code: &str, detail: String) -> RunError {
 /// When the table does not answer.
 pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) -> Result<()> {
     let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
-    if found.value.state.is_final() {
+    if found.value.state.has_ended() {
         return Ok(());
     }
     let state = match occurrence.state {
         OccurrenceState::Cancelled => RunState::Cancelled,
         _ => RunState::Failed,
     };
-    let error = occurrence.reason.clone().map(|detail| failure(occurrence.state.as_str(), detail));
+    let code = match (occurrence.state, occurrence.reason_code) {
+        (OccurrenceState::Unknown, _) => "effect_unknown",
+        (_, Some(ReasonCode::Unanswered)) => "unanswered",
+        (state, _) => state.as_str(),
+    };
+    let error = occurrence.reason.clone().map(|detail| failure(code, detail));
     recorder::end_without_executor(cx, owner, found, state, error).await?;
     Ok(())
 }

@@ -5,6 +5,7 @@ pub mod agents;
 pub mod api_keys;
 pub mod assets;
 pub mod backlog;
+pub mod calls;
 pub mod chats;
 pub mod clock;
 pub mod documents;

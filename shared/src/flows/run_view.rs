@@ -1,14 +1,17 @@
 //! A run as clients see it.
 
+use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{Run, RunError, RunKind, RunState};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::proposals::{self, ProposalView};
+use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::problem::Result;
 
@@ -38,6 +41,19 @@ pub struct RunView {
     pub cost_micros: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Calls that wait for a person, and those that have waited, oldest first.
+    pub cards: Vec<CardView>,
+}
+
+/// A call that waits for a person, or has waited for one.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CardView {
+    #[serde(flatten)]
+    pub card: Card,
+    /// The arguments of the call. Left out if the run's steps have expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Value>,
 }
 
 /// # Errors
@@ -49,7 +65,11 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }
+    let mut arguments = journal::arguments(cx, owner, run.run_id, &run.cards).await?;
+    let cards =
+        run.cards.into_iter().map(|card| CardView { arguments: arguments.remove(&card.call_id), card });
     Ok(RunView {
+        cards: cards.collect(),
         run_id: run.run_id,
         kind: run.kind,
         state: run.state,

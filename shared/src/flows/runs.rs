@@ -50,9 +50,8 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
 /// 404 if it does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
     let found = load(cx, owner, id).await?;
-    let at_rest = found.value.state.is_final() && found.value.state != RunState::Waiting;
     match (found.value.kind, found.value.action_id) {
-        _ if at_rest => return Ok(found.value),
+        _ if found.value.state.has_ended() => return Ok(found.value),
         (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id).await?,
         _ => cancel_turn(cx, owner, id).await?,
     }
@@ -64,7 +63,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     let began = tokio::time::Instant::now();
     loop {
         let found = load(cx, owner, id).await?;
-        if found.value.state.is_final() {
+        if found.value.state.has_ended() {
             return Ok(());
         }
         let left = found.value.lease().is_over(cx.clock.now());
@@ -78,7 +77,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     loop {
         tries.next().await?;
         let found = load(cx, owner, id).await?;
-        if found.value.state.is_final()
+        if found.value.state.has_ended()
             || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
         {
             return Ok(());

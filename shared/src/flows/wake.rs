@@ -333,6 +333,11 @@ fn start(
     lease_until: Timestamp,
 ) -> Option<(Action, Occurrence)> {
     let run = occurrence.run_id;
+    if occurrence.state == OccurrenceState::Waiting {
+        // Only the end of the time for an answer brings an executor here.
+        let given_up = occurrence.transition(OccurrenceCommand::Unanswered, now).ok()?;
+        return Some((ended(action, &given_up, now), given_up));
+    }
     let defer = |because| {
         let until = now + DEFER;
         let put_off = occurrence.transition(OccurrenceCommand::Defer { until, because }, now).ok()?;

@@ -24,11 +24,15 @@ fn kept(run: RunId) -> Extras {
     Extras::expiring(run.instant() + LIFETIME)
 }
 
-/// The run's place in the `due` index is the end of its lease, while it is running. Runs of actions have no place,
-/// because their action's place covers them.
+/// The record's place in the `due` index: the end of its lease while it runs, and the end of the time for an answer while it
+/// waits for a person. The runs of actions have none: their action's place covers them.
 fn extras(run: &Run) -> Extras {
-    let leased = run.state == RunState::Running && run.kind != RunKind::Action;
-    let due = leased.then(|| (keys::shard(run.run_id.uuid()), run.lease_until));
+    let due_at = match run.state {
+        _ if run.kind == RunKind::Action => None,
+        RunState::Running => Some(run.lease_until),
+        _ => run.answer_by(),
+    };
+    let due = due_at.map(|at| (keys::shard(run.run_id.uuid()), at));
     Extras { due, ..kept(run.run_id) }
 }
 

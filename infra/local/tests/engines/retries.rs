@@ -17,7 +17,7 @@ use lamplighter_local::engines::{
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig, RunsConfig,
 };
 use shared::function::Invocation;
 use shared::models::Models;
@@ -59,6 +59,7 @@ async fn start() -> (Engines, Cx) {
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
+        runs: RunsConfig::default(),
     };
     let models = Models::none(&config.models).unwrap();
     let cx = Cx::with_models(config, Clock::System, models);

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::action::{Action, Budget, TaskConfig};
 use crate::agents::Agent;
+use crate::canonical::canonical;
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
 use crate::tools;
@@ -164,26 +165,6 @@ impl Action {
     #[must_use]
     pub fn is_approved_with(&self, agent: &Agent) -> bool {
         self.is_approved(&Briefing::of(self, agent))
-    }
-}
-
-/// JSON without blanks and with sorted keys, whatever order the map keeps: one text for one value.
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(canonical).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Object(fields) => {
-            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
-            fields.sort_by_key(|(key, _)| *key);
-            let fields: Vec<String> = fields
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)))
-                .collect();
-            format!("{{{}}}", fields.join(","))
-        }
-        scalar => scalar.to_string(),
     }
 }
 

@@ -57,6 +57,9 @@ pub struct Occurrence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub look_again_at: Option<Timestamp>,
+    /// While it waits for a person: it ends at this time if nobody has answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub usage: Usage,
@@ -68,7 +71,7 @@ pub struct Occurrence {
     /// How many steps are stored. A retry continues after them.
     pub steps_done: u32,
     /// An effect outside the platform that was begun and whose result is not stored. An executor that claims the occurrence
-    /// finds out whether it happened, or reports `LoseTrack`.
+    /// makes the call again if the tool is idempotent. Otherwise the run waits for a person who says whether it happened.
     pub open_effect: Option<String>,
 }
 
@@ -190,6 +193,7 @@ impl Occurrence {
             starts_at: None,
             put_off: None,
             look_again_at: None,
+            answer_by: None,
             started_at: None,
             finished_at: None,
             usage: Usage::default(),
@@ -207,6 +211,7 @@ impl Occurrence {
         match self.state {
             OccurrenceState::Due => Some(self.not_before).max(self.look_again_at),
             OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until,
+            OccurrenceState::Waiting => self.answer_by,
             _ => None,
         }
     }
@@ -215,6 +220,12 @@ impl Occurrence {
     #[must_use]
     pub fn lease(&self) -> Option<Lease<u64>> {
         self.lease_until.map(|until| Lease { holder: self.fence, until })
+    }
+
+    /// Whether nobody has answered in time.
+    #[must_use]
+    pub fn is_unanswered(&self, now: Timestamp) -> bool {
+        self.state == OccurrenceState::Waiting && self.answer_by.is_some_and(|until| until <= now)
     }
 
     /// Whether a clock that was ahead of `now` wrote it, and it never ran. Then the due time comes again, and is decided again.
@@ -228,6 +239,7 @@ impl Occurrence {
     pub(super) fn finish(&mut self, state: OccurrenceState, now: Timestamp) {
         self.state = state;
         self.lease_until = None;
+        self.answer_by = None;
         self.finished_at = Some(now);
         self.reason = None;
         self.reason_code = None;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::progress::backoff;
 use super::samples::{approved, noon, run, ts};
-use super::{Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
+use super::{Action, Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
 use crate::attempts;
 use crate::models::Usage;
 
@@ -47,6 +47,7 @@ fn in_state(state: OccurrenceState) -> Occurrence {
             OccurrenceCommand::Wait {
                 fence: 1,
                 reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email"),
+                answer_by: None,
             },
         ),
         Held => then(running(), OccurrenceCommand::Drift { fence: 1 }),
@@ -78,8 +79,8 @@ fn words(occurrence: &Occurrence) -> String {
 #[test]
 fn every_state_answers_every_command() {
     use OccurrenceCommand::{
-        Answer, AwaitPlace, Cancel, Defer, Drift, EffectBegun, Expire, HandOver, LoseTrack, Start, StepDone,
-        Succeed, Wait,
+        Answer, AwaitPlace, Cancel, Defer, Drift, EffectBegun, EffectEnded, Expire, HandOver, LoseTrack,
+        Start, StepDone, Succeed, Unanswered, Wait,
     };
     let mut report = String::new();
     for state in OccurrenceState::ALL {
@@ -89,15 +90,24 @@ fn every_state_answers_every_command() {
             ("start", Start { fence: 1 }),
             ("start, stale", Start { fence: 7 }),
             ("effect begun", EffectBegun { fence: 1, effect: "send_email".into() }),
+            ("effect ended", EffectEnded { fence: 1 }),
             ("step done", StepDone { fence: 1, usage: Usage::default(), cost_micros: 5 }),
             ("hand over", HandOver { fence: 1 }),
             ("succeed", Succeed { fence: 1, score: None, note: None }),
             ("fail, retry", fail(1, true)),
             ("fail, for good", fail(1, false)),
-            ("wait", Wait { fence: 1, reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email") }),
+            (
+                "wait",
+                Wait {
+                    fence: 1,
+                    reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email"),
+                    answer_by: None,
+                },
+            ),
             ("drift", Drift { fence: 1 }),
             ("lose track", LoseTrack { fence: 1, effect: "send_email".into() }),
             ("answer", Answer),
+            ("unanswered", Unanswered),
             ("defer", Defer { until: after(1), because: ReasonCode::Overlap }),
             ("await a place", AwaitPlace { look_again_at: after(1), reason: too_many() }),
             ("cancel", Cancel { reason: Reason::new(ReasonCode::Cancelled, "a person cancelled it") }),
@@ -114,6 +124,46 @@ fn every_state_answers_every_command() {
         }
     }
     insta::assert_snapshot!(report);
+}
+
+#[test]
+fn who_does_not_answer_in_time_ends_the_run() {
+    let until = after(60);
+    let waits = |effect: Option<&str>| {
+        let mut running = in_state(OccurrenceState::Running);
+        if let Some(effect) = effect {
+            let begun = OccurrenceCommand::EffectBegun { fence: 1, effect: effect.into() };
+            running = running.transition(begun, noon()).unwrap();
+        }
+        let reason = Reason::new(ReasonCode::OutsideGrant, "it wants send_email");
+        let wait = OccurrenceCommand::Wait { fence: 1, reason, answer_by: Some(until) };
+        running.transition(wait, noon()).unwrap()
+    };
+    let waiting = waits(None);
+    assert_eq!(waiting.wake_at(), Some(until));
+    let early = waiting.transition(OccurrenceCommand::Unanswered, after(59));
+    assert_eq!(early, Err(OccurrenceRefused::NotYet { not_before: until }));
+    assert!(!waiting.is_unanswered(after(59)) && waiting.is_unanswered(until));
+    let failed = waiting.transition(OccurrenceCommand::Unanswered, until).unwrap();
+    assert_eq!((failed.state, failed.reason_code), (OccurrenceState::Failed, Some(ReasonCode::Unanswered)));
+    assert_eq!(failed.reason.as_deref(), Some("nobody answered in time: it wants send_email"));
+    let unknown = waits(Some("send_email")).transition(OccurrenceCommand::Unanswered, until).unwrap();
+    assert_eq!(
+        (unknown.state, unknown.reason_code),
+        (OccurrenceState::Unknown, Some(ReasonCode::EffectUnknown))
+    );
+    // An answer ends the wait, and keeps the mark until the call has a result.
+    let goes_on = waits(Some("send_email")).transition(OccurrenceCommand::Answer, after(5)).unwrap();
+    assert_eq!((goes_on.answer_by, goes_on.open_effect.as_deref()), (None, Some("send_email")));
+    // Without an approval no answer could let it go on.
+    let withdrawn = Action { approval: None, ..approved(&json!(null)) };
+    let reason = Reason::new(ReasonCode::EffectUnknown, "?");
+    let wait = OccurrenceCommand::Wait { fence: 1, reason, answer_by: Some(until) };
+    assert!(matches!(
+        wait.clone().for_action(&withdrawn, &waits(Some("send_email"))),
+        OccurrenceCommand::LoseTrack { fence: 1, .. }
+    ));
+    assert!(matches!(wait.for_action(&withdrawn, &waits(None)), OccurrenceCommand::Cancel { .. }));
 }
 
 #[test]
@@ -234,7 +284,7 @@ fn attempts_count_since_the_last_stored_step() {
                 'f' => occurrence.transition(fail(fence, true), now).unwrap(),
                 'h' => occurrence.transition(OccurrenceCommand::HandOver { fence }, now).unwrap(),
                 'a' => {
-                    let waits = OccurrenceCommand::Wait { fence, reason: question };
+                    let waits = OccurrenceCommand::Wait { fence, reason: question, answer_by: None };
                     let waits = occurrence.transition(waits, now).unwrap();
                     waits.transition(OccurrenceCommand::Answer, now).unwrap()
                 }

@@ -10,7 +10,7 @@ use crate::attempts;
 use crate::ids::RunId;
 use crate::models::Usage;
 
-/// A change of an occurrence. All but the last five come from its executor and name the fence of its claim.
+/// A change of an occurrence. Those that come from its executor name the fence of its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OccurrenceCommand {
     /// An executor takes it until `lease_until`.
@@ -25,7 +25,11 @@ pub enum OccurrenceCommand {
         fence: u64,
         effect: String,
     },
-    /// The result of a step is stored, with its cost. If an effect was begun, it is known whether it happened.
+    /// The result of the effect is stored.
+    EffectEnded {
+        fence: u64,
+    },
+    /// The reply of a step is stored, with its cost.
     StepDone {
         fence: u64,
         usage: Usage,
@@ -47,22 +51,26 @@ pub enum OccurrenceCommand {
         error: String,
         retryable: bool,
     },
-    /// It needs something outside its grants, or has a question.
+    /// It needs something outside its grants, has a question, or does not know whether an effect happened. It waits for a
+    /// person, until `answer_by` if there is such a time.
     Wait {
         fence: u64,
         reason: Reason,
+        answer_by: Option<Timestamp>,
     },
     /// What would have run is not what was approved.
     Drift {
         fence: u64,
     },
-    /// It is unknown whether the effect happened.
+    /// It is unknown whether the effect happened, and no person can say it any more.
     LoseTrack {
         fence: u64,
         effect: String,
     },
     /// A person answered, and it continues.
     Answer,
+    /// Nobody answered in time.
+    Unanswered,
     /// It cannot begin yet, for example because another run is live.
     Defer {
         until: Timestamp,
@@ -91,6 +99,7 @@ impl OccurrenceCommand {
             Self::Claim { .. } => "claim",
             Self::Start { .. } => "start",
             Self::EffectBegun { .. } => "begin an effect of",
+            Self::EffectEnded { .. } => "end an effect of",
             Self::StepDone { .. } => "store a step of",
             Self::HandOver { .. } => "hand over",
             Self::Succeed { .. } => "complete",
@@ -99,6 +108,7 @@ impl OccurrenceCommand {
             Self::Drift { .. } => "hold",
             Self::LoseTrack { .. } => "lose track of",
             Self::Answer => "resume",
+            Self::Unanswered => "give up",
             Self::Defer { .. } => "defer",
             Self::AwaitPlace { .. } => "defer",
             Self::Cancel { .. } => "cancel",
@@ -110,7 +120,16 @@ impl OccurrenceCommand {
     /// Adapts an executor's command to the current action. A run that needs a person waits. But if the action was changed during
     /// the run, its approval is withdrawn and no answer could continue the run, so it ends.
     #[must_use]
-    pub fn for_action(self, action: &Action) -> Self {
+    pub fn for_action(self, action: &Action, occurrence: &Occurrence) -> Self {
+        match (self, &occurrence.open_effect) {
+            (Self::Wait { fence, .. }, Some(effect)) if action.approval.is_none() => {
+                Self::LoseTrack { fence, effect: effect.clone() }
+            }
+            (command, _) => command.for_withdrawn(action),
+        }
+    }
+
+    fn for_withdrawn(self, action: &Action) -> Self {
         match self {
             Self::Wait { reason, .. } if action.approval.is_none() => {
                 let text = format!(
@@ -127,6 +146,7 @@ impl OccurrenceCommand {
         match self {
             Self::Start { fence }
             | Self::EffectBegun { fence, .. }
+            | Self::EffectEnded { fence }
             | Self::StepDone { fence, .. }
             | Self::HandOver { fence }
             | Self::Succeed { fence, .. }
@@ -136,6 +156,7 @@ impl OccurrenceCommand {
             | Self::LoseTrack { fence, .. } => Some(*fence),
             Self::Claim { .. }
             | Self::Answer
+            | Self::Unanswered
             | Self::Defer { .. }
             | Self::AwaitPlace { .. }
             | Self::Cancel { .. }
@@ -212,6 +233,7 @@ impl Occurrence {
             }
             let expected = match command {
                 OccurrenceCommand::EffectBegun { .. }
+                | OccurrenceCommand::EffectEnded { .. }
                 | OccurrenceCommand::StepDone { .. }
                 | OccurrenceCommand::Succeed { .. }
                 | OccurrenceCommand::Wait { .. } => state == Running,
@@ -238,6 +260,7 @@ impl Occurrence {
                 next.reason_code = None;
             }
             OccurrenceCommand::EffectBegun { effect, .. } => next.open_effect = Some(effect),
+            OccurrenceCommand::EffectEnded { .. } => next.open_effect = None,
             OccurrenceCommand::StepDone { usage, cost_micros, .. } => {
                 next.steps_done += 1;
                 // The attempt that is under way is the first one of the next step.
@@ -268,9 +291,10 @@ impl Occurrence {
                     next.because(ReasonCode::Error, &error);
                 }
             }
-            OccurrenceCommand::Wait { reason, .. } => {
+            OccurrenceCommand::Wait { reason, answer_by, .. } => {
                 next.state = Waiting;
                 next.lease_until = None;
+                next.answer_by = answer_by;
                 next.because(reason.code, &reason.text);
             }
             OccurrenceCommand::Drift { .. } => {
@@ -285,6 +309,20 @@ impl Occurrence {
                 }
                 _ => return Err(wrong_state),
             },
+            OccurrenceCommand::Unanswered => {
+                let until = self.answer_by.filter(|_| state == Waiting).ok_or(wrong_state)?;
+                if until > now {
+                    return Err(OccurrenceRefused::NotYet { not_before: until });
+                }
+                match &self.open_effect {
+                    Some(effect) => next.lose_track(effect, now),
+                    None => {
+                        let asked = self.reason.as_deref().unwrap_or("it asked a person");
+                        next.finish(Failed, now);
+                        next.because(ReasonCode::Unanswered, &format!("nobody answered in time: {asked}"));
+                    }
+                }
+            }
             OccurrenceCommand::Defer { until, because } => match state {
                 Due => {
                     next.not_before = self.not_before.max(until);
@@ -311,7 +349,16 @@ impl Occurrence {
                     // The executor finds out at its next write.
                     next.fence += 1;
                     next.finish(Cancelled, now);
-                    next.because(reason.code, &reason.text);
+                    match &self.open_effect {
+                        Some(effect) => {
+                            let text = format!(
+                                "{}; {effect} was begun, and it is not known whether it happened",
+                                reason.text
+                            );
+                            next.because(reason.code, &text);
+                        }
+                        None => next.because(reason.code, &reason.text),
+                    }
                 }
             },
             OccurrenceCommand::ClockSetBack { longest_lease } => match state {
@@ -354,6 +401,7 @@ impl Occurrence {
 
     fn due_again(&mut self, not_before: Timestamp) {
         self.state = OccurrenceState::Due;
+        self.answer_by = None;
         self.not_before = not_before;
         self.lease_until = None;
     }

@@ -41,6 +41,8 @@ pub enum ReasonCode {
     OutsideGrant,
     /// The run asked a person a question.
     Asked,
+    /// A person was asked, and nobody answered in time.
+    Unanswered,
     /// It failed and will be tried again.
     Retrying,
     /// It failed permanently.
@@ -58,7 +60,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -70,6 +72,7 @@ impl ReasonCode {
         Self::Drifted,
         Self::OutsideGrant,
         Self::Asked,
+        Self::Unanswered,
         Self::Retrying,
         Self::Error,
         Self::Killed,

@@ -159,6 +159,7 @@ impl World {
                     OccurrenceCommand::Wait {
                         fence,
                         reason: Reason::new(ReasonCode::OutsideGrant, "it wants send_email"),
+                        answer_by: None,
                     },
                 )
                 .unwrap();

@@ -219,7 +219,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
                 withdraw(&mut next);
             }
             (InProgress | NeedsApproval, _) | (Paused, Some(_)) => {
-                settle(&mut next, ExecutionResult::Cancelled)
+                settle(&mut next, ExecutionResult::Cancelled);
             }
             _ => return Err(wrong_state),
         },

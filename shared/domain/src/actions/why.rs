@@ -166,7 +166,15 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             (WhyCode::AboutToRun, format!("{subject} has been waiting for an executor for {waits}."))
         }
         OccurrenceState::Waiting => {
-            (WhyCode::Waiting, format!("{subject} waits for a person's answer: {reason}."))
+            let what = match occurrence.reason_code {
+                Some(ReasonCode::OutsideGrant) => "a person's yes",
+                Some(ReasonCode::EffectUnknown) => "a person who says whether a call happened",
+                _ => "a person's answer",
+            };
+            let until = occurrence
+                .answer_by
+                .map_or_else(String::new, |until| format!(", {}", until_words(action, until)));
+            (WhyCode::Waiting, format!("{subject} waits for {what}{until}: {reason}."))
         }
         OccurrenceState::Missed => (WhyCode::Missed, format!("{subject} was missed: {reason}.")),
         OccurrenceState::Skipped => (WhyCode::Skipped, format!("{subject} was skipped: {reason}.")),
@@ -342,6 +350,11 @@ fn brief(action: &Action, instant: Timestamp) -> String {
     let zoned = instant.to_zoned(zone(action));
     let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };
     zoned.strftime(format).to_string()
+}
+
+/// "until 2026-11-02 09:00"
+fn until_words(action: &Action, instant: Timestamp) -> String {
+    brief(action, instant).replacen("at ", "until ", 1)
 }
 
 fn zone(action: &Action) -> TimeZone {

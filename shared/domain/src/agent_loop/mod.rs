@@ -6,8 +6,10 @@
 //!
 //! - [`transcript`]: steps, replies, calls and results, and the messages that a model is shown of them
 //! - [`repeats`]: loops, which are warned about and then stopped
+//! - [`cards`]: calls that wait for a person
 //! - [`check`]: the verdict on a run's output
 
+pub mod cards;
 pub mod check;
 pub mod repeats;
 pub mod transcript;
@@ -20,6 +22,7 @@ use jiff::Timestamp;
 use crate::actions::{Reason, ReasonCode};
 use crate::models::StopReason;
 
+pub use cards::{CallId, Card};
 pub use check::Verdict;
 pub use transcript::{After, Call, CallResult, Purpose, Reply, Step, Transcript};
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
@@ -52,6 +53,23 @@ pub struct Run {
     /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
+    /// Calls that wait for a person, and those that have waited, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<Card>,
+    /// A call outside the platform that was begun and has no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_call: Option<OpenCall>,
+    /// The newest event when it last waited for a person or was answered. All text before it is stored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited: u64,
+    /// When it last went on after it had waited for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Run {
@@ -84,7 +102,63 @@ impl Run {
             attempts: 0,
             reserved: None,
             prefix_hash: None,
+            cards: Vec::new(),
+            open_call: None,
+            waited: 0,
+            resumed_at: None,
         }
+    }
+
+    /// Until when it waits for the answers to its cards.
+    #[must_use]
+    pub fn answer_by(&self) -> Option<Timestamp> {
+        let waits = self.state == RunState::Waiting;
+        cards::open(&self.cards).map(|card| card.expires_at).min().filter(|_| waits)
+    }
+
+    /// Ends it in this state, or lets it wait. The questions of a run that has ended are dropped. If a call was begun whose
+    /// outcome is not known, a card says so.
+    pub fn rest(&mut self, state: RunState, error: Option<RunError>, now: Timestamp) {
+        self.state = state;
+        self.error = error;
+        self.finished_at = Some(now);
+        if !state.has_ended() {
+            return;
+        }
+        cards::drop_open(&mut self.cards, now);
+        let Some(open) = self.open_call.take() else { return };
+        let is_said = |card: &Card| {
+            card.call_id == open.call_id && (card.asks, card.attempt) == (Asks::Outcome, Some(open.attempt))
+        };
+        if !self.cards.iter().any(is_said) {
+            let card = Card {
+                call_id: open.call_id,
+                asks: Asks::Outcome,
+                why: open.unknown(),
+                tool: open.tool,
+                cost_micros: None,
+                hash: open.hash,
+                state: CardState::Void,
+                asked_at: now,
+                expires_at: now,
+                reason: None,
+                answered_at: None,
+                attempt: Some(open.attempt),
+            };
+            cards::add(&mut self.cards, vec![card]);
+        }
+    }
+
+    /// Lets it go on after it has waited, with `event` as its newest event.
+    pub fn go_on(&mut self, event: u64, now: Timestamp) {
+        cards::drop_open(&mut self.cards, now);
+        self.state = RunState::Running;
+        self.finished_at = None;
+        self.error = None;
+        self.attempts = 0;
+        self.lease_until = now;
+        self.waited = self.waited.max(event);
+        self.resumed_at = Some(now);
     }
 }
 
@@ -127,6 +201,12 @@ impl RunState {
         !matches!(self, Self::Running)
     }
 
+    /// Whether it has come to its end. A run that waits goes on once a person has answered.
+    #[must_use]
+    pub const fn has_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
     /// The event that ends a run in this state.
     #[must_use]
     pub const fn event(self) -> Option<EventKind> {
@@ -149,7 +229,8 @@ pub struct RunError {
     pub retryable: bool,
 }
 
-/// The kinds of event. A stream is `run.started`, any of the others, and one of the four that end it.
+/// The kinds of event. A stream is `run.started`, any of the others, and one of the four that end it. After
+/// `run.waiting`, a run may go on with further events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub enum EventKind {
     #[serde(rename = "run.started")]
@@ -162,6 +243,16 @@ pub enum EventKind {
     ToolRequested,
     #[serde(rename = "tool.result")]
     ToolResult,
+    /// A call waits for a person: `GET /runs/{run_id}` has the card.
+    #[serde(rename = "call.waiting")]
+    CallWaiting,
+    #[serde(rename = "call.approved")]
+    CallApproved,
+    #[serde(rename = "call.rejected")]
+    CallRejected,
+    /// A person said whether a call happened.
+    #[serde(rename = "call.resolved")]
+    CallResolved,
     #[serde(rename = "asset.proposed")]
     AssetProposed,
     #[serde(rename = "action.proposed")]
@@ -186,12 +277,16 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::MessageCompleted,
         Self::ToolRequested,
         Self::ToolResult,
+        Self::CallWaiting,
+        Self::CallApproved,
+        Self::CallRejected,
+        Self::CallResolved,
         Self::AssetProposed,
         Self::ActionProposed,
         Self::AgentProposed,
@@ -213,6 +308,10 @@ impl EventKind {
             Self::MessageCompleted => "message.completed",
             Self::ToolRequested => "tool.requested",
             Self::ToolResult => "tool.result",
+            Self::CallWaiting => "call.waiting",
+            Self::CallApproved => "call.approved",
+            Self::CallRejected => "call.rejected",
+            Self::CallResolved => "call.resolved",
             Self::AssetProposed => "asset.proposed",
             Self::ActionProposed => "action.proposed",
             Self::AgentProposed => "agent.proposed",

@@ -49,7 +49,9 @@ pub fn decide(table: Table, name: &str, setting: Setting<'_>) -> Decision {
     }
 }
 
-fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
+/// Decides about a call of a tool.
+#[must_use]
+pub fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
     let name = tool.name;
     if !tool.is_accepted_on(setting.surface()) {
         return Decision::Refused(match (setting, name) {
@@ -82,8 +84,16 @@ fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
 /// The tools that a model is offered in this setting, in the order of the table: those that it may call, and those that a
 /// person who is present may approve.
 pub fn offered(table: Table, setting: Setting<'_>) -> impl Iterator<Item = &'static ToolDef> {
+    offered_of(table.iter().copied(), setting)
+}
+
+/// The same for tools that are in no table.
+pub fn offered_of(
+    tools: impl IntoIterator<Item = &'static ToolDef>,
+    setting: Setting<'_>,
+) -> impl Iterator<Item = &'static ToolDef> {
     let is_person_present = matches!(setting, Setting::Setup | Setting::Chat | Setting::AboutAction);
-    table.iter().copied().filter(move |tool| {
+    tools.into_iter().filter(move |tool| {
         tool.is_offered_on(setting.surface())
             && match decide_about(tool, setting) {
                 Decision::Allowed(_) => true,

@@ -35,7 +35,7 @@ use crate::actions::ToolSpecForHash;
 
 pub use arguments::{Arguments, read_fields};
 pub use call::ToolCall;
-pub use decide::{Decision, Setting, decide, offered};
+pub use decide::{Decision, Setting, decide, decide_about, offered, offered_of};
 pub use def::{Effect, Surface, ToolDef};
 
 /// The default length of a list in the agent loop.

@@ -152,7 +152,8 @@ pub(super) async fn goes_on(
 ) -> Result<Option<Write>> {
     Ok(match cx.store.run(owner, run).await? {
         Some(Versioned { value, version }) if value.state == RunState::Waiting => {
-            let run = Run { state: RunState::Running, finished_at: None, ..value };
+            let mut run = value;
+            run.go_on(run.waited, now);
             Some(Store::replace_run_write(owner, &run, version)?)
         }
         Some(_) => None,

@@ -31,7 +31,7 @@ const MAX_HISTORY_BYTES: usize = 240 * 1024;
 /// How much a turn may propose.
 pub const MAX_PROPOSALS: usize = 20;
 
-/// How long a turn may take as a whole, over all processes.
+/// How long a turn may take as a whole, over all processes. The time starts again after a wait for a person.
 const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 
 /// A turn of a conversation.
@@ -51,7 +51,7 @@ impl Kind for Turn {
             max_repairs: 1,
             continues_cut_off: false,
             checked: None,
-            until: self.run.created_at.checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+            until: self.works_since().checked_add(LONGEST).unwrap_or(Timestamp::MAX),
         }
     }
 
@@ -146,6 +146,10 @@ impl Kind for Turn {
 }
 
 impl Turn {
+    fn works_since(&self) -> Timestamp {
+        self.run.resumed_at.unwrap_or(self.run.created_at)
+    }
+
     fn propose(&self, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed> {
         let mut performed = Performed::from(CallResult::rest(""));
         let mut told = Vec::new();

@@ -145,7 +145,15 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                 let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
                 let deadline = invocation.deadline - PUT_DOWN_BEFORE;
                 let (journal, transcript) = (Journal::new(run_id, 0), Transcript::default());
-                return Ok(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline });
+                return Ok(Agent {
+                    cx: cx.clone(),
+                    kind,
+                    recorder,
+                    journal,
+                    transcript,
+                    deadline,
+                    begun: None,
+                });
             }
             Written::Refused(Guard::Conversation) => {
                 left = match free(cx, owner, thread, said.if_busy, give_up).await? {
@@ -185,11 +193,11 @@ async fn free(
     else {
         return Ok(Some(0));
     };
-    match cx.store.run(owner, run_id).await? {
-        Some(found) if !found.value.state.is_final() => {}
+    let waits = match cx.store.run(owner, run_id).await? {
+        Some(found) if !found.value.state.has_ended() => found.value.state == RunState::Waiting,
         // It has ended; or its record has expired.
         _ => return Ok(Some(version)),
-    }
+    };
     let may_wait = cx.clock.now() < give_up;
     match if_busy {
         IfBusy::Interrupt if may_wait => {
@@ -197,14 +205,16 @@ async fn free(
         }
         IfBusy::Queue if may_wait => tokio::time::sleep(QUEUE_LOOK).await,
         IfBusy::Interrupt | IfBusy::Queue | IfBusy::Reject => {
-            return Err(Error::conflict_with(
-                "turn_in_progress",
+            let message = if waits {
+                let path = path_for_client(&format!("/runs/{run_id}"));
                 format!(
-                    "a turn of this conversation is under way; follow it at {}",
-                    path_for_client(&format!("/runs/{run_id}/events"))
-                ),
-                &json!({ "run_id": run_id }),
-            ));
+                    "a turn of this conversation waits for an answer about its calls; see the `cards` of {path}"
+                )
+            } else {
+                let path = path_for_client(&format!("/runs/{run_id}/events"));
+                format!("a turn of this conversation is under way; follow it at {path}")
+            };
+            return Err(Error::conflict_with("turn_in_progress", message, &json!({ "run_id": run_id })));
         }
     }
     Ok(None)
@@ -226,6 +236,9 @@ async fn drive(mut agent: Agent<Turn>) {
 pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.run(owner, id).await? else { return Ok(()) };
     let now = cx.clock.now();
+    if found.value.answer_by().is_some_and(|until| until <= now) {
+        return not_answered(cx, owner, found).await;
+    }
     let is_held = !found.value.lease().is_over(now);
     if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
         return Ok(());
@@ -264,7 +277,20 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     let transcript = Transcript { steps, outputs: 0 };
     let deadline = deadline - PUT_DOWN_BEFORE;
     let span = tracing::info_span!("turn", run_id = %id);
-    drive(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline }).instrument(span).await;
+    drive(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline, begun: None })
+        .instrument(span)
+        .await;
+    Ok(())
+}
+
+/// Ends a turn that waited for a person until the time for an answer was over.
+async fn not_answered(cx: &Cx, owner: &Owner, found: Versioned<Run>) -> Result<()> {
+    let (code, detail) = match &found.value.open_call {
+        Some(open) => ("effect_unknown", open.unknown()),
+        None => ("unanswered", "a call waited for a person's yes, and nobody answered in time".to_owned()),
+    };
+    let error = RunError { code: code.to_owned(), detail, retryable: false };
+    recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
     Ok(())
 }
 
@@ -280,8 +306,8 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
         }
         let (last, stored) =
             tokio::try_join!(cx.store.last_event_id(owner, id), cx.store.last_stored_event(owner, id))?;
-        // The first event says that the run began.
-        let stored = stored.max(1);
+        // The first event says that the run began. All text is stored before a run waits for a person.
+        let stored = stored.max(run.waited).max(1);
         let settle = recorder::settle_left(cx, owner, &mut run, stored).await?;
         run.fence += 1;
         run.attempts += 1;
@@ -318,6 +344,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
             super::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
             return Ok(());
         }
+        Rest::Waits { events, .. } => return recorder.wait(&events).await,
         Rest::Cancelled => (RunState::Cancelled, None),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
         Rest::Ended(Outcome::Completed { .. }) => (RunState::Completed, None),

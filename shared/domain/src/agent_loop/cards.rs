@@ -1,0 +1,617 @@
+//! Cards: calls that wait for a person.
+//!
+//! A card asks one of two questions. *Permission*: may this call be made? *Outcome*: the call was begun, and its result was
+//! lost; did it happen? A card binds the hash of the tool's name, its schema and the arguments: what was shown is what runs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::transcript::CallResult;
+use crate::canonical::canonical;
+
+/// How many calls of one reply may wait for a person at the same time.
+pub const MAX_OPEN: usize = 20;
+
+/// The longest reason of a rejection, in characters.
+pub const MAX_REASON: usize = 1_000;
+
+/// How many cards a run's record keeps.
+const MAX_KEPT: usize = 2 * MAX_OPEN;
+
+/// The id of a call within its run: `3.0` is the first call of step 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId {
+    /// From 1.
+    pub step: u32,
+    /// The place of the call in the reply, from 0.
+    pub at: u32,
+}
+
+impl CallId {
+    #[must_use]
+    pub fn new(step: u32, at: usize) -> Self {
+        Self { step, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.step, self.at)
+    }
+}
+
+/// The text is not the id of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be two numbers with a dot between them")]
+pub struct InvalidCallId;
+
+impl FromStr for CallId {
+    type Err = InvalidCallId;
+    fn from_str(text: &str) -> Result<Self, InvalidCallId> {
+        let (step, at) = text.split_once('.').ok_or(InvalidCallId)?;
+        let id = Self {
+            step: step.parse().map_err(|_| InvalidCallId)?,
+            at: at.parse().map_err(|_| InvalidCallId)?,
+        };
+        // One id has one text: no signs and no leading zeros.
+        if id.to_string() == text { Ok(id) } else { Err(InvalidCallId) }
+    }
+}
+
+impl Serialize for CallId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A call that waits for a person, or waited for one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Card {
+    /// The step and the place of the call in it.
+    #[schema(value_type = String, example = "3.0", pattern = "^[1-9][0-9]*\\.(0|[1-9][0-9]*)$")]
+    pub call_id: CallId,
+    /// What the person is asked.
+    pub asks: Asks,
+    /// The name of the tool.
+    pub tool: String,
+    /// Why a person has to decide.
+    pub why: String,
+    /// What the call is expected to cost, in micro-dollars, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<i64>,
+    /// The SHA-256 of the tool's name, its schema and the arguments.
+    pub hash: String,
+    pub state: CardState,
+    /// When the person was asked.
+    pub asked_at: Timestamp,
+    /// An answer is taken until this time. Then the run ends.
+    pub expires_at: Timestamp,
+    /// The reason of a rejection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When a person answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<Timestamp>,
+    /// The attempt at the call that an outcome is asked of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub attempt: Option<u32>,
+}
+
+/// The question of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Whether the call may be made: approve it or reject it.
+    Permission,
+    /// Whether the call happened, which is not known: resolve it.
+    Outcome,
+}
+
+/// The state of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardState {
+    Waiting,
+    Approved,
+    Rejected,
+    /// A person said that the call happened.
+    Happened,
+    /// A person said that the call did not happen. It is made again.
+    NotHappened,
+    /// Nobody answered in time.
+    Expired,
+    /// The question was dropped: the run went on without an answer, or it ended.
+    Void,
+}
+
+impl CardState {
+    /// As in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Happened => "happened",
+            Self::NotHappened => "not_happened",
+            Self::Expired => "expired",
+            Self::Void => "void",
+        }
+    }
+}
+
+/// The mark of a call outside the platform that was begun. It is stored before the call and removed with its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub call_id: CallId,
+    pub tool: String,
+    pub hash: String,
+    /// How often the call was begun.
+    pub attempt: u32,
+}
+
+impl OpenCall {
+    /// What a person reads about it.
+    #[must_use]
+    pub fn unknown(&self) -> String {
+        format!("{} was begun, and it is not known whether it happened", self.tool)
+    }
+}
+
+/// What a person says about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// With `hash`, only if the card has this hash.
+    Approve {
+        hash: Option<String>,
+    },
+    Reject {
+        reason: Option<String>,
+    },
+    /// Whether the call happened.
+    Resolve {
+        happened: bool,
+    },
+}
+
+impl Answer {
+    const fn state(&self) -> CardState {
+        match self {
+            Self::Approve { .. } => CardState::Approved,
+            Self::Reject { .. } => CardState::Rejected,
+            Self::Resolve { happened: true } => CardState::Happened,
+            Self::Resolve { happened: false } => CardState::NotHappened,
+        }
+    }
+
+    const fn is_to(&self) -> Asks {
+        match self {
+            Self::Approve { .. } | Self::Reject { .. } => Asks::Permission,
+            Self::Resolve { .. } => Asks::Outcome,
+        }
+    }
+}
+
+/// Why an answer is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerRefused {
+    #[error("no call of this run with this id waits for a person")]
+    NoCard,
+    #[error("this was answered before: {}", .0.as_str())]
+    Answered(CardState),
+    #[error("the time for an answer ended at {0}")]
+    Expired(Timestamp),
+    #[error("the question was dropped, because the run went on without an answer or has ended")]
+    Void,
+    #[error("it is not known whether this call happened: say that with /resolve")]
+    AsksOutcome,
+    #[error("this call was not begun: answer with /approve or /reject")]
+    AsksPermission,
+    #[error("the card has the hash {0}: the call that was shown is not the call that waits")]
+    Mismatch(String),
+}
+
+impl AnswerRefused {
+    /// A stable code for clients.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoCard => "not_found",
+            Self::Answered(_) => "already_answered",
+            Self::Expired(_) => "card_expired",
+            Self::Void => "card_void",
+            Self::AsksOutcome | Self::AsksPermission => "wrong_question",
+            Self::Mismatch(_) => "card_mismatch",
+        }
+    }
+}
+
+/// Answers a card. `false`: it was answered in the same way before, and nothing changes.
+///
+/// # Errors
+/// [`AnswerRefused`]; then nothing has changed.
+pub fn answer(
+    cards: &mut [Card],
+    id: CallId,
+    answer: &Answer,
+    now: Timestamp,
+) -> Result<bool, AnswerRefused> {
+    let card = cards.iter_mut().find(|card| card.call_id == id).ok_or(AnswerRefused::NoCard)?;
+    if card.asks != answer.is_to() {
+        return Err(match card.asks {
+            Asks::Outcome => AnswerRefused::AsksOutcome,
+            Asks::Permission => AnswerRefused::AsksPermission,
+        });
+    }
+    if let Answer::Approve { hash: Some(hash) } = answer
+        && *hash != card.hash
+    {
+        return Err(AnswerRefused::Mismatch(card.hash.clone()));
+    }
+    match card.state {
+        CardState::Waiting if card.expires_at <= now => Err(AnswerRefused::Expired(card.expires_at)),
+        CardState::Waiting => {
+            card.state = answer.state();
+            card.answered_at = Some(now);
+            if let Answer::Reject { reason } = answer {
+                card.reason.clone_from(reason);
+            }
+            Ok(true)
+        }
+        state if state == answer.state() => Ok(false),
+        CardState::Expired => Err(AnswerRefused::Expired(card.expires_at)),
+        CardState::Void => Err(AnswerRefused::Void),
+        state => Err(AnswerRefused::Answered(state)),
+    }
+}
+
+/// The cards that wait.
+pub fn open(cards: &[Card]) -> impl Iterator<Item = &Card> {
+    cards.iter().filter(|card| card.state == CardState::Waiting)
+}
+
+/// Drops the questions that wait: those whose time is over have expired.
+pub fn drop_open(cards: &mut [Card], now: Timestamp) {
+    for card in cards.iter_mut().filter(|card| card.state == CardState::Waiting) {
+        card.state = if card.expires_at <= now { CardState::Expired } else { CardState::Void };
+    }
+}
+
+/// Adds cards. A card replaces the one of the same call; only the newest are kept.
+pub fn add(cards: &mut Vec<Card>, new: Vec<Card>) {
+    cards.retain(|card| new.iter().all(|new| new.call_id != card.call_id));
+    cards.extend(new);
+    let excess = cards.len().saturating_sub(MAX_KEPT);
+    cards.drain(..excess);
+}
+
+/// The hash that a card binds.
+#[must_use]
+pub fn hash(tool: &str, schema: &Value, arguments: &Value) -> String {
+    let content = json!({"tool": tool, "schema": schema, "arguments": arguments});
+    crate::hex(&Sha256::digest(canonical(&content)))
+}
+
+/// A call without a result, and whether a person has to decide about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub call_id: CallId,
+    pub hash: String,
+    /// The question, and for an outcome the attempt that it is about.
+    pub asks: Option<(Asks, Option<u32>)>,
+}
+
+/// What to do with the calls of a reply that have no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The first ones, this many, may be made or have an answer.
+    Perform(usize),
+    /// The first one waits for a person. These need a new card; every other that needs one has it.
+    Wait(Vec<usize>),
+}
+
+/// Decides about the calls of a reply that have no result, in their order. They are made in this order, so a call that waits
+/// holds back those after it. All questions of a reply are asked at once, and the run goes on when all are answered.
+#[must_use]
+pub fn gate(pending: &[Pending], cards: &[Card]) -> Gate {
+    let ready = pending.iter().take_while(|call| ruling(call, cards).is_some()).count();
+    if ready > 0 || pending.is_empty() {
+        return Gate::Perform(ready);
+    }
+    let has_card = |call: &Pending| matching(call, cards).is_some();
+    let asked = (0..pending.len()).filter(|at| pending[*at].asks.is_some() && !has_card(&pending[*at]));
+    Gate::Wait(asked.collect())
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ruling {
+    Make,
+    /// It is not made, and this is its result.
+    Told(CallResult),
+    /// The same; what the person said instead of an answer is added.
+    Unanswered(CallResult),
+}
+
+/// What becomes of a call. `None`: a person has to decide, and has not.
+#[must_use]
+pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
+    if call.asks.is_none() {
+        return Some(Ruling::Make);
+    }
+    let card = matching(call, cards)?;
+    let name = &card.tool;
+    Some(match (card.state, card.asks) {
+        (CardState::Waiting | CardState::Expired, _) => return None,
+        (CardState::Approved | CardState::NotHappened, _) => Ruling::Make,
+        (CardState::Rejected, _) => {
+            let why = card.reason.as_deref().map_or_else(|| ".".to_owned(), |reason| format!(": {reason}"));
+            Ruling::Told(CallResult::refused(format!(
+                "{name} was not called. The person rejected this call{why}"
+            )))
+        }
+        (CardState::Happened, _) => Ruling::Told(CallResult::told(format!(
+            "{name} was called. Its result was lost, and the person said that the call happened. Do not make it again."
+        ))),
+        (CardState::Void, Asks::Permission) => Ruling::Unanswered(CallResult::refused(format!(
+            "{name} was not called. The person neither approved nor rejected this call, and let the run go on."
+        ))),
+        (CardState::Void, Asks::Outcome) => Ruling::Unanswered(CallResult::refused(format!(
+            "{name} was begun, and it is not known whether it happened. The person did not say, and let the run go on. Do not \
+             make the call again."
+        ))),
+    })
+}
+
+/// The card that is about this very call: a changed tool or other arguments have another hash.
+fn matching<'a>(call: &Pending, cards: &'a [Card]) -> Option<&'a Card> {
+    let (asks, attempt) = call.asks?;
+    cards.iter().find(|card| {
+        // A person who says that a call did not happen lets it be made.
+        let permits = asks == Asks::Permission && card.state == CardState::NotHappened;
+        card.call_id == call.call_id
+            && card.hash == call.hash
+            && (permits || (card.asks, card.attempt) == (asks, attempt))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPIRES: i64 = 100;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn id(at: u32) -> CallId {
+        CallId { step: 3, at }
+    }
+
+    fn card(call: u32, asks: Asks, state: CardState) -> Card {
+        Card {
+            call_id: id(call),
+            asks,
+            tool: "send".into(),
+            why: "it acts outside".into(),
+            cost_micros: None,
+            hash: "h".into(),
+            state,
+            asked_at: at(0),
+            expires_at: at(EXPIRES),
+            reason: None,
+            answered_at: None,
+            attempt: (asks == Asks::Outcome).then_some(1),
+        }
+    }
+
+    fn pending(call: u32, asks: Option<Asks>) -> Pending {
+        let attempt = |asks| (asks == Asks::Outcome).then_some(1);
+        Pending { call_id: id(call), hash: "h".into(), asks: asks.map(|asks| (asks, attempt(asks))) }
+    }
+
+    #[test]
+    fn ids_have_one_text() {
+        for text in ["1.0", "12.34", "4294967295.0"] {
+            assert_eq!(text.parse::<CallId>().unwrap().to_string(), text);
+        }
+        for text in ["", ".", "1", "1.", ".1", "01.0", "1.00", "+1.0", "1.-0", "1.0.0", "4294967296.0", "a.b"]
+        {
+            assert_eq!(text.parse::<CallId>(), Err(InvalidCallId), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_once_and_in_time() {
+        use Answer::{Approve, Reject, Resolve};
+        use Asks::{Outcome, Permission};
+        use CardState::{Approved, Expired, Happened, NotHappened, Rejected, Void, Waiting};
+        let approve = || Approve { hash: None };
+        let reject = || Reject { reason: Some("no".into()) };
+        let with_hash = |hash: &str| Approve { hash: Some(hash.into()) };
+        let happened = |happened| Resolve { happened };
+        for (asks, state, answer_is, now, expected) in [
+            (Permission, Waiting, approve(), 1, Ok((true, Approved))),
+            (Permission, Waiting, with_hash("h"), 1, Ok((true, Approved))),
+            (Permission, Waiting, with_hash("other"), 1, Err("card_mismatch")),
+            (Permission, Approved, with_hash("other"), 1, Err("card_mismatch")),
+            (Permission, Waiting, reject(), 1, Ok((true, Rejected))),
+            (Permission, Waiting, approve(), EXPIRES, Err("card_expired")),
+            (Permission, Waiting, reject(), EXPIRES, Err("card_expired")),
+            (Permission, Approved, approve(), 1_000, Ok((false, Approved))),
+            (Permission, Rejected, reject(), 1_000, Ok((false, Rejected))),
+            (Permission, Approved, reject(), 1, Err("already_answered")),
+            (Permission, Rejected, approve(), 1, Err("already_answered")),
+            (Permission, Expired, approve(), 1_000, Err("card_expired")),
+            (Permission, Void, approve(), 1, Err("card_void")),
+            (Permission, Waiting, happened(true), 1, Err("wrong_question")),
+            (Outcome, Waiting, approve(), 1, Err("wrong_question")),
+            (Outcome, Waiting, reject(), 1, Err("wrong_question")),
+            (Outcome, Waiting, happened(true), 1, Ok((true, Happened))),
+            (Outcome, Waiting, happened(false), 1, Ok((true, NotHappened))),
+            (Outcome, Happened, happened(true), 1, Ok((false, Happened))),
+            (Outcome, Happened, happened(false), 1, Err("already_answered")),
+            (Outcome, NotHappened, happened(true), 1, Err("already_answered")),
+        ] {
+            let mut cards = vec![card(0, asks, state)];
+            let before = cards.clone();
+            let answered = answer(&mut cards, id(0), &answer_is, at(now));
+            let what = format!("{asks:?} {state:?} {answer_is:?} at {now}");
+            match expected {
+                Ok((changed, after)) => {
+                    assert_eq!((answered, cards[0].state), (Ok(changed), after), "{what}");
+                }
+                Err(code) => {
+                    assert_eq!(answered.unwrap_err().code(), code, "{what}");
+                    assert_eq!(cards, before, "{what}");
+                }
+            }
+        }
+        let mut cards = vec![card(0, Permission, Waiting)];
+        assert_eq!(answer(&mut cards, id(1), &approve(), at(1)), Err(AnswerRefused::NoCard));
+        answer(&mut cards, id(0), &reject(), at(1)).unwrap();
+        assert_eq!((cards[0].reason.as_deref(), cards[0].answered_at), (Some("no"), Some(at(1))));
+    }
+
+    #[test]
+    fn calls_are_made_in_their_order_and_asked_about_at_once() {
+        use Asks::{Outcome, Permission};
+        use CardState::{Approved, Expired, Happened, NotHappened, Rejected, Void, Waiting};
+        let free = |call| pending(call, None);
+        let asks = |call| pending(call, Some(Permission));
+        let lost = |call| pending(call, Some(Outcome));
+        let has = |call, state| card(call, Permission, state);
+        let other = |mut card: Card| {
+            card.hash = "other".into();
+            card
+        };
+        for (what, calls, cards, expected) in [
+            ("nothing is asked", vec![free(0), free(1)], vec![], Gate::Perform(2)),
+            (
+                "the calls before a question come first",
+                vec![free(0), asks(1), free(2)],
+                vec![],
+                Gate::Perform(1),
+            ),
+            ("two questions at once", vec![asks(1), free(2), asks(3)], vec![], Gate::Wait(vec![0, 2])),
+            ("one has a card", vec![asks(1), asks(3)], vec![has(1, Waiting)], Gate::Wait(vec![1])),
+            ("both wait", vec![asks(1), asks(3)], vec![has(1, Waiting), has(3, Waiting)], Gate::Wait(vec![])),
+            ("approved", vec![asks(1), free(2)], vec![has(1, Approved)], Gate::Perform(2)),
+            ("rejected", vec![asks(1)], vec![has(1, Rejected)], Gate::Perform(1)),
+            ("dropped", vec![asks(1)], vec![has(1, Void)], Gate::Perform(1)),
+            ("expired", vec![asks(1)], vec![has(1, Expired)], Gate::Wait(vec![])),
+            ("the call of another step", vec![asks(1)], vec![has(2, Approved)], Gate::Wait(vec![0])),
+            ("another call was shown", vec![asks(1)], vec![other(has(1, Approved))], Gate::Wait(vec![0])),
+            ("lost", vec![lost(1)], vec![], Gate::Wait(vec![0])),
+            ("lost after it was approved", vec![lost(1)], vec![has(1, Approved)], Gate::Wait(vec![0])),
+            ("it happened", vec![lost(1)], vec![card(1, Outcome, Happened)], Gate::Perform(1)),
+            ("it did not happen", vec![lost(1)], vec![card(1, Outcome, NotHappened)], Gate::Perform(1)),
+            ("and is still allowed", vec![asks(1)], vec![card(1, Outcome, NotHappened)], Gate::Perform(1)),
+            (
+                "and is another call",
+                vec![asks(1)],
+                vec![other(card(1, Outcome, NotHappened))],
+                Gate::Wait(vec![0]),
+            ),
+            ("no call is left", vec![], vec![], Gate::Perform(0)),
+        ] {
+            assert_eq!(gate(&calls, &cards), expected, "{what}");
+        }
+        // The answer about one attempt says nothing about the next.
+        let again = Pending { asks: Some((Outcome, Some(2))), ..lost(1) };
+        assert_eq!(gate(&[again], &[card(1, Outcome, NotHappened)]), Gate::Wait(vec![0]));
+    }
+
+    #[test]
+    fn an_answer_decides_whether_the_call_is_made() {
+        use Asks::{Outcome, Permission};
+        let ruled = |asks, state| ruling(&pending(0, Some(asks)), &[card(0, asks, state)]);
+        let words = |ruled: Option<Ruling>| match ruled {
+            None => "waits".to_owned(),
+            Some(Ruling::Make) => "made".to_owned(),
+            Some(Ruling::Told(result)) => format!("{} {}", result.is_error, result.content),
+            Some(Ruling::Unanswered(result)) => format!("{} {} …", result.is_error, result.content),
+        };
+        for (asks, state, expected) in [
+            (Permission, CardState::Waiting, "waits"),
+            (Permission, CardState::Expired, "waits"),
+            (Permission, CardState::Approved, "made"),
+            (Permission, CardState::Rejected, "true send was not called. The person rejected this call."),
+            (
+                Permission,
+                CardState::Void,
+                "true send was not called. The person neither approved nor rejected this call, and let the run go on. …",
+            ),
+            (
+                Outcome,
+                CardState::Happened,
+                "false send was called. Its result was lost, and the person said that the call happened. Do not make it again.",
+            ),
+            (Outcome, CardState::NotHappened, "made"),
+            (
+                Outcome,
+                CardState::Void,
+                "true send was begun, and it is not known whether it happened. The person did not say, and let the run go \
+                 on. Do not make the call again. …",
+            ),
+        ] {
+            assert_eq!(words(ruled(asks, state)), expected, "{asks:?} {state:?}");
+        }
+        let rejected = Card { reason: Some("Too early.".into()), ..card(0, Permission, CardState::Rejected) };
+        let told = words(ruling(&pending(0, Some(Permission)), &[rejected]));
+        assert_eq!(told, "true send was not called. The person rejected this call: Too early.");
+    }
+
+    #[test]
+    fn the_hash_binds_name_schema_and_arguments() {
+        let of = |tool: &str, schema: Value, arguments: Value| hash(tool, &schema, &arguments);
+        let whole = of("send", json!({"type": "object"}), json!({"to": "a", "text": "b"}));
+        assert_eq!(whole, of("send", json!({"type": "object"}), json!({"text": "b", "to": "a"})));
+        assert_eq!(whole.len(), 64);
+        for other in [
+            of("sent", json!({"type": "object"}), json!({"to": "a", "text": "b"})),
+            of("send", json!({"type": "string"}), json!({"to": "a", "text": "b"})),
+            of("send", json!({"type": "object"}), json!({"to": "b", "text": "b"})),
+        ] {
+            assert_ne!(whole, other);
+        }
+    }
+
+    #[test]
+    fn a_card_replaces_the_one_of_its_call_and_the_oldest_go() {
+        let mut cards = Vec::new();
+        add(
+            &mut cards,
+            vec![
+                card(0, Asks::Permission, CardState::Approved),
+                card(1, Asks::Permission, CardState::Waiting),
+            ],
+        );
+        add(&mut cards, vec![card(0, Asks::Outcome, CardState::Waiting)]);
+        assert_eq!(
+            cards.iter().map(|card| (card.call_id.at, card.asks)).collect::<Vec<_>>(),
+            [(1, Asks::Permission), (0, Asks::Outcome)]
+        );
+        add(&mut cards, (2..100).map(|call| card(call, Asks::Permission, CardState::Waiting)).collect());
+        assert_eq!((cards.len(), cards[0].call_id.at, cards[39].call_id.at), (40, 60, 99));
+        drop_open(&mut cards, at(EXPIRES - 1));
+        assert!(cards.iter().all(|card| card.state == CardState::Void));
+        let mut late = vec![card(0, Asks::Permission, CardState::Waiting)];
+        drop_open(&mut late, at(EXPIRES));
+        assert_eq!(late[0].state, CardState::Expired);
+    }
+}

@@ -1,0 +1,380 @@
+//! The calls of a reply: asked about if a person has to decide, made in their order, stored with their results.
+
+use domain::actions::{Reason, ReasonCode};
+use domain::agent_loop::cards::{self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Ruling};
+use domain::agent_loop::{self, Call, CallId, CallResult};
+use domain::runs::EventKind;
+use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::call::{CallError, LOOK_UP};
+use super::outside::{Called, OutsideCall};
+use super::recorder::Stored;
+use super::{Agent, Kind, Performed, Rest};
+use crate::flows::edit::Tries;
+use crate::problem::Result;
+use crate::store::keys::Guard;
+use crate::store::runs::LIFETIME;
+
+/// The most of a result or an argument that an event shows, in characters.
+const MAX_SHOWN: usize = 2_000;
+
+/// How many reasons of cards a run's own reason names.
+const MAX_REASONS: usize = 3;
+
+impl<K: Kind> Agent<K> {
+    /// Makes the calls of the last reply from `from` on, as far as they may be made now. With a rest: the run waits for a
+    /// person.
+    pub(super) async fn make_calls(&mut self, from: usize) -> Result<Option<Rest>, CallError> {
+        let pending = self.pending(from);
+        match cards::gate(&pending, &self.recorder.run().cards) {
+            Gate::Wait(asked) => Ok(Some(self.ask(&pending, &asked))),
+            Gate::Perform(ready) => {
+                for (at, call) in pending.iter().enumerate().take(ready) {
+                    self.look().await?;
+                    if !self.make(from + at, call).await? {
+                        break;
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn call_at(&self, at: usize) -> Option<&Call> {
+        self.transcript.steps.last()?.reply.calls.get(at)
+    }
+
+    /// The calls without a result, and what a person has to decide about them.
+    fn pending(&self, from: usize) -> Vec<Pending> {
+        let step = self.journal.last();
+        let calls = self.transcript.steps.last().map_or(&[][..], |step| &step.reply.calls);
+        let pending = |(at, call): (usize, &Call)| {
+            let call_id = CallId::new(step, at);
+            let schema = self.tool(&call.name).map_or(Value::Null, |tool| (tool.input)());
+            let hash = cards::hash(&call.name, &schema, &call.input);
+            Pending { call_id, hash, asks: self.question(call_id, call) }
+        };
+        let mut pending: Vec<Pending> = calls.iter().enumerate().skip(from).map(pending).collect();
+        // Further calls are refused when their turn comes.
+        let questions = pending.iter_mut().filter(|call| call.asks.is_some());
+        questions.skip(MAX_OPEN).for_each(|call| call.asks = None);
+        pending
+    }
+
+    fn question(&self, id: CallId, call: &Call) -> Option<(Asks, Option<u32>)> {
+        if let Some(open) = self.recorder.run().open_call.as_ref().filter(|open| open.call_id == id) {
+            let is_idempotent = self.tool(&call.name).is_some_and(|tool| tool.idempotent);
+            let was_asked = |card: &Card| {
+                card.call_id == id && (card.asks, card.attempt) == (Asks::Outcome, Some(open.attempt))
+            };
+            // An idempotent tool is called again under the same key, but a second failure is one for a person.
+            let again =
+                is_idempotent && self.begun != Some(id) && !self.recorder.run().cards.iter().any(was_asked);
+            return (!again).then_some((Asks::Outcome, Some(open.attempt)));
+        }
+        let asks = self.is_readable(call) && matches!(self.decide(&call.name), Decision::NeedsPerson(_));
+        asks.then_some((Asks::Permission, None))
+    }
+
+    /// Whether it makes sense to ask a person about a call: the model is told of other calls itself.
+    fn is_readable(&self, call: &Call) -> bool {
+        call.invalid.is_none()
+            && !self.transcript.is_full()
+            && self.tool(&call.name).is_some_and(|tool| {
+                tool.effect == Effect::Outside || ToolCall::parse(tool, &call.input).is_ok()
+            })
+    }
+
+    fn tool(&self, name: &str) -> Option<&'static ToolDef> {
+        tools::find(tools::LOOP, name).or_else(|| self.cx.config.runs.outside.find(name))
+    }
+
+    fn decide(&self, name: &str) -> Decision {
+        match self.tool(name) {
+            Some(tool) => decide_about(tool, self.kind.setting()),
+            None => Decision::Refused(format!("there is no tool {name}")),
+        }
+    }
+
+    /// Makes cards of these calls. The run waits.
+    fn ask(&mut self, pending: &[Pending], asked: &[usize]) -> Rest {
+        let now = self.cx.clock.now();
+        let days = self.cx.config.runs.answer_days;
+        let run = self.recorder.run();
+        // The steps go on to be needed: they are kept for a time that begins with the run.
+        let kept = run.run_id.instant() + LIFETIME - SignedDuration::from_hours(24);
+        let expires_at = (now + SignedDuration::from_hours(24 * i64::from(days)))
+            .min(kept)
+            .max(now + SignedDuration::from_hours(1));
+        let mut new = Vec::new();
+        let mut events = Vec::new();
+        for call in asked.iter().filter_map(|at| pending.get(*at)) {
+            let Some(((asks, attempt), made)) = call.asks.zip(self.call_at(call.call_id.at as usize)) else {
+                continue;
+            };
+            let why = match (asks, self.decide(&made.name)) {
+                (Asks::Outcome, _) => {
+                    self.recorder.run().open_call.as_ref().map(OpenCall::unknown).unwrap_or_default()
+                }
+                (Asks::Permission, Decision::NeedsPerson(why)) => why,
+                (Asks::Permission, _) => String::new(),
+            };
+            let tool = self.tool(&made.name);
+            let card = Card {
+                call_id: call.call_id,
+                asks,
+                tool: made.name.clone(),
+                why,
+                cost_micros: tool.and_then(|tool| self.cx.config.runs.outside.cost_micros(tool, &made.input)),
+                hash: call.hash.clone(),
+                state: CardState::Waiting,
+                asked_at: now,
+                expires_at,
+                reason: None,
+                answered_at: None,
+                attempt,
+            };
+            let data = json!({
+                "step": card.call_id.step, "call_id": card.call_id, "asks": card.asks, "tool": card.tool,
+                "input": brief(&made.input), "why": card.why, "hash": card.hash, "expires_at": card.expires_at,
+            });
+            events.push((EventKind::CallWaiting, data));
+            new.push(card);
+        }
+        let run = self.recorder.run_mut();
+        cards::add(&mut run.cards, new);
+        let open: Vec<&Card> = cards::open(&run.cards).collect();
+        let code = match open.iter().any(|card| card.asks == Asks::Outcome) {
+            true => ReasonCode::EffectUnknown,
+            false => ReasonCode::OutsideGrant,
+        };
+        let mut reasons: Vec<&str> = Vec::new();
+        for card in &open {
+            if !reasons.contains(&card.why.as_str()) {
+                reasons.push(&card.why);
+            }
+        }
+        let more = reasons.len().saturating_sub(MAX_REASONS);
+        reasons.truncate(MAX_REASONS);
+        let mut text = reasons.join("; ");
+        if more > 0 {
+            text.push_str(&format!("; and {more} more"));
+        }
+        let answer_by = open.iter().map(|card| card.expires_at).min().unwrap_or(expires_at);
+        Rest::Waits { reason: Reason::new(code, text), answer_by, events }
+    }
+
+    /// Makes one call of the last reply and stores its result. `false`: the call was sent, and its result is not known.
+    async fn make(&mut self, at: usize, pending: &Pending) -> Result<bool, CallError> {
+        let Some(call) = self.call_at(at).cloned() else { return Ok(true) };
+        let call_id = pending.call_id;
+        self.recorder.begin_step(call_id.step);
+        let ruling = cards::ruling(pending, &self.recorder.run().cards).unwrap_or(Ruling::Make);
+        let is_open = self.recorder.run().open_call.as_ref().is_some_and(|open| open.call_id == call_id);
+        let announced =
+            json!({"tool": call.name, "input": brief(&call.input), "step": call_id.step, "call_id": call_id});
+        let mut outside = None;
+        match &ruling {
+            Ruling::Make => match self.outside_tool(&call, call_id) {
+                Some(tool) => {
+                    self.begin_outside(tool, pending, announced).await?;
+                    outside = Some(tool);
+                }
+                None if call.invalid.is_none() => {
+                    self.recorder.event(EventKind::ToolRequested, announced).await?;
+                }
+                None => {}
+            },
+            Ruling::Told(_) | Ruling::Unanswered(_) => {}
+        }
+        let mut tries = Tries::default();
+        loop {
+            tries.next().await?;
+            let performed = match (&ruling, outside) {
+                (Ruling::Told(result), _) => Performed::from(result.clone()),
+                (Ruling::Unanswered(result), _) => Performed::from(self.with_words(result.clone()).await?),
+                (Ruling::Make, Some(tool)) => match self.call_outside(tool, &call, call_id).await? {
+                    Called::Done(result) => Performed::from(result),
+                    Called::Unknown => return Ok(false),
+                },
+                (Ruling::Make, None) => self.perform(&call, pending).await?,
+            };
+            let Performed { mut result, mut events, mut writes, proposals, agent_draft } = performed;
+            result.content = agent_loop::bounded(result.content);
+            if call.invalid.is_some() {
+                let reason = call.invalid.as_deref().unwrap_or_default();
+                events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
+            } else {
+                let shown: String = result.content.chars().take(MAX_SHOWN).collect();
+                events.push((
+                    EventKind::ToolResult,
+                    json!({"tool": call.name, "is_error": result.is_error, "result": shown}),
+                ));
+            }
+            for (_, data) in &mut events {
+                data["step"] = json!(call_id.step);
+                data["call_id"] = json!(call_id);
+            }
+            let before = (self.recorder.run().proposals.len(), self.recorder.run().agent_draft.clone());
+            let run = self.recorder.run_mut();
+            run.proposals.extend(proposals);
+            run.agent_draft = agent_draft.or(run.agent_draft.take());
+            let ends_outside = is_open || outside.is_some();
+            if ends_outside {
+                run.open_call = None;
+                writes.extend(self.kind.effect(None)?);
+            }
+            let last_event = self.recorder.last_event() + events.len() as u64;
+            let stored =
+                self.journal.result(&self.cx, self.recorder.owner(), at, &result, last_event).await?;
+            let mut all = vec![stored];
+            all.extend(writes);
+            match self.recorder.commit(events, all).await? {
+                Stored::Yes => {
+                    if ends_outside {
+                        self.kind.guarded();
+                    }
+                    self.kind.performed();
+                    if let Some(last) = self.transcript.steps.last_mut() {
+                        last.results.push(result);
+                    }
+                    return Ok(true);
+                }
+                // Another process has stored this result, or has claimed the run.
+                Stored::Refused(Guard::RunStep) => return Err(self.recorder.lose().into()),
+                Stored::Refused(_) if ends_outside => return Err(self.recorder.lose().into()),
+                // The call met another writer: it is made again from what is there now.
+                Stored::Refused(_) => {
+                    let run = self.recorder.run_mut();
+                    run.proposals.truncate(before.0);
+                    run.agent_draft = before.1;
+                }
+            }
+        }
+    }
+
+    /// The tool of a call that acts outside the platform and is made now.
+    fn outside_tool(&self, call: &Call, id: CallId) -> Option<&'static ToolDef> {
+        let tool = self.tool(&call.name).filter(|tool| tool.effect == Effect::Outside)?;
+        let is_open = self.recorder.run().open_call.as_ref().is_some_and(|open| open.call_id == id);
+        let is_refused = matches!(self.decide(&call.name), Decision::Refused(_));
+        (is_open || self.is_readable(call) && !is_refused).then_some(tool)
+    }
+
+    /// Stores the mark that a call outside the platform begins.
+    async fn begin_outside(
+        &mut self,
+        tool: &ToolDef,
+        pending: &Pending,
+        announced: Value,
+    ) -> Result<(), CallError> {
+        let run = self.recorder.run_mut();
+        let before = run.open_call.as_ref().filter(|open| open.call_id == pending.call_id);
+        let attempt = before.map_or(0, |open| open.attempt) + 1;
+        run.open_call = Some(OpenCall {
+            call_id: pending.call_id,
+            tool: tool.name.to_owned(),
+            hash: pending.hash.clone(),
+            attempt,
+        });
+        let mark = self.kind.effect(Some(tool.name))?;
+        let stored =
+            self.recorder.commit(vec![(EventKind::ToolRequested, announced)], mark.into_iter().collect());
+        match stored.await? {
+            Stored::Yes => {
+                self.kind.guarded();
+                self.begun = Some(pending.call_id);
+                Ok(())
+            }
+            Stored::Refused(_) => Err(self.recorder.lose().into()),
+        }
+    }
+
+    /// Makes a call outside the platform, and keeps the lease meanwhile.
+    async fn call_outside(
+        &mut self,
+        tool: &'static ToolDef,
+        call: &Call,
+        id: CallId,
+    ) -> Result<Called, CallError> {
+        let outside = OutsideCall {
+            owner: self.recorder.owner().clone(),
+            tool,
+            arguments: call.input.clone(),
+            key: format!("{}.{id}", self.recorder.run().run_id),
+        };
+        let tools = self.cx.config.clone();
+        let mut called = std::pin::pin!(tools.runs.outside.call(outside));
+        let mut look_up = interval(LOOK_UP);
+        look_up.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                called = &mut called => return Ok(called),
+                // A call that has begun is not cut off, also if somebody cancels the run.
+                _ = look_up.tick() => self.recorder.keep_alive().await?,
+            }
+        }
+    }
+
+    /// A result with what the person said instead of an answer.
+    async fn with_words(&mut self, mut result: CallResult) -> Result<CallResult> {
+        if let Some(words) = self.kind.heard().await? {
+            result.content.push('\n');
+            result.content.push_str(&words);
+        }
+        Ok(result)
+    }
+
+    async fn perform(&mut self, call: &Call, pending: &Pending) -> Result<Performed> {
+        if let Some(reason) = &call.invalid {
+            return Ok(CallResult::repair(reason).into());
+        }
+        if self.transcript.is_full() {
+            return Ok(CallResult::refused("not called: the run holds as much as it may").into());
+        }
+        let tool = match (self.decide(&call.name), self.tool(&call.name)) {
+            (Decision::Allowed(tool), _) => tool,
+            (Decision::Refused(why), _) => return Ok(CallResult::refused(why).into()),
+            // With an answer, it is made.
+            (Decision::NeedsPerson(_), Some(tool)) if pending.asks.is_some() => tool,
+            (Decision::NeedsPerson(_), Some(tool)) if ToolCall::parse(tool, &call.input).is_err() => tool,
+            (Decision::NeedsPerson(_), _) => {
+                let told =
+                    format!("not called: at most {MAX_OPEN} calls of one reply may wait for the person");
+                return Ok(CallResult::refused(told).into());
+            }
+        };
+        match ToolCall::parse(tool, &call.input) {
+            Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
+            Err(sentence) if tool.is_signal() => {
+                let mut performed = Performed::from(CallResult::repair(&sentence));
+                let data = json!({"kind": call.name, "reason": sentence});
+                performed.events.push((EventKind::DeliverableInvalid, data));
+                Ok(performed)
+            }
+            Err(sentence) => Ok(CallResult::refused(sentence).into()),
+        }
+    }
+}
+
+/// The input of a call as events show it: a long text is read where it is saved, not in the events.
+fn brief(input: &Value) -> Value {
+    match input {
+        Value::String(text) if text.len() > MAX_SHOWN => json!(format!("({} bytes)", text.len())),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) if name == "content" => {
+                    (name.clone(), json!(format!("({} bytes)", text.len())))
+                }
+                value => (name.clone(), brief(value)),
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(brief).collect(),
+        other => other.clone(),
+    }
+}

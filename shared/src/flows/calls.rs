@@ -1,0 +1,169 @@
+//! A person's answer about a call of a run.
+//!
+//! The answer, its event and the state of the run are stored in one transaction. Once the last question is answered, the run
+//! is due, and any process goes on with it.
+
+use domain::actions::{Command, OccurrenceCommand, transition};
+use domain::agent_loop::CallId;
+use domain::agent_loop::cards::{self, Answer, AnswerRefused, CardState, MAX_REASON};
+use domain::ids::{ActionId, Owner, RunId};
+use domain::runs::{EventKind, Run, RunEvent, RunKind};
+use domain::validate::FieldErrors;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::actions::{self, Loaded};
+use super::{due, edit, run_view, runs};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::table::Write;
+use crate::store::{DueItem, Store, Versioned};
+
+/// A person's yes to a call.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({}))]
+pub struct ApproveCall {
+    /// The `hash` of the card that the person has seen. If the card has another hash now, the call is not approved.
+    #[serde(default)]
+    pub hash: Option<String>,
+}
+
+/// A person's no to a call.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"reason": "Not before Monday"}))]
+pub struct RejectCall {
+    /// What the model is told. Up to 1,000 characters.
+    #[serde(default)]
+    #[schema(max_length = 1_000)]
+    pub reason: Option<String>,
+}
+
+/// What a person found out about a call whose result was lost.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveCall {
+    /// Whether the call happened.
+    pub outcome: ResolvedAs,
+}
+
+/// Whether a call happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResolvedAs {
+    /// It is not made again. The model is told that it happened, and that its result is lost.
+    Happened,
+    /// It is made again.
+    NotHappened,
+}
+
+impl From<ApproveCall> for Answer {
+    fn from(ApproveCall { hash }: ApproveCall) -> Self {
+        Self::Approve { hash }
+    }
+}
+
+impl TryFrom<RejectCall> for Answer {
+    type Error = FieldErrors;
+
+    /// # Errors
+    /// If the reason is too long.
+    fn try_from(RejectCall { reason }: RejectCall) -> Result<Self, FieldErrors> {
+        let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        let mut errors = FieldErrors::default();
+        reason.iter().for_each(|reason| errors.length("reason", reason, 1, MAX_REASON));
+        errors.into_result(Self::Reject { reason })
+    }
+}
+
+impl From<ResolveCall> for Answer {
+    fn from(ResolveCall { outcome }: ResolveCall) -> Self {
+        Self::Resolve { happened: outcome == ResolvedAs::Happened }
+    }
+}
+
+/// Stores an answer. The same answer a second time changes nothing.
+///
+/// # Errors
+/// 404 if there is no such run, or no such call of it has waited; 409 if the call was answered in another way, its time is
+/// over, or the run has ended.
+pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
+        let Versioned { value: found, version } = runs::load(cx, owner, id).await?;
+        let now = cx.clock.now();
+        let mut run = found.clone();
+        match cards::answer(&mut run.cards, call, said, now) {
+            Ok(false) => return Ok(found),
+            Ok(true) => {}
+            Err(AnswerRefused::NoCard) => return Err(Error::NotFound("call")),
+            Err(refused) => {
+                let view = run_view::view(cx, owner, found).await?;
+                return Err(Error::conflict_with(refused.code(), refused.to_string(), &view));
+            }
+        }
+        let event =
+            RunEvent::new(cx.store.last_event_id(owner, id).await? + 1, kind(said), now, data(&run, call));
+        let goes_on = cards::open(&run.cards).next().is_none();
+        if goes_on {
+            run.go_on(event.id, now);
+        } else {
+            run.waited = event.id;
+        }
+        let mut writes =
+            vec![Store::replace_run_write(owner, &run, version)?, Store::event_write(owner, id, &event)?];
+        let mut item = goes_on.then(|| DueItem::run(owner, id));
+        if let (true, RunKind::Action, Some(action)) = (goes_on, run.kind, run.action_id) {
+            let Some(resume) = resume(cx, owner, action, id).await? else { continue };
+            writes.extend(resume);
+            item = Some(DueItem::action(owner, action));
+        }
+        if cx.store.commit(writes).await?.done() {
+            tracing::info!(run_id = %id, call_id = %call, goes_on, "a person answered about a call");
+            if let Some(item) = item {
+                due::dispatch(cx, &item).await;
+            }
+            return Ok(run);
+        }
+    }
+}
+
+/// The writes by which a run of an action goes on. `None`: its occurrence does not wait, because somebody else has just changed
+/// it.
+async fn resume(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<Option<Vec<Write>>> {
+    let Loaded { action, live } = actions::load_live(cx, owner, id).await?;
+    let now = cx.clock.now();
+    let Some(waiting) = live.filter(|live| live.value.run_id == run) else { return Ok(None) };
+    let Ok(answered) = waiting.value.transition(OccurrenceCommand::Answer, now) else { return Ok(None) };
+    let Ok(next) = transition(&action.value, Command::Resume, now) else { return Ok(None) };
+    let mut writes = vec![Store::replace_occurrence(owner, &answered, waiting.version)?];
+    writes.extend(actions::action_writes(owner, &action, &next, Some(&answered), now)?);
+    Ok(Some(writes))
+}
+
+const fn kind(said: &Answer) -> EventKind {
+    match said {
+        Answer::Approve { .. } => EventKind::CallApproved,
+        Answer::Reject { .. } => EventKind::CallRejected,
+        Answer::Resolve { .. } => EventKind::CallResolved,
+    }
+}
+
+fn data(run: &Run, call: CallId) -> serde_json::Value {
+    let card = run.cards.iter().find(|card| card.call_id == call);
+    let mut data = json!({"step": call.step, "call_id": call});
+    if let Some(card) = card {
+        data["tool"] = json!(card.tool);
+        data["hash"] = json!(card.hash);
+        if let Some(reason) = &card.reason {
+            data["reason"] = json!(reason);
+        }
+        if matches!(card.state, CardState::Happened | CardState::NotHappened) {
+            data["outcome"] = json!(card.state);
+        }
+    }
+    data
+}
