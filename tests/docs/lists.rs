@@ -82,9 +82,12 @@ fn required_codes() -> BTreeSet<String> {
     }
     codes.extend(literals(between(&read("functions/mcp/src/routes.rs"), "let code = match status", "};")));
     codes.extend(after(&code(&["shared/domain/src/agent_loop"]), "Outcome::failed(", is_code));
+    let repeats = read("shared/domain/src/agent_loop/repeats.rs");
+    codes.extend(after(between(&repeats, "fn stops(", "\n    }\n"), "Some((", is_code));
     codes.extend(after(&read("infra/template.yaml"), "\"code\":\"", is_code));
     // A call with a variable as its code.
     codes.remove("refused");
+    codes.remove("code");
     codes
 }
 
