@@ -53,6 +53,22 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Js
     }
 }
 
+/// A JSON body in a format that is not ours: fields that the route does not know are ignored.
+pub struct ForeignJson<T>(pub T);
+
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for ForeignJson<T> {
+    type Rejection = Error;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        if !is_json(request.headers()) {
+            return Err(unsupported_type());
+        }
+        let compute = compute(&request);
+        let body = read_body(request, state).await?;
+        let bytes = body.len();
+        compute.on_body(bytes, move || parse(&body).map(|(parsed, _)| parsed)).await.map(Self)
+    }
+}
+
 /// A JSON body that may be absent. Then every field has its default.
 pub struct OptionalJson<T>(pub T);
 
@@ -129,6 +145,12 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
 /// # Errors
 /// 400 with the invalid field.
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    let (parsed, unknown) = parse(body)?;
+    Ok(unknown.into_result(parsed)?)
+}
+
+/// Reads a JSON body, and reports the fields that the type does not have.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<(T, FieldErrors), Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let (mut track, mut unknown) = (serde_path_to_error::Track::new(), FieldErrors::default());
     let mut note = |path: serde_ignored::Path<'_>| unknown.add(unknown_field(&path), UNKNOWN_FIELD);
@@ -151,7 +173,7 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         _ => malformed_json(&error),
     })?;
     deserializer.end().map_err(|error| malformed_json(&error))?;
-    Ok(unknown.into_result(parsed)?)
+    Ok((parsed, unknown))
 }
 
 /// Writes a field's name as other errors do: `messages[0].at`. `serde_ignored` marks options with `?`, which is not

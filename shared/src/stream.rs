@@ -81,11 +81,16 @@ pub async fn respond_begun(
             return accepted(cx, owner, load(cx, owner, run).await?.value).await;
         }
     };
+    belongs_to(&mut response, run);
+    Ok(response)
+}
+
+/// Names the run that a response is about. A repeated request is answered from the run.
+pub fn belongs_to(response: &mut Response, run: RunId) {
     if let Ok(location) = format!("/runs/{run}").try_into() {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response.extensions_mut().insert(BeganRun(run));
-    Ok(response)
 }
 
 /// 202 with the run's state and its address.
@@ -96,7 +101,8 @@ async fn accepted(cx: &Cx, owner: &Owner, run: Run) -> Result<Response> {
 }
 
 /// The error for a caller who asked for the result of a failed run.
-fn failed(error: &RunError, run: RunId) -> Error {
+#[must_use]
+pub fn failed(error: &RunError, run: RunId) -> Error {
     let message = format!("{} (run {run})", error.detail);
     if error.code == "budget_exceeded" {
         return Error::BudgetExceeded { message };
@@ -112,7 +118,8 @@ fn events(cx: &Cx, owner: &Owner, run: RunId, after: u64, until: Timestamp) -> R
     }))
 }
 
-fn event_stream(frames: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+/// The response whose body is a stream of server-sent events, as frames.
+pub fn event_stream(frames: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Response::new(Body::from_stream(frames.map(Ok::<_, Infallible>)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -91,6 +91,8 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let (thread, run) = (chat.parse::<ChatId>().unwrap().into(), id(&turn, "run_id").parse().unwrap());
     let mark = Store::hold_thread(&owner, thread, run, 0).unwrap();
     assert!(cx.store.transact(vec![mark]).await.unwrap().done());
+    let kept = json!({"model": agent, "messages": [{"role": "user", "content": "What is due?"}]});
+    h.post("/v1/chat/completions", kept).await.expect(200);
     let saved = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
     let asset = id(&h.post(&format!("/agents/{agent}/assets"), saved).await.expect(201), "asset_id");
     let patch = json!({"title": "Changed", "content": "The second version."});

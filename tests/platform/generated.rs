@@ -114,3 +114,18 @@ async fn schemathesis_finds_no_violation() {
         output(schemathesis, &["--config-file", "schemathesis.toml", "run", DOCUMENT, "--url", &url]).await;
     println!("{printed}");
 }
+
+/// The official client of OpenAI talks to an agent.
+#[tokio::test]
+async fn the_client_of_openai_is_served() {
+    let Some(python) = python("python") else { return };
+    let is_there = Command::new(&python).args(["-c", "import openai"]).output().await;
+    if !is_there.is_ok_and(|ran| ran.status.success()) {
+        println!("skipped: the package openai is not there; `.ci/run` installs it");
+        return;
+    }
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let printed = output(python, &["openai_chat.py", &h.platform.url(), &agent]).await;
+    assert!(printed.contains("the agent was talked to"), "{printed}");
+}

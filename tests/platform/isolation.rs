@@ -34,6 +34,9 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /projects",
     "POST /projects",
     "POST /mcp",
+    // The body names the agent: `completions.rs` looks.
+    "POST /v1/chat/completions",
+    "GET /v1/models",
     "GET /mcp",
     "DELETE /mcp",
 ];

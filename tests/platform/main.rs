@@ -13,6 +13,7 @@ mod calls;
 mod chats;
 mod cli;
 mod clients;
+mod completions;
 mod computing;
 mod context;
 mod context_imports;

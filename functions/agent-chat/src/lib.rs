@@ -5,6 +5,7 @@
 
 mod actions;
 mod chats;
+mod completions;
 mod proposals;
 mod routes;
 mod runs;

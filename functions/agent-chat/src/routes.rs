@@ -1,5 +1,5 @@
 //! The routes of agent-chat.
 
-use crate::{actions, chats, proposals, runs, turn};
+use crate::{actions, chats, completions, proposals, runs, turn};
 
-shared::routes!(in actions, chats, proposals, turn, runs);
+shared::routes!(in actions, chats, completions, proposals, turn, runs);

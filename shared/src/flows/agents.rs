@@ -95,6 +95,25 @@ pub async fn list(
     Ok(Page { data, next_cursor: found.next_cursor, has_more: found.has_more })
 }
 
+/// The agents that are not archived, newest first, at most `max`.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn all_active(cx: &Cx, owner: &Owner, max: usize) -> Result<Vec<Agent>> {
+    let (mut agents, mut after) = (Vec::new(), None::<String>);
+    while agents.len() < max {
+        let found = cx.store.agents(owner, after.as_deref(), 100).await?;
+        let active = found.items.into_iter().map(|(_, agent)| agent.value);
+        agents.extend(active.filter(|agent| agent.status != AgentStatus::Archived));
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    agents.truncate(max);
+    Ok(agents)
+}
+
 /// Changes an agent. The answer names the approvals that the change ended.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ pub mod backlog;
 pub mod calls;
 pub mod chats;
 pub mod clock;
+pub mod completions;
 pub mod documents;
 pub mod due;
 pub mod edit;

@@ -2,6 +2,7 @@
 
 use domain::chats::Chat;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner};
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::agents::child;
@@ -14,7 +15,41 @@ struct Generated {
     id: String,
 }
 
+/// The chat of a conversation that a client keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ClientConversation {
+    chat_id: ChatId,
+}
+
+/// How long a client finds its chat again.
+const CLIENT_CONVERSATION_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+
 impl Store {
+    /// Makes the hash of a conversation lead to its chat.
+    pub async fn mark_client_conversation(
+        &self,
+        owner: &Owner,
+        hash: &str,
+        chat_id: ChatId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let record =
+            item(&ClientConversation { chat_id }, &Extras::expiring(now + CLIENT_CONVERSATION_KEPT))?;
+        self.put(&keys::client_conversation(owner, hash), record).await
+    }
+
+    /// The chat of a conversation. Only one of several callers gets it.
+    pub async fn take_client_conversation(
+        &self,
+        owner: &Owner,
+        hash: &str,
+    ) -> Result<Option<ChatId>, StoreError> {
+        let key = keys::client_conversation(owner, hash);
+        let Some(found) = self.get::<ClientConversation>(&key).await? else { return Ok(None) };
+        let taken = self.transact(vec![Write::Delete { key, must_exist: true }]).await?;
+        Ok(taken.done().then_some(found.value.chat_id))
+    }
+
     pub fn chat_writes(owner: &Owner, chat: &Chat) -> Result<Vec<Write>, StoreError> {
         let plain = Extras::default();
         let mut writes =

@@ -12,6 +12,7 @@
 //! | version of an asset | `U#owner#ASSET#ast_…` | `V#0000000001` |
 //! | chat | `U#owner#CHAT` | `cht_…` |
 //! | message of a chat | `U#owner#CHAT#cht_…` | `MSG#msg_…` |
+//! | chat of a client that keeps the conversation | `U#owner#CLIENTCHAT` | SHA-256 of the conversation so far |
 //! | proposal | `U#owner#PROPOSAL` | `prp_…` |
 //! | run | `U#owner#RUN#run_…` | `META` |
 //! | event of a run | `U#owner#RUN#run_…` | `EVENT#0000000001` |
@@ -278,6 +279,12 @@ pub fn messages(owner: &Owner, thread: Thread) -> Range {
 #[must_use]
 pub fn live_turn(owner: &Owner, thread: Thread) -> Key {
     Key::new(messages(owner, thread).pk, "LIVE").guards(Guard::Conversation)
+}
+
+/// Leads to the chat of a conversation that a client keeps, by the conversation's hash.
+#[must_use]
+pub fn client_conversation(owner: &Owner, hash: &str) -> Key {
+    Key::new(part(owner, "CLIENTCHAT"), hash)
 }
 
 #[must_use]

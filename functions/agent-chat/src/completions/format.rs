@@ -1,0 +1,206 @@
+//! The Chat Completions format of OpenAI, as far as agents have it.
+
+use domain::ids::{AgentId, RunId};
+use domain::models::{Role, Usage};
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::flows::completions::Conversation;
+use shared::{Error, Result};
+use utoipa::ToSchema;
+
+/// A request in OpenAI's format. Other parameters of that format are accepted and have no effect: an agent has its own model,
+/// temperature and limits.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"model": "agt_0192f5a08c3d7e9fa1b2c3d4e5f60718", "messages": [{"role": "user", "content": "What is due?"}]}))]
+pub struct CompletionRequest {
+    /// The agent's id.
+    pub model: String,
+    /// The whole conversation, oldest first. The last message is the person's.
+    pub messages: Vec<CompletionMessage>,
+    /// `true`: server-sent events. Default `false`.
+    #[serde(default)]
+    pub stream: Option<bool>,
+    /// Options of a stream.
+    #[serde(default)]
+    pub stream_options: Option<StreamOptions>,
+    /// 1, if given.
+    #[serde(default)]
+    pub n: Option<u32>,
+    /// Empty, if given: an agent has its own tools.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub tools: Option<Vec<Value>>,
+}
+
+/// Options of a stream.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct StreamOptions {
+    /// Whether a last chunk reports the usage.
+    #[serde(default)]
+    pub include_usage: Option<bool>,
+}
+
+/// One message of the conversation.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct CompletionMessage {
+    /// `system`, `developer`, `user` or `assistant`.
+    pub role: String,
+    /// A text, or a list of parts of type `text`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub content: Value,
+}
+
+impl CompletionRequest {
+    /// The agent and the conversation.
+    ///
+    /// # Errors
+    /// 400 with every invalid field; 404 if `model` is not the id of an agent.
+    pub fn read(&self) -> Result<(AgentId, Conversation), Error> {
+        let mut errors = FieldErrors::default();
+        if self.n.is_some_and(|n| n != 1) {
+            errors.add("n", "must be 1: an agent gives one reply".to_owned());
+        }
+        if self.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
+            errors.add("tools", "must be empty: an agent has its own tools".to_owned());
+        }
+        let mut conversation = Conversation::default();
+        for (at, message) in self.messages.iter().enumerate() {
+            let text = text(&message.content).unwrap_or_else(|| {
+                errors.add(
+                    format!("messages[{at}].content"),
+                    "must be a text, or parts of type `text`".to_owned(),
+                );
+                String::new()
+            });
+            match message.role.as_str() {
+                "system" | "developer" => {
+                    if !conversation.system.is_empty() {
+                        conversation.system.push_str("\n\n");
+                    }
+                    conversation.system.push_str(&text);
+                }
+                "user" => conversation.history.push((Role::User, text)),
+                "assistant" => conversation.history.push((Role::Assistant, text)),
+                other => errors.add(
+                    format!("messages[{at}].role"),
+                    format!("must be `system`, `developer`, `user` or `assistant`, is `{other}`"),
+                ),
+            }
+        }
+        match conversation.history.pop() {
+            Some((Role::User, message)) => conversation.message = message,
+            _ => errors.add("messages", "must end with a message of the user".to_owned()),
+        }
+        errors.into_result(())?;
+        let agent = self.model.parse().map_err(|_| Error::NotFound("agent"))?;
+        Ok((agent, conversation))
+    }
+}
+
+fn text(content: &Value) -> Option<String> {
+    match content {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let texts = parts.iter().map(|part| part["text"].as_str().filter(|_| part["type"] == "text"));
+            texts.collect::<Option<Vec<_>>>().map(|texts| texts.join("\n\n"))
+        }
+        _ => None,
+    }
+}
+
+/// A reply in OpenAI's format.
+#[derive(Serialize, ToSchema)]
+pub struct ChatCompletion {
+    /// The id of the run that wrote the reply.
+    #[schema(value_type = String)]
+    pub id: RunId,
+    /// `chat.completion`; in a stream `chat.completion.chunk`.
+    pub object: &'static str,
+    /// In seconds since 1970.
+    pub created: i64,
+    /// The agent's id.
+    pub model: String,
+    /// One choice. None in the chunk that reports the usage.
+    pub choices: Vec<Choice>,
+    /// The usage. In a stream only in the last chunk, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<CompletionUsage>,
+}
+
+/// The reply, or in a stream a piece of it.
+#[derive(Serialize, ToSchema)]
+pub struct Choice {
+    /// 0.
+    pub index: u32,
+    /// The whole reply. Absent in a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<ReplyMessage>,
+    /// In a stream: `role` in the first chunk, and the next part of `content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub delta: Option<Value>,
+    /// `stop`; or `length` if the answer had to end before the run, which goes on.
+    pub finish_reason: Option<&'static str>,
+}
+
+/// A whole reply.
+#[derive(Serialize, ToSchema)]
+pub struct ReplyMessage {
+    /// `assistant`
+    pub role: &'static str,
+    /// The reply. A line for each draft says where it waits for a yes.
+    pub content: String,
+}
+
+/// The tokens of all calls of models for this reply.
+#[derive(Serialize, ToSchema)]
+pub struct CompletionUsage {
+    /// All input, cached or not.
+    pub prompt_tokens: u64,
+    /// All output, with the model's reasoning.
+    pub completion_tokens: u64,
+    /// Input and output.
+    pub total_tokens: u64,
+    /// `cached_tokens`: the part of the input that was read from a cache.
+    #[schema(value_type = Object)]
+    pub prompt_tokens_details: Value,
+}
+
+impl From<Usage> for CompletionUsage {
+    fn from(usage: Usage) -> Self {
+        let prompt_tokens = usage.total_input();
+        Self {
+            prompt_tokens,
+            completion_tokens: usage.output_tokens,
+            total_tokens: prompt_tokens + usage.output_tokens,
+            prompt_tokens_details: json!({"cached_tokens": usage.cache_read_tokens}),
+        }
+    }
+}
+
+/// The agents, as models of OpenAI's format.
+#[derive(Serialize, ToSchema)]
+pub struct ModelList {
+    /// `list`
+    pub object: &'static str,
+    /// Newest first.
+    pub data: Vec<ModelEntry>,
+}
+
+/// An agent, as a model of OpenAI's format.
+#[derive(Serialize, ToSchema)]
+pub struct ModelEntry {
+    /// The agent's id.
+    pub id: AgentId,
+    /// `model`
+    pub object: &'static str,
+    /// In seconds since 1970.
+    pub created: i64,
+    /// `lamplighter`
+    pub owned_by: &'static str,
+    /// The agent's name.
+    pub name: String,
+}

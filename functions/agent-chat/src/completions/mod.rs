@@ -1,0 +1,268 @@
+//! The Chat Completions API of OpenAI, so that programs written for it can talk to agents.
+
+mod format;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use domain::ids::{AgentId, Owner, RunId};
+use domain::models::Usage;
+use domain::runs::{EventKind, Run, RunState};
+use futures::stream::{self, BoxStream, StreamExt};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::extract::{Caller, ForeignJson};
+use shared::flows::completions::{self, Completion};
+use shared::flows::follow::{self, Heard};
+use shared::flows::{agents, run_view, runs};
+use shared::function::Invocation;
+use shared::respond::Problems;
+use shared::stream::{belongs_to, event_stream, failed};
+use shared::{Cx, Result};
+
+use format::{
+    ChatCompletion, Choice, CompletionRequest, CompletionUsage, ModelEntry, ModelList, ReplyMessage,
+};
+
+shared::routes!(complete, list_models);
+
+/// The most agents in the list of models.
+const MAX_MODELS: usize = 1_000;
+
+/// Talk to an agent with an OpenAI client
+///
+/// `model` is the agent's id. The client keeps the conversation and sends all of it each time, as with OpenAI; here, it is stored
+/// as a chat of the agent all the same. Drafts of assets and actions wait as proposals, and the reply names them. If a process
+/// dies while it streams, the reply goes on, and a part of it may come twice.
+#[utoipa::path(
+    post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once. A repeated stream is answered with the events of its run")),
+    request_body = CompletionRequest,
+    responses(
+        (status = 200, description = "The reply", content(
+            (ChatCompletion = "application/json"), (ChatCompletion = "text/event-stream"),
+        )),
+        Problems,
+    ),
+)]
+async fn complete(
+    State(cx): State<Cx>,
+    caller: Caller,
+    invocation: Invocation,
+    ForeignJson(request): ForeignJson<CompletionRequest>,
+) -> Result<Response> {
+    let (agent, conversation) = request.read()?;
+    let completion = completions::begin(&cx, &caller.owner, agent, conversation, invocation).await?;
+    let run = completion.begun.run();
+    let answer = Answer {
+        owner: caller.owner,
+        run,
+        agent,
+        created: cx.clock.now(),
+        until: invocation.answers_until(),
+        with_usage: request.stream_options.is_some_and(|options| options.include_usage == Some(true)),
+        cx,
+    };
+    if request.stream != Some(true) {
+        return Ok(axum::Json(answer.whole(completion).await?).into_response());
+    }
+    let mut response = answer.stream(completion);
+    belongs_to(&mut response, run);
+    Ok(response)
+}
+
+/// How a reply is told.
+struct Answer {
+    cx: Cx,
+    owner: Owner,
+    run: RunId,
+    agent: AgentId,
+    created: Timestamp,
+    until: Timestamp,
+    with_usage: bool,
+}
+
+impl Answer {
+    fn completion(&self, object: &'static str, choices: Vec<Choice>, usage: Option<Usage>) -> ChatCompletion {
+        ChatCompletion {
+            id: self.run,
+            object,
+            created: self.created.as_second(),
+            model: self.agent.to_string(),
+            choices,
+            usage: usage.map(CompletionUsage::from),
+        }
+    }
+
+    /// The reply in one piece, once the run has ended.
+    async fn whole(&self, completion: Completion) -> Result<ChatCompletion> {
+        let run = follow::to_its_end(&self.cx, &self.owner, self.run, self.until).await?;
+        let (state, usage) = (run.state, run.usage);
+        if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
+            return Err(failed(error, self.run));
+        }
+        let mut content = run.message.clone();
+        content.push_str(&self.notes(run).await?);
+        if state.is_final() {
+            completion.replied(&self.cx, &self.owner, &content).await;
+        }
+        let message = Some(ReplyMessage { role: "assistant", content });
+        let choice = Choice { index: 0, message, delta: None, finish_reason: Some(finish_reason(state)) };
+        Ok(self.completion("chat.completion", vec![choice], Some(usage)))
+    }
+
+    /// What the client must know besides the text: drafts that wait, and why there is no more.
+    async fn notes(&self, run: Run) -> Result<String> {
+        let state = run.state;
+        let view = run_view::view(&self.cx, &self.owner, run).await?;
+        let at = shared::http::path_for_client;
+        let mut notes = String::new();
+        for proposal in &view.proposals {
+            let (title, id) = (&proposal.title, proposal.proposal_id);
+            notes.push_str(&format!(
+                "\n\n*Draft: {title}. It waits for your yes at {}.*",
+                at(&format!("/proposals/{id}"))
+            ));
+        }
+        match state {
+            RunState::Running => {
+                notes.push_str(&format!("\n\n*The reply goes on: {}.*", at(&format!("/runs/{}", self.run))));
+            }
+            RunState::Cancelled => notes.push_str("\n\n*The reply was cancelled.*"),
+            RunState::Completed | RunState::Failed | RunState::Waiting => {}
+        }
+        Ok(notes)
+    }
+
+    /// The reply as it is written.
+    fn stream(self, completion: Completion) -> Response {
+        let heard = follow::follow(self.cx.clone(), self.owner.clone(), self.run, 0, self.until).boxed();
+        let chunks =
+            Chunks { answer: self, heard, completion: Some(completion), text: String::new(), begun: false };
+        event_stream(stream::unfold(chunks, |mut chunks| async move {
+            let next = chunks.next().await?;
+            Some((Bytes::from(next), chunks))
+        }))
+    }
+}
+
+fn finish_reason(state: RunState) -> &'static str {
+    if state.is_final() { "stop" } else { "length" }
+}
+
+/// A reply that is being streamed.
+struct Chunks {
+    answer: Answer,
+    heard: BoxStream<'static, Heard>,
+    /// Until the end is sent.
+    completion: Option<Completion>,
+    /// All text that the client has.
+    text: String,
+    begun: bool,
+}
+
+impl Chunks {
+    /// The next frames.
+    async fn next(&mut self) -> Option<String> {
+        self.completion.as_ref()?;
+        let mut frames = String::new();
+        if !std::mem::replace(&mut self.begun, true) {
+            self.delta(json!({"role": "assistant", "content": ""}), None, &mut frames);
+            return Some(frames);
+        }
+        while frames.is_empty() {
+            match self.heard.next().await {
+                Some(Heard::Silence) => return Some(": still at work\n\n".to_owned()),
+                Some(Heard::Events(events)) => {
+                    let mut is_over = false;
+                    for event in events {
+                        match event.event {
+                            EventKind::MessageDelta => {
+                                let text = event.data["text"].as_str().unwrap_or_default().to_owned();
+                                self.say(&text, &mut frames);
+                            }
+                            EventKind::ToolResult
+                                if !self.text.is_empty() && !self.text.ends_with("\n\n") =>
+                            {
+                                self.say("\n\n", &mut frames);
+                            }
+                            kind => is_over |= kind.ends_the_run(),
+                        }
+                    }
+                    if is_over {
+                        self.end(&mut frames).await;
+                    }
+                }
+                None => self.end(&mut frames).await,
+            }
+        }
+        Some(frames)
+    }
+
+    fn say(&mut self, text: &str, frames: &mut String) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            self.delta(json!({"content": text}), None, frames);
+        }
+    }
+
+    fn delta(&self, delta: Value, finish_reason: Option<&'static str>, frames: &mut String) {
+        let choice = Choice { index: 0, message: None, delta: Some(delta), finish_reason };
+        frame(&self.answer.completion("chat.completion.chunk", vec![choice], None), frames);
+    }
+
+    async fn end(&mut self, frames: &mut String) {
+        let Some(completion) = self.completion.take() else { return };
+        if let Err(error) = self.last(completion, frames).await {
+            frame(
+                &json!({"error": {"message": error.detail(), "type": error.code(), "code": error.code()}}),
+                frames,
+            );
+        }
+        frames.push_str("data: [DONE]\n\n");
+    }
+
+    async fn last(&mut self, completion: Completion, frames: &mut String) -> Result<()> {
+        let (cx, owner) = (self.answer.cx.clone(), self.answer.owner.clone());
+        let run = runs::load(&cx, &owner, self.answer.run).await?.value;
+        let (state, usage) = (run.state, run.usage);
+        if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
+            return Err(failed(error, self.answer.run));
+        }
+        let notes = self.answer.notes(run).await?;
+        self.say(&notes, frames);
+        if state.is_final() {
+            completion.replied(&cx, &owner, &self.text).await;
+        }
+        self.delta(json!({}), Some(finish_reason(state)), frames);
+        if self.answer.with_usage {
+            frame(&self.answer.completion("chat.completion.chunk", Vec::new(), Some(usage)), frames);
+        }
+        Ok(())
+    }
+}
+
+fn frame(data: &impl Serialize, frames: &mut String) {
+    let json = serde_json::to_string(data).expect("texts and numbers are always JSON");
+    frames.push_str(&format!("data: {json}\n\n"));
+}
+
+/// List the agents for an OpenAI client, newest first
+///
+/// Up to 1,000 agents that are not archived.
+#[utoipa::path(
+    get, path = "/v1/models", tag = "chats", operation_id = "list_agents_as_models",
+    responses((status = 200, body = ModelList), Problems),
+)]
+async fn list_models(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ModelList>> {
+    let data = agents::all_active(&cx, &caller.owner, MAX_MODELS).await?;
+    let entry = |agent: domain::agents::Agent| ModelEntry {
+        id: agent.agent_id,
+        object: "model",
+        created: agent.created_at.as_second(),
+        owned_by: "lamplighter",
+        name: agent.name,
+    };
+    Ok(axum::Json(ModelList { object: "list", data: data.into_iter().map(entry).collect() }))
+}

@@ -1,0 +1,192 @@
+//! Turns for clients that keep the conversation themselves and send all of it each time, as the OpenAI API works.
+//!
+//! Each conversation is a chat, so its turns are stored, resumed and counted like any other. A chat is found again by what the
+//! client sends: after a turn, a hash of the whole conversation leads to the chat, for a month. The next call takes that mark
+//! away, so that one chat never gets two continuations. A call without a mark (a new conversation, an edited one, a reply that
+//! was asked for again) begins a new chat with the messages that it brings.
+
+use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
+use domain::ids::{AgentId, ChatId, Owner};
+use domain::models::Role;
+use domain::validate::FieldErrors;
+use sha2::{Digest, Sha256};
+
+use super::chats::{self, NewChat};
+use super::runs::Begun;
+use super::turn::{self, IfBusy, Said, Topic};
+use crate::context::Cx;
+use crate::function::Invocation;
+use crate::problem::{Error, Result};
+use crate::store::Claimed;
+
+/// A conversation as its client sends it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// The client's own instructions. They are put before the person's first message: the agent has instructions of its own.
+    pub system: String,
+    /// What was said before.
+    pub history: Vec<(Role, String)>,
+    /// What the person says now.
+    pub message: String,
+}
+
+/// A turn that was begun, and what finds its chat again.
+pub struct Completion {
+    pub begun: Begun,
+    agent: AgentId,
+    chat: ChatId,
+    conversation: Conversation,
+}
+
+impl Conversation {
+    /// Identifies the conversation after a reply.
+    fn hash(&self, agent: AgentId, said: &[(Role, String)]) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        };
+        add(&agent.to_string());
+        add(self.system.trim());
+        for (role, text) in said {
+            add(if *role == Role::User { "user" } else { "assistant" });
+            // Clients trim what they show.
+            add(text.trim());
+        }
+        domain::hex(&hash.finalize())
+    }
+
+    /// The text with the client's instructions, if it is the first one.
+    fn first(&self, text: &str) -> String {
+        match self.system.trim() {
+            "" => text.to_owned(),
+            system => format!("{system}\n\n{text}"),
+        }
+    }
+
+    /// The messages with which a new chat begins, and the person's message.
+    fn unfold(&self) -> Result<(Vec<NewMessage>, String)> {
+        let mut errors = FieldErrors::default();
+        let mut messages: Vec<NewMessage> = Vec::new();
+        for (role, text) in self.history.iter().filter(|(_, text)| !text.trim().is_empty()) {
+            let content = if messages.is_empty() { self.first(text) } else { text.clone() };
+            errors.length("messages[].content", &content, 1, MAX_MESSAGE);
+            messages.push(NewMessage { role: *role, content });
+        }
+        let message = if messages.is_empty() { self.first(&self.message) } else { self.message.clone() };
+        errors.length("messages[].content", &message, 1, MAX_MESSAGE);
+        // A model sees the newest part of a conversation, whatever its length.
+        let old = messages.len().saturating_sub(MAX_APPEND);
+        messages.drain(..old);
+        Ok(errors.into_result((messages, message))?)
+    }
+
+    fn title(&self) -> String {
+        let first = self.history.first().map_or(&self.message, |(_, text)| text);
+        first.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_TITLE / 2).collect()
+    }
+}
+
+/// Begins the turn that answers a conversation.
+///
+/// # Errors
+/// 404 if the agent does not exist; 400 if a message is empty or too long; 409 if the agent is archived.
+pub async fn begin(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    conversation: Conversation,
+    invocation: Invocation,
+) -> Result<Completion> {
+    let (messages, message) = conversation.unfold()?;
+    let known = match messages.is_empty() {
+        true => None,
+        false => {
+            let hash = conversation.hash(agent, &conversation.history);
+            cx.store.take_client_conversation(owner, &hash).await?
+        }
+    };
+    let said =
+        |chat, message| Said { topic: Topic::Agent(agent, Some(chat)), message, if_busy: IfBusy::Reject };
+    if let Some(chat) = known {
+        match turn::start(cx, owner, said(chat, message.clone()), invocation).await {
+            // It was deleted, or somebody talks in it elsewhere: this client has its own copy.
+            Err(Error::NotFound("chat")) | Err(Error::Conflict { code: "turn_in_progress", .. }) => {}
+            begun => return Ok(Completion { begun: begun?, agent, chat, conversation }),
+        }
+    }
+    let new = NewChat { title: conversation.title(), messages, ..NewChat::default() };
+    // Only the turn does the request's work: a chat without one is empty.
+    let chat = Claimed::repeatable(chats::create(cx, owner, agent, new)).await?.chat.chat_id;
+    let begun = turn::start(cx, owner, said(chat, message), invocation).await?;
+    Ok(Completion { begun, agent, chat, conversation })
+}
+
+impl Completion {
+    /// The reply is `text`, as the client has it: the next call leads to the same chat.
+    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str) {
+        let Self { agent, chat, conversation, .. } = self;
+        let mut said = conversation.history.clone();
+        said.push((Role::User, conversation.message.clone()));
+        said.push((Role::Assistant, text.to_owned()));
+        let hash = conversation.hash(agent, &said);
+        // Without the mark, the next call begins a new chat with the same messages.
+        if let Err(error) = cx.store.mark_client_conversation(owner, &hash, chat, cx.clock.now()).await {
+            tracing::warn!(cause = %Error::from(error).causes(), "a conversation will begin a new chat");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(system: &str, history: &[(Role, &str)], message: &str) -> Conversation {
+        let history = history.iter().map(|(role, text)| (*role, (*text).to_owned())).collect();
+        Conversation { system: system.into(), history, message: message.into() }
+    }
+
+    #[test]
+    fn a_new_chat_begins_with_what_the_client_brings() {
+        use Role::{Assistant, User};
+        let check = |conversation: &Conversation, messages: &[&str], message: &str| {
+            let (brought, said) = conversation.unfold().unwrap();
+            let brought: Vec<&str> = brought.iter().map(|message| message.content.as_str()).collect();
+            assert_eq!((brought.as_slice(), said.as_str()), (messages, message));
+        };
+        check(&conversation("", &[], "a"), &[], "a");
+        check(&conversation(" Be brief. ", &[], "a"), &[], "Be brief.\n\na");
+        let longer = conversation("Be brief.", &[(User, "a"), (Assistant, " "), (Assistant, "b")], "c");
+        check(&longer, &["Be brief.\n\na", "b"], "c");
+        let many: Vec<(Role, &str)> = std::iter::repeat_n((User, "a"), 300).collect();
+        assert_eq!(conversation("", &many, "b").unfold().unwrap().0.len(), MAX_APPEND);
+        for text in ["", " \n", &"a".repeat(MAX_MESSAGE + 1)] {
+            let refused = conversation("", &[], text).unfold().unwrap_err().to_string();
+            assert!(refused.contains("messages[].content"), "{refused}");
+        }
+        assert_eq!(conversation("s", &[(User, "a \n b")], "c").title(), "a b");
+    }
+
+    #[test]
+    fn only_the_same_conversation_leads_to_a_chat() {
+        use Role::{Assistant, User};
+        let (agent, other) =
+            (AgentId::from_uuid(uuid::Uuid::from_u128(1)), AgentId::from_uuid(uuid::Uuid::from_u128(2)));
+        let hash = |agent, system: &str, said: &[(Role, &str)]| {
+            let conversation = conversation(system, said, "");
+            conversation.hash(agent, &conversation.history)
+        };
+        let base = hash(agent, "s", &[(User, "a"), (Assistant, "b")]);
+        assert_eq!(hash(agent, " s", &[(User, "a\n"), (Assistant, " b")]), base);
+        for different in [
+            hash(other, "s", &[(User, "a"), (Assistant, "b")]),
+            hash(agent, "t", &[(User, "a"), (Assistant, "b")]),
+            hash(agent, "s", &[(User, "a"), (User, "b")]),
+            hash(agent, "s", &[(User, "ab"), (Assistant, "")]),
+            hash(agent, "s", &[(User, "a")]),
+            hash(agent, "sa", &[(User, ""), (Assistant, "b")]),
+        ] {
+            assert_ne!(different, base);
+        }
+    }
+}
