@@ -17,7 +17,7 @@ use super::turn::{self, IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::function::Invocation;
 use crate::problem::{Error, Result};
-use crate::store::Claimed;
+use crate::store::ClaimedRequest;
 
 /// A conversation as its client sends it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub async fn begin(
     }
     let new = NewChat { title: conversation.title(), messages, ..NewChat::default() };
     // Only the turn does the request's work: a chat without one is empty.
-    let chat = Claimed::repeatable(chats::create(cx, owner, agent, new)).await?.chat.chat_id;
+    let chat = ClaimedRequest::repeatable(chats::create(cx, owner, agent, new)).await?.chat.chat_id;
     let begun = turn::start(cx, owner, said(chat, message), invocation).await?;
     Ok(Completion { begun, agent, chat, conversation })
 }

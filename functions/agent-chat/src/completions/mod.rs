@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::extract::{Caller, ForeignJson};
 use shared::flows::completions::{self, Completion};
-use shared::flows::follow::{self, Heard};
+use shared::flows::follow::{self, RunUpdate};
 use shared::flows::{agents, run_view, runs};
 use shared::function::Invocation;
 use shared::respond::Problems;
@@ -154,7 +154,7 @@ fn finish_reason(state: RunState) -> &'static str {
 /// A reply that is being streamed.
 struct Chunks {
     answer: Answer,
-    heard: BoxStream<'static, Heard>,
+    heard: BoxStream<'static, RunUpdate>,
     /// Until the end is sent.
     completion: Option<Completion>,
     /// All text that the client has.
@@ -173,8 +173,8 @@ impl Chunks {
         }
         while frames.is_empty() {
             match self.heard.next().await {
-                Some(Heard::Silence) => return Some(": still at work\n\n".to_owned()),
-                Some(Heard::Events(events)) => {
+                Some(RunUpdate::Silence) => return Some(": still at work\n\n".to_owned()),
+                Some(RunUpdate::Events(events)) => {
                     let mut is_over = false;
                     for event in events {
                         match event.event {

@@ -311,7 +311,7 @@ impl Queue {
                     Ok(()) => state.remove(slot),
                     // The message stays in the queue, and is retried after the visibility timeout.
                     Err(error) => {
-                        tracing::error!(queue = config.name, %error, "failed to store a dead letter")
+                        tracing::error!(queue = config.name, %error, "failed to store a dead letter");
                     }
                 }
                 continue;
