@@ -76,7 +76,7 @@ async fn the_examples_of_the_api_manual_work() {
     }
     let h = Harness::start().await;
     let blocks = blocks(API);
-    assert_eq!(blocks.len(), 7, "the page has seven blocks");
+    assert_eq!(blocks.len(), 8, "the page has eight blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -86,6 +86,7 @@ async fn the_examples_of_the_api_manual_work() {
     assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");
     assert_eq!((count("201 Created"), count("idempotent-replayed: true")), (2, 1), "one agent: {said}");
     assert_eq!((count("etag: \"1\""), count("\"code\":\"version_conflict\"")), (1, 1), "one edit: {said}");
+    assert_eq!(count("\"object\":\"chat.completion\""), 1, "an answer for a client of OpenAI: {said}");
     // The events of a turn, and then those after the second.
     assert_eq!((count("event: run.started"), count("event: run.completed")), (1, 2), "{said}");
     assert_eq!((count("id: 2\n"), count("id: 3\n")), (1, 2), "{said}");
