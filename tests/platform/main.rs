@@ -32,6 +32,7 @@ mod generated;
 mod golden;
 mod isolation;
 mod logs;
+mod long_results;
 mod made;
 mod mcp;
 mod mcp_attacks;

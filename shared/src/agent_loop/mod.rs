@@ -232,10 +232,15 @@ impl<K: Kind> Agent<K> {
         messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
         let setting = self.kind.setting();
         let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
+        let own = tools::offered(self.own_tools(), setting);
         ModelRequest {
             model: route.model.clone(),
             system: self.kind.system(),
-            tools: tools::offered(tools::LOOP, setting).chain(outside).map(ToolDef::spec).collect(),
+            tools: tools::offered(tools::LOOP, setting)
+                .chain(own)
+                .chain(outside)
+                .map(ToolDef::spec)
+                .collect(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: MAX_OUTPUT_TOKENS,

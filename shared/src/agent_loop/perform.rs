@@ -2,8 +2,9 @@
 
 use domain::actions::{Reason, ReasonCode};
 use domain::agent_loop::cards::{self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Ruling};
-use domain::agent_loop::{self, Call, CallId, CallResult};
+use domain::agent_loop::{Call, CallId, CallResult, results};
 use domain::runs::EventKind;
+use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -89,7 +90,14 @@ impl<K: Kind> Agent<K> {
     }
 
     fn tool(&self, name: &str) -> Option<&'static ToolDef> {
-        tools::find(tools::LOOP, name).or_else(|| self.cx.config.runs.outside.find(name))
+        tools::find(tools::LOOP, name)
+            .or_else(|| tools::find(self.own_tools(), name))
+            .or_else(|| self.cx.config.runs.outside.find(name))
+    }
+
+    /// The tools that the loop performs itself. A run without a long result has none, so that most requests are shorter.
+    pub(super) fn own_tools(&self) -> tools::Table {
+        if results::has_long(&self.transcript) { tools::OWN } else { &[] }
     }
 
     fn decide(&self, name: &str) -> Decision {
@@ -203,7 +211,7 @@ impl<K: Kind> Agent<K> {
                 (Ruling::Make, None) => self.perform(&call, pending).await?,
             };
             let Performed { mut result, mut events, mut writes, proposals, agent_draft } = performed;
-            result.content = agent_loop::bounded(result.content);
+            result.content = results::stored(result.content);
             if call.invalid.is_some() {
                 let reason = call.invalid.as_deref().unwrap_or_default();
                 events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
@@ -348,6 +356,10 @@ impl<K: Kind> Agent<K> {
             }
         };
         match ToolCall::parse(tool, &call.input) {
+            Ok(ToolCall::ReadResult(ReadResult { call_id, from_char })) => {
+                let page = results::page(&self.transcript, call_id, from_char);
+                Ok(page.map_or_else(CallResult::refused, CallResult::told).into())
+            }
             Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));

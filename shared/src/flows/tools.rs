@@ -143,6 +143,7 @@ pub async fn look_up(
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)
+        | ToolCall::ReadResult(_)
         | ToolCall::ChangeAction(_) => Err("this tool is not for looking things up".to_owned()),
     })
 }

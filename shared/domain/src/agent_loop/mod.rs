@@ -7,11 +7,13 @@
 //! - [`transcript`]: steps, replies, calls and results, and the messages that a model is shown of them
 //! - [`repeats`]: loops, which are warned about and then stopped
 //! - [`cards`]: calls that wait for a person
+//! - [`results`]: long results, which are read in pages
 //! - [`check`]: the verdict on a run's output
 
 pub mod cards;
 pub mod check;
 pub mod repeats;
+pub mod results;
 pub mod transcript;
 
 #[cfg(test)]
@@ -25,9 +27,6 @@ use crate::models::StopReason;
 pub use cards::{CallId, Card};
 pub use check::Verdict;
 pub use transcript::{After, Call, CallResult, Purpose, Reply, Step, Transcript};
-
-/// The longest result of a call that a model is shown, in characters.
-pub const MAX_RESULT: usize = 100_000;
 
 /// The most that a run's steps may hold, in bytes. An executor drives ten runs in 512 MB; a run holds its steps, the request
 /// made of them, and the request's JSON, so this bounds a run to about a twentieth of that memory.
@@ -192,15 +191,4 @@ fn after_check(transcript: &Transcript, policy: &Policy, reply: &Reply) -> Next 
             Next::Finish(Outcome::failed("check_unreadable", detail))
         }
     }
-}
-
-/// A result as a model is shown it, cut at [`MAX_RESULT`] characters.
-#[must_use]
-pub fn bounded(mut content: String) -> String {
-    if let Some((at, _)) = content.char_indices().nth(MAX_RESULT) {
-        let left = content[at..].chars().count();
-        content.truncate(at);
-        content.push_str(&format!("\n… [{left} more characters were left out; ask for a smaller part]"));
-    }
-    content
 }

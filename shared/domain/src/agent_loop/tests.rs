@@ -1,8 +1,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::results::{MAX_RESULT, MAX_STORED, has_long, page, stored};
 use super::*;
-use crate::models::{Block, Role};
+use crate::models::{Block, Message, Role};
 
 const CHAT: Policy = Policy {
     max_steps: 8,
@@ -334,11 +335,53 @@ fn the_same_steps_are_the_same_messages_and_more_steps_only_add_to_them() {
 }
 
 #[test]
-fn a_long_result_is_cut_and_says_so() {
-    assert_eq!(bounded("é".repeat(MAX_RESULT)).chars().count(), MAX_RESULT);
-    let cut = bounded("é".repeat(MAX_RESULT + 7));
-    assert!(cut.ends_with("[7 more characters were left out; ask for a smaller part]"));
-    assert!(cut.starts_with(&"é".repeat(MAX_RESULT)));
+fn a_long_result_is_read_in_pages() {
+    let whole: String = (0..MAX_RESULT + 70_007).map(|n| if n % 3 == 0 { 'é' } else { 'e' }).collect();
+    let short = "é".repeat(MAX_RESULT);
+    let transcript = of(vec![read(&short), read(&whole)], 0);
+    assert!(has_long(&transcript) && !has_long(&of(vec![read(&short)], 0)));
+    let text = |messages: Vec<Message>| match &messages.last().unwrap().content[..] {
+        [Block::ToolResult { content, .. }] => content.clone(),
+        other => panic!("{other:?}"),
+    };
+    let cut = text(transcript.messages(true));
+    let (first, note) = cut.split_once("\n… ").unwrap();
+    assert_eq!(
+        note,
+        "[70007 more characters are stored; call read_result with call_id \"2.0\" and from_char 100000]"
+    );
+    assert!(text(transcript.history()).ends_with("[70007 more characters were left out]"));
+
+    let (mut all, mut from) = (first.to_owned(), MAX_RESULT);
+    while from < MAX_RESULT + 70_007 {
+        let page = page(&transcript, results::id(1, 0), from).unwrap();
+        let (text, note) = page.split_once("\n… ").unwrap();
+        all.push_str(text);
+        from += text.chars().count();
+        let end =
+            if from < 170_007 { "the next page begins at from_char 150000]" } else { "this is the end]" };
+        assert!(note.ends_with(end), "{note}");
+    }
+    assert!(all == whole, "nothing is missing and nothing comes twice");
+
+    for (id, from) in
+        [((0, 0), 0), ((1, 0), 0), ((2, 1), 0), ((3, 0), 0), ((u32::MAX, 0), 0), ((2, 0), 170_007)]
+    {
+        let refused = page(&transcript, CallId::new(id.0, id.1), from).unwrap_err();
+        assert!(
+            refused.contains("there is no long result") || refused.contains("less than 170007"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_result_beyond_what_is_stored_is_cut_and_says_so() {
+    let whole = "é".repeat(MAX_STORED);
+    assert!(stored(whole.clone()) == whole);
+    let cut = stored(format!("{whole}1234567"));
+    assert!(cut.starts_with(&whole));
+    assert!(cut.ends_with("\n… [7 more characters were not stored; ask for a smaller part]"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::check::Verdict;
-use super::{MAX_TRANSCRIPT, repeats};
+use super::{CallId, MAX_TRANSCRIPT, repeats, results};
 use crate::actions::Reason;
 use crate::chats::signals::Deliverable;
 use crate::models::estimate::{block_bytes, json_bytes};
@@ -217,6 +217,16 @@ impl Transcript {
     /// `continues_cut_off` a reply that was cut off is followed by the request to go on.
     #[must_use]
     pub fn messages(&self, continues_cut_off: bool) -> Vec<Message> {
+        self.told(continues_cut_off, |step, call| Some(results::id(step, call)))
+    }
+
+    /// The same for a conversation that goes on after the run has ended: the rest of a long result cannot be read there.
+    #[must_use]
+    pub fn history(&self) -> Vec<Message> {
+        self.told(false, |_, _| None)
+    }
+
+    fn told(&self, continues_cut_off: bool, id: impl Fn(usize, usize) -> Option<CallId>) -> Vec<Message> {
         let mut messages = Vec::new();
         for at in 0..self.steps.len() {
             let step = &self.steps[at];
@@ -231,8 +241,9 @@ impl Transcript {
                     if !step.reply.blocks.is_empty() {
                         messages.push(Message { role: Role::Assistant, content: step.reply.blocks.clone() });
                     }
+                    let results = step.reply.calls.iter().zip(&step.results).enumerate();
                     let mut content: Vec<Block> =
-                        step.reply.calls.iter().zip(&step.results).filter_map(told).collect();
+                        results.filter_map(|(call, (of, result))| told(of, result, id(at, call))).collect();
                     if let (Some(repeats), Some(last)) = (self.repeats_at(at), content.last_mut()) {
                         warn(last, &repeats.warning());
                     }
@@ -264,15 +275,14 @@ fn warn(block: &mut Block, warning: &str) {
 }
 
 /// A result as a block. A signal that was delivered has none: there is nothing to say about it.
-fn told((call, result): (&Call, &CallResult)) -> Option<Block> {
+fn told(call: &Call, result: &CallResult, id: Option<CallId>) -> Option<Block> {
+    let shown = || results::shown(&result.content, id);
     match &call.id {
-        Some(id) if call.invalid.is_none() => Some(Block::ToolResult {
-            tool_use_id: id.clone(),
-            content: result.content.clone(),
-            is_error: result.is_error,
-        }),
+        Some(id) if call.invalid.is_none() => {
+            Some(Block::ToolResult { tool_use_id: id.clone(), content: shown(), is_error: result.is_error })
+        }
         _ if result.after == After::Rest => None,
-        _ if result.after == After::Repair => Some(Block::text(result.content.as_str())),
-        _ => Some(Block::text(format!("Result of {}:\n{}", call.name, result.content))),
+        _ if result.after == After::Repair => Some(Block::text(shown())),
+        _ => Some(Block::text(format!("Result of {}:\n{}", call.name, shown()))),
     }
 }

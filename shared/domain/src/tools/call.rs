@@ -7,6 +7,7 @@ use super::actions::QueryActions;
 use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
 use super::questions::AskPerson;
+use super::results::ReadResult;
 use crate::actions::ActionChange;
 use crate::assets::NewAsset;
 use crate::chats::signals::Deliverable;
@@ -17,6 +18,8 @@ pub enum ToolCall {
     QueryActions(QueryActions),
     QueryAssets(QueryAssets),
     ReadAsset(ReadAsset),
+    /// The loop performs it itself.
+    ReadResult(ReadResult),
     /// `generate_asset`, `generate_actions` and `ready_to_create`: the same as the signals with these names. Never
     /// [`Deliverable::Invalid`].
     Deliver(Deliverable),
@@ -28,7 +31,7 @@ pub enum ToolCall {
 }
 
 impl ToolCall {
-    /// Parses the arguments of a call of a tool of [`LOOP`](super::LOOP). Unknown fields are ignored.
+    /// Parses the arguments of a call of a tool of [`LOOP`](super::LOOP) or [`OWN`](super::OWN). Unknown fields are ignored.
     ///
     /// # Errors
     /// A sentence for the model: which argument is wrong and what it should be.
@@ -39,6 +42,7 @@ impl ToolCall {
             "query_actions" => parse(input).map(Self::QueryActions),
             "query_assets" => parse(input).map(Self::QueryAssets),
             "read_asset" => parse(input).map(Self::ReadAsset),
+            "read_result" => parse(input).map(Self::ReadResult),
             "generate_asset" | "generate_actions" | "ready_to_create" => deliverable(tool.name, input),
             "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
             "ask_person" => parse(input).map(Self::AskPerson),

@@ -107,7 +107,7 @@ pub fn offered_of(
 mod tests {
     use serde_json::json;
 
-    use super::super::{ALL, LOOP, MCP};
+    use super::super::{ALL, LOOP, MCP, OWN};
     use super::*;
 
     /// Allowed for MCP clients, and nowhere else.
@@ -159,12 +159,17 @@ mod tests {
             ("ask_person", "rrraar"),
             ("change_action", "rrarrr"),
         ];
+        let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
         let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
-        let tables: [(Table, &[&[Row]]); 3] =
-            [(LOOP, &[of_loop, unknown]), (MCP, &[&of_mcp, unknown]), (&INVENTED, &[invented, unknown])];
+        let tables: [(Table, &[&[Row]]); 4] = [
+            (LOOP, &[of_loop, unknown]),
+            (OWN, &[of_own, unknown]),
+            (MCP, &[&of_mcp, unknown]),
+            (&INVENTED, &[invented, unknown]),
+        ];
         for (table, rows) in tables {
             let rows: Vec<_> = rows.iter().copied().flatten().collect();
             for (tool, expected) in &rows {
@@ -176,7 +181,7 @@ mod tests {
                 assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
-        assert_eq!(ALL, [LOOP, MCP], "a new table needs rows above");
+        assert_eq!(ALL, [LOOP, OWN, MCP], "a new table needs rows above");
     }
 
     #[test]

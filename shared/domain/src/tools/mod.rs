@@ -4,6 +4,7 @@
 //! - [`LOOP`], [`MCP`]: the tools of the agent loop, and those of the MCP server. The two overlap in meaning, but not in
 //!   definition: a tool of the loop reaches one agent's data and its schema is part of approvals; an MCP client reaches all
 //!   data of its owner, in pages with a result schema
+//! - [`OWN`]: the tools that the loop performs itself
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
@@ -24,6 +25,7 @@ mod output;
 pub mod projects;
 pub mod proposals;
 pub mod questions;
+pub mod results;
 pub mod runs;
 pub mod schedules;
 mod schema;
@@ -90,8 +92,11 @@ pub const MCP: Table = &[
     &proposals::READ_PROPOSAL,
 ];
 
+/// The tools that the loop performs itself, for every kind of run. No grant names them.
+pub const OWN: Table = &[&results::READ_RESULT];
+
 /// All tables. For tests: a function that uses one table does not link the tools of the others.
-pub const ALL: [Table; 2] = [LOOP, MCP];
+pub const ALL: [Table; 3] = [LOOP, OWN, MCP];
 
 /// The tool with this name.
 #[must_use]

@@ -5,8 +5,10 @@ use super::actions::{CHANGE_ACTION, GENERATE_ACTIONS, QUERY_ACTIONS, QueryAction
 use super::agents::READY_TO_CREATE;
 use super::assets::{GENERATE_ASSET, QUERY_ASSETS, QueryAssets, READ_ASSET, ReadAsset, SAVE_OUTPUT};
 use super::questions::{ASK_PERSON, AskPerson};
+use super::results::{READ_RESULT, ReadResult};
 use super::*;
 use crate::actions::{ActionChange, ActionState};
+use crate::agent_loop::CallId;
 use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
 use crate::ids::AssetId;
@@ -67,7 +69,7 @@ fn each_place_offers_its_own() {
 
 #[test]
 fn what_models_are_told_changes_only_on_purpose() {
-    let specs: Vec<Value> = LOOP.iter().map(|tool| json!(tool.spec())).collect();
+    let specs: Vec<Value> = LOOP.iter().chain(OWN).map(|tool| json!(tool.spec())).collect();
     insta::assert_json_snapshot!(specs);
 }
 
@@ -140,6 +142,17 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             &READ_ASSET,
             json!({"asset_id": "the report"}),
             Err("asset_id: must be `ast_` followed by 32 lower-case hexadecimal digits"),
+        ),
+        (
+            &READ_RESULT,
+            json!({"call_id": "2.0", "from_char": 100_000}),
+            Ok(ToolCall::ReadResult(ReadResult { call_id: CallId::new(2, 0), from_char: 100_000 })),
+        ),
+        (&READ_RESULT, json!({"call_id": "2.0"}), Err("from_char: is required")),
+        (
+            &READ_RESULT,
+            json!({"call_id": "the last", "from_char": 0}),
+            Err("call_id: must be two numbers with a dot between them"),
         ),
         (&SAVE_OUTPUT, json!({"title": "T", "content": "x"}), Ok(output("x", AssetType::Document))),
         (
@@ -227,7 +240,7 @@ fn schemas_are_closed_objects() {
 
 #[test]
 fn a_table_holds_the_tools_of_its_surfaces() {
-    for tool in LOOP {
+    for tool in LOOP.iter().chain(OWN) {
         let without_arguments = ToolCall::parse(tool, &json!({}));
         assert!(
             !without_arguments.is_err_and(|error| error.contains("not available")),

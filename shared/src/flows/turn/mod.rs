@@ -367,7 +367,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
     let mut more: Vec<Write> = Vec::new();
     let thread = kind.place.thread();
     if state == RunState::Completed {
-        let said = transcript.messages(false).into_iter();
+        let said = transcript.history().into_iter();
         let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.place.still_there(&owner));
