@@ -5,8 +5,10 @@
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
+//! - [`breaker`]: whether a provider that fails should be called
 //! - [`error`]: how a call can fail, and which failures should be retried
 
+pub mod breaker;
 pub mod error;
 pub mod estimate;
 pub mod event;
