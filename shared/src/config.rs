@@ -31,7 +31,7 @@ use rustls::RootCertStore;
 
 use crate::agent_loop::outside::OutsideTools;
 use crate::https;
-use crate::models::{Endpoint, InvalidEndpoint, Limits, ModelsConfig};
+use crate::models::{Addresses, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -321,6 +321,7 @@ impl ModelsConfig {
             openai_key: key("OPENAI_API_KEY")?,
             google_key: key("GEMINI_API_KEY")?,
             xai_key: key("XAI_API_KEY")?,
+            addresses: Addresses::default(),
             demo_url: None,
             demo_costs: false,
             limits: Limits::default(),

@@ -27,6 +27,7 @@ mod durable;
 mod edges;
 mod enrichment;
 mod executor;
+mod fallback;
 mod faults;
 mod generated;
 mod golden;

@@ -1,28 +1,21 @@
 //! One call of a model: reserved before, streamed to the run's followers, settled after.
 
-use std::time::Duration;
-
 use domain::agent_loop::{Call, Reply};
 use domain::chats::signals::SignalReader;
-use domain::models::meter::Meter;
-use domain::models::{ModelError, ModelEvent, ModelRequest, Usage, estimate, prices};
+use domain::models::{ModelError, ModelEvent, ModelRequest, Usage, prices};
 use domain::runs::{EventKind, Reservation, RunError};
-use futures::StreamExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::time::{MissedTickBehavior, interval};
 
-use super::recorder::{Recorder, Reserved};
+use super::recorder::{Recorder, Reserved, Stored};
 use crate::context::Cx;
-use crate::models::Route;
+use crate::models::Candidate;
+use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::problem::Error;
 use crate::store::table::Write;
 
 /// A reply shorter than this is no use: if the budget pays for less, the call is not made.
 const MIN_OUTPUT_TOKENS: u32 = 64;
-
-/// How often a call looks up from the stream: for a cancel, the deadline, and text that waits to be stored.
-pub(super) const LOOK_UP: Duration = Duration::from_millis(250);
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -39,6 +32,12 @@ pub enum CallError {
 impl<E: Into<Error>> From<E> for CallError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
+    }
+}
+
+impl From<ModelError> for CallError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
     }
 }
 
@@ -101,32 +100,28 @@ pub struct Replied {
 pub async fn call(
     cx: &Cx,
     recorder: &mut Recorder,
-    route: &Route,
-    mut request: ModelRequest,
+    candidates: &[Candidate],
+    request: ModelRequest,
     limits: Limits,
     shown: bool,
 ) -> Result<Replied, CallError> {
-    let prefix_hash = recorder.run().prefix_hash.is_none().then(|| request.prefix_hash());
-    if let Some(hash) = prefix_hash {
-        recorder.run_mut().prefix_hash = Some(hash);
+    if let (None, Some(preferred)) = (&recorder.run().prefix_hash, candidates.first()) {
+        recorder.run_mut().prefix_hash = Some(request.prefix_hash(&preferred.model));
     }
-    reserve(cx, recorder, &mut request, limits).await?;
-    let mut meter = Meter::default();
-    let ended = read(cx, recorder, route, &request, limits, shown, &mut meter).await;
-    let used = meter.used(
-        &request,
-        match &ended {
-            Err(CallError::Model(error)) => Some(error),
-            _ => None,
-        },
-    );
-    let cost = prices::cost_micros(&request.model, &used).unwrap_or(0);
-    let settle = recorder.settle(used, cost);
-    let (run, step) = (recorder.run(), recorder.step());
-    let usage = (used != Usage::default()).then(|| {
-        (EventKind::UsageUpdated, json!({"usage": run.usage, "cost_micros": run.cost_micros, "step": step}))
-    });
-    match ended {
+    let mut caller = RunCaller {
+        cx,
+        recorder,
+        limits,
+        shown,
+        has_shown: false,
+        reading: Reading::default(),
+        reply: None,
+        settle: Vec::new(),
+        usage: None,
+    };
+    let ended = gateway::call(candidates, &cx.clock, request, &mut caller).await;
+    let RunCaller { recorder, reply, settle, usage, .. } = caller;
+    match ended.and_then(|()| reply.ok_or(CallError::Model(ModelError::Truncated))) {
         Ok(reply) => Ok(Replied { reply, settle, usage }),
         Err(error) => {
             if !settle.is_empty() || usage.is_some() {
@@ -137,94 +132,125 @@ pub async fn call(
     }
 }
 
-/// Takes what the call may cost from the day's ceiling, having cut the reply to what the run's ceiling pays for.
-async fn reserve(
-    cx: &Cx,
-    recorder: &mut Recorder,
-    request: &mut ModelRequest,
+/// What has come of a reply.
+#[derive(Default)]
+struct Reading {
+    reader: SignalReader,
+    text: String,
+    native: Vec<Call>,
+}
+
+/// A run that calls a model.
+struct RunCaller<'a> {
+    cx: &'a Cx,
+    recorder: &'a mut Recorder,
     limits: Limits,
-) -> Result<(), CallError> {
-    let input_tokens = estimate::request_tokens(request);
-    let spent = recorder.run().cost_micros;
-    let left = limits.run_micros - spent;
-    let Some(affordable) = prices::max_output_affordable(&request.model, input_tokens, left) else {
-        // A model without a price, for example one of the person's own machine, costs nothing that is known.
-        return Ok(());
-    };
-    request.max_output_tokens = request.max_output_tokens.min(affordable);
-    if request.max_output_tokens < MIN_OUTPUT_TOKENS {
-        return Err(CallError::Budget(format!(
-            "the run's ceiling of {} micro-dollars does not pay for another call ({spent} are spent)",
-            limits.run_micros,
-        )));
-    }
-    let micros =
-        prices::estimate_micros(&request.model, input_tokens, request.max_output_tokens).unwrap_or(0);
-    let ceiling = cx.config.budget.day_micros;
-    let reservation = Reservation { at: cx.clock.now(), micros, model: request.model.clone(), input_tokens };
-    match recorder.reserve(reservation, ceiling).await? {
-        Reserved::Yes => Ok(()),
-        Reserved::TooDear => Err(CallError::Budget(format!(
-            "today's ceiling of {ceiling} micro-dollars does not pay for this call, which may cost {micros}"
-        ))),
+    /// Whether followers are shown the text.
+    shown: bool,
+    has_shown: bool,
+    reading: Reading,
+    reply: Option<Reply>,
+    /// Gives the reservation back.
+    settle: Vec<Write>,
+    usage: Option<(EventKind, Value)>,
+}
+
+impl RunCaller<'_> {
+    async fn text(&mut self, chat: &str) -> Result<(), CallError> {
+        self.reading.text.push_str(chat);
+        if self.shown && !chat.is_empty() {
+            self.has_shown = true;
+            self.recorder.text(chat).await?;
+        }
+        Ok(())
     }
 }
 
-/// Reads a reply to its end, or until something stops it.
-async fn read(
-    cx: &Cx,
-    recorder: &mut Recorder,
-    route: &Route,
-    request: &ModelRequest,
-    limits: Limits,
-    shown: bool,
-    meter: &mut Meter,
-) -> Result<Reply, CallError> {
-    let mut events = route.stream(request);
-    let mut reader = SignalReader::default();
-    let mut look_up = interval(LOOK_UP);
-    look_up.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut text, mut native) = (String::new(), Vec::new());
-    loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            _ = look_up.tick() => {
-                look(cx, recorder, limits).await?;
-                continue;
-            }
+impl Caller for RunCaller<'_> {
+    type Error = CallError;
+
+    /// Takes what the call may cost from the day's ceiling, having cut the reply to what the run's ceiling pays for.
+    async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
+        let &Quote { model, input_tokens, max_output_tokens } = quote;
+        let run_micros = self.limits.run_micros;
+        let spent = self.recorder.run().cost_micros;
+        let Some(affordable) = prices::max_output_affordable(model, input_tokens, run_micros - spent) else {
+            // A model without a price, for example one of the person's own machine, costs nothing that is known.
+            return Ok(max_output_tokens);
         };
-        let event = match event {
-            None => return Err(CallError::Model(ModelError::Truncated)),
-            Some(Err(error)) => return Err(CallError::Model(error)),
-            Some(Ok(event)) => event,
-        };
-        meter.record(&event);
+        let max_output_tokens = max_output_tokens.min(affordable);
+        if max_output_tokens < MIN_OUTPUT_TOKENS {
+            return Err(CallError::Budget(format!(
+                "the run's ceiling of {run_micros} micro-dollars does not pay for another call ({spent} are spent)"
+            )));
+        }
+        let micros = prices::estimate_micros(model, input_tokens, max_output_tokens).unwrap_or(0);
+        let ceiling = self.cx.config.budget.day_micros;
+        let reservation = Reservation { at: self.cx.clock.now(), micros, model: model.clone(), input_tokens };
+        match self.recorder.reserve(reservation, ceiling).await? {
+            Reserved::Yes => Ok(max_output_tokens),
+            Reserved::TooDear => Err(CallError::Budget(format!(
+                "today's ceiling of {ceiling} micro-dollars does not pay for this call, which may cost {micros}"
+            ))),
+        }
+    }
+
+    async fn event(&mut self, event: ModelEvent) -> Result<(), CallError> {
         match event {
             ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost => {}
             ModelEvent::TextDelta(delta) => {
-                let chat = reader.feed(&delta);
-                text.push_str(&chat);
-                if shown {
-                    recorder.text(&chat).await?;
-                }
+                let chat = self.reading.reader.feed(&delta);
+                self.text(&chat).await?;
             }
             ModelEvent::ToolUse { id, name, input } => {
-                native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
+                self.reading.native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
             }
             ModelEvent::InvalidToolInput { id, name, reason, .. } => {
                 let (id, input) = (Some(id), Value::Null);
-                native.push(Call { id, name, input, invalid: Some(reason), implied: false });
+                self.reading.native.push(Call { id, name, input, invalid: Some(reason), implied: false });
             }
             ModelEvent::Finished { stop, assistant_blocks, .. } => {
-                let rest = reader.finish();
-                text.push_str(&rest.text);
-                if shown {
-                    recorder.text(&rest.text).await?;
-                }
+                let rest = std::mem::take(&mut self.reading.reader).finish();
+                self.text(&rest.text).await?;
+                let Reading { text, native, .. } = std::mem::take(&mut self.reading);
                 let mut calls: Vec<Call> = rest.deliverables.into_iter().map(Call::of_signal).collect();
                 calls.extend(native);
-                return Ok(Reply { blocks: assistant_blocks, text, calls, stop });
+                self.reply = Some(Reply { blocks: assistant_blocks, text, calls, stop });
             }
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self) -> Result<(), CallError> {
+        look(self.cx, self.recorder, self.limits).await
+    }
+
+    fn has_shown(&self) -> bool {
+        self.has_shown
+    }
+
+    async fn settle(&mut self, used: Usage, cost_micros: i64) -> Result<(), CallError> {
+        self.settle = self.recorder.settle(used, cost_micros);
+        let (run, step) = (self.recorder.run(), self.recorder.step());
+        self.usage = (used != Usage::default()).then(|| {
+            let data = json!({"usage": run.usage, "cost_micros": run.cost_micros, "step": step});
+            (EventKind::UsageUpdated, data)
+        });
+        Ok(())
+    }
+
+    /// Stores what the failed call has cost, and tells followers why another model is called.
+    async fn fall_back(&mut self, fallback: &Fallback<'_>) -> Result<(), CallError> {
+        self.reading = Reading::default();
+        let Fallback { from, to, error } = fallback;
+        let data = json!({
+            "from": from, "to": to, "code": model_code(error), "reason": error.to_string(),
+            "step": self.recorder.step(),
+        });
+        let events = self.usage.take().into_iter().chain([(EventKind::ModelFallback, data)]).collect();
+        match self.recorder.commit(events, std::mem::take(&mut self.settle)).await? {
+            Stored::Yes => Ok(()),
+            Stored::Refused(_) => Err(self.recorder.lose().into()),
         }
     }
 }

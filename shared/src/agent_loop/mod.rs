@@ -27,7 +27,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Cx;
-use crate::models::Route;
+use crate::models::Candidate;
 use crate::problem::Result;
 use crate::store::table::Write;
 
@@ -163,7 +163,6 @@ impl<K: Kind> Agent<K> {
     }
 
     async fn steps(&mut self) -> Result<Rest, CallError> {
-        let mut route = None::<Route>;
         let mut history = None::<Vec<Message>>;
         loop {
             self.transcript.outputs = self.kind.outputs();
@@ -177,25 +176,19 @@ impl<K: Kind> Agent<K> {
                 }
                 next @ (Next::CallModel { .. } | Next::Check) => {
                     self.look().await?;
-                    let route = match &route {
-                        Some(route) => route,
-                        None => {
-                            let tier = self.kind.tier();
-                            route.insert(self.cx.models.route(tier).map_err(CallError::Model)?.clone())
-                        }
-                    };
-                    let route = route.clone();
+                    let models = self.cx.models.clone();
+                    let candidates = models.candidates(self.kind.tier())?;
                     if let Next::CallModel { may_call_tools } = next {
                         if history.is_none() {
                             history = Some(self.kind.history().await?);
                         }
                         let history = history.as_deref().unwrap_or_default();
-                        let request = self.request(&route, history, may_call_tools);
-                        let replied = self.call(&route, request, true).await?;
+                        let request = self.request(history, may_call_tools);
+                        let replied = self.call(candidates, request, true).await?;
                         self.store(Purpose::Work, replied).await?;
                     } else {
-                        let request = self.check_request(&route).await?;
-                        match self.call(&route, request, false).await {
+                        let request = self.check_request().await?;
+                        match self.call(candidates, request, false).await {
                             Ok(replied) => self.store(Purpose::Check, replied).await?,
                             // The work is done and saved, and stays: the run says that it was not checked.
                             Err(CallError::Budget(why)) => return Ok(Rest::Ended(Outcome::unchecked(&why))),
@@ -218,23 +211,22 @@ impl<K: Kind> Agent<K> {
 
     async fn call(
         &mut self,
-        route: &Route,
+        candidates: &[Candidate],
         request: ModelRequest,
         shown: bool,
     ) -> Result<Replied, CallError> {
         let limits = self.limits();
         self.recorder.begin_step(self.journal.last() + 1);
-        call(&self.cx, &mut self.recorder, route, request, limits, shown).await
+        call(&self.cx, &mut self.recorder, candidates, request, limits, shown).await
     }
 
-    fn request(&self, route: &Route, history: &[Message], may_call_tools: bool) -> ModelRequest {
+    fn request(&self, history: &[Message], may_call_tools: bool) -> ModelRequest {
         let mut messages = history.to_vec();
         messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
         let setting = self.kind.setting();
         let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
         let own = tools::offered(self.own_tools(), setting);
         ModelRequest {
-            model: route.model.clone(),
             system: self.kind.system(),
             tools: tools::offered(tools::LOOP, setting)
                 .chain(own)
@@ -248,9 +240,8 @@ impl<K: Kind> Agent<K> {
         }
     }
 
-    async fn check_request(&mut self, route: &Route) -> Result<ModelRequest> {
+    async fn check_request(&mut self) -> Result<ModelRequest> {
         Ok(ModelRequest {
-            model: route.model.clone(),
             system: prompts::check(),
             tools: Vec::new(),
             tool_choice: ToolChoice::Auto,

@@ -1,5 +1,7 @@
 //! The calls of a reply: asked about if a person has to decide, made in their order, stored with their results.
 
+use std::time::Duration;
+
 use domain::actions::{Reason, ReasonCode};
 use domain::agent_loop::cards::{self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Ruling};
 use domain::agent_loop::{Call, CallId, CallResult, results};
@@ -10,7 +12,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::call::{CallError, LOOK_UP};
+use super::call::CallError;
 use super::outside::{Called, OutsideCall};
 use super::recorder::Stored;
 use super::{Agent, Kind, Performed, Rest};
@@ -21,6 +23,9 @@ use crate::store::runs::LIFETIME;
 
 /// The most of a result or an argument that an event shows, in characters.
 const MAX_SHOWN: usize = 2_000;
+
+/// How often the lease is renewed during a call outside the platform.
+const LOOK_UP: Duration = Duration::from_millis(250);
 
 /// How many reasons of cards a run's own reason names.
 const MAX_REASONS: usize = 3;

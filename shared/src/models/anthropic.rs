@@ -33,8 +33,8 @@ impl Model for Anthropic {
         Provider::Anthropic
     }
 
-    fn stream(&self, request: &ModelRequest) -> EventStream {
-        let encoded = encode(request).map(|body| Call { path: "/v1/messages".into(), body });
+    fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
+        let encoded = encode(model, request).map(|body| Call { path: "/v1/messages".into(), body });
         call::stream(self.endpoint.clone(), Provider::Anthropic, encoded, Decoder::default())
     }
 }
@@ -43,7 +43,7 @@ impl Model for Anthropic {
 ///
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
-pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
+pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
     let turns = call::turns(request, Provider::Anthropic)?;
     let mut messages: Vec<Value> = turns
         .iter()
@@ -81,7 +81,7 @@ pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
     mark(marks);
 
     let mut body = json!({
-        "model": request.model,
+        "model": model,
         "max_tokens": request.max_output_tokens,
         "stream": true,
         "messages": messages,

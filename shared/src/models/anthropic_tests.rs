@@ -5,9 +5,12 @@ use serde_json::json;
 use super::*;
 use crate::models::strict;
 
+fn model() -> ModelId {
+    ModelId::new("claude-sonnet-5-5")
+}
+
 fn request() -> ModelRequest {
     ModelRequest {
-        model: ModelId::new("claude-sonnet-5-5"),
         system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
         tools: vec![tool("query_actions"), tool("read_asset")],
         tool_choice: ToolChoice::Auto,
@@ -49,7 +52,7 @@ fn a_request_is_encoded_in_the_apis_format() {
         Message::user("Hurry."),
         Message { role: Role::User, content: vec![tool_result("b"), tool_result("a")] },
     ];
-    let body = encode(&ModelRequest { messages: conversation, ..request() }).unwrap();
+    let body = encode(&model(), &ModelRequest { messages: conversation, ..request() }).unwrap();
     assert_eq!(strict::check(&body), Ok(()));
     let (hour, minutes) =
         (json!({"type": "ephemeral", "ttl": "1h"}), json!({"type": "ephemeral", "ttl": "5m"}));
@@ -84,9 +87,10 @@ fn a_request_is_encoded_in_the_apis_format() {
 #[test]
 fn the_choice_of_a_tool_needs_tools() {
     let check = |choice: ToolChoice, expected: Value| {
-        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        let body = encode(&model(), &ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
         assert_eq!(body["tool_choice"], expected);
-        let body = encode(&ModelRequest { tool_choice: choice, tools: vec![], ..request() }).unwrap();
+        let body =
+            encode(&model(), &ModelRequest { tool_choice: choice, tools: vec![], ..request() }).unwrap();
         assert_eq!((&body["tool_choice"], &body["tools"]), (&Value::Null, &Value::Null));
     };
     check(ToolChoice::Auto, Value::Null);
@@ -118,7 +122,7 @@ fn marks_are_few_and_in_order() {
     use CacheTtl::{FiveMinutes, OneHour};
     let check = |system: &[Option<CacheTtl>], cache_last_turn: bool, expected: &[&str]| {
         let system = system.iter().map(|cache| SystemBlock { text: "s".into(), cache: *cache }).collect();
-        let body = encode(&ModelRequest { system, cache_last_turn, ..request() }).unwrap();
+        let body = encode(&model(), &ModelRequest { system, cache_last_turn, ..request() }).unwrap();
         assert_eq!(marks(&body), expected);
         assert_eq!(strict::check(&body), Ok(()));
     };
@@ -140,7 +144,7 @@ fn invalid_conversations_are_not_sent() {
     };
     let check = |messages: Vec<Message>, max_output_tokens: u32, expected| {
         let request = ModelRequest { messages, max_output_tokens, ..request() };
-        assert_eq!(encode(&request), Err(ModelError::Unsendable(expected)));
+        assert_eq!(encode(&model(), &request), Err(ModelError::Unsendable(expected)));
     };
     let calls = || Message { role: Role::Assistant, content: vec![tool_use("a")] };
     let results = |id: &str| Message { role: Role::User, content: vec![tool_result(id)] };
@@ -182,7 +186,7 @@ proptest! {
         let ttl = |hour| if hour { CacheTtl::OneHour } else { CacheTtl::FiveMinutes };
         let system =
             system.into_iter().map(|cache| SystemBlock { text: "s".into(), cache: cache.map(ttl) }).collect();
-        if let Ok(body) = encode(&ModelRequest { messages, system, cache_last_turn, ..request() }) {
+        if let Ok(body) = encode(&model(), &ModelRequest { messages, system, cache_last_turn, ..request() }) {
             prop_assert_eq!(strict::check(&body), Ok(()));
         }
     }

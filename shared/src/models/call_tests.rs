@@ -7,9 +7,8 @@ use super::super::fake::{Fake, FakeResponse, Piece, limits, refuse, whole};
 use super::super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::*;
 
-fn request(model: &str) -> ModelRequest {
+fn request() -> ModelRequest {
     ModelRequest {
-        model: ModelId::new(model),
         system: vec![],
         tools: vec![],
         tool_choice: ToolChoice::Auto,
@@ -46,7 +45,8 @@ async fn outcome(
 ) -> (String, Option<ModelError>, usize) {
     let fake = Fake::start(answers).await;
     let (text, error) =
-        read(Anthropic::new(fake.anthropic().with_limits(limits)).stream(&request("m"))).await;
+        read(Anthropic::new(fake.anthropic().with_limits(limits)).stream(&ModelId::new("m"), &request()))
+            .await;
     (text, error, fake.requests().len())
 }
 
@@ -139,7 +139,8 @@ async fn a_try_that_may_have_been_billed_is_counted() {
         (vec![begun(), begun(), begun()], 3, true),
     ] {
         let fake = Fake::start(answers).await;
-        let events: Vec<_> = Anthropic::new(fake.anthropic()).stream(&request("m")).collect().await;
+        let events: Vec<_> =
+            Anthropic::new(fake.anthropic()).stream(&ModelId::new("m"), &request()).collect().await;
         let counted = events.iter().filter(|event| matches!(event, Ok(ModelEvent::TryLost))).count();
         assert_eq!((counted, events.last().unwrap().is_err()), (lost, fails), "{events:?}");
     }
@@ -232,7 +233,7 @@ async fn nothing_is_waited_for_for_ever() {
     }
     let nobody = Endpoint::anthropic("http://127.0.0.1:1", "k").unwrap().with_limits(limits());
     assert_eq!(
-        read(Anthropic::new(nobody).stream(&request("m"))).await.1,
+        read(Anthropic::new(nobody).stream(&ModelId::new("m"), &request())).await.1,
         Some(ModelError::Connection { at: "http://127.0.0.1:1".to_owned() })
     );
 }
@@ -246,12 +247,12 @@ async fn a_stream_that_is_dropped_closes_its_connection() {
     ])
     .await;
     let model = Anthropic::new(fake.anthropic());
-    let mut events = model.stream(&request("m"));
+    let mut events = model.stream(&ModelId::new("m"), &request());
     assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))));
     drop(events);
     fake.left.recv().await.unwrap();
     // The same before the answer has begun.
-    let mut events = model.stream(&request("m"));
+    let mut events = model.stream(&ModelId::new("m"), &request());
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
     drop(events);
     fake.left.recv().await.unwrap();
@@ -265,7 +266,7 @@ async fn a_model_id_reaches_the_wire_unchanged() {
     let fake = Fake::start(ids.map(|_| whole(DONE)).into_iter().chain([whole(DONE)])).await;
     let model = OpenAi::new(fake.openai(), Dialect::COMPATIBLE);
     for id in ids.into_iter().chain([FIRST_MODEL]) {
-        assert_eq!(read(model.stream(&request(id))).await, ("Hi".to_owned(), None), "{id}");
+        assert_eq!(read(model.stream(&ModelId::new(id), &request())).await, ("Hi".to_owned(), None), "{id}");
     }
     let sent: Vec<Value> = fake.requests().into_iter().map(|(_, body)| body["model"].clone()).collect();
     assert_eq!(json!(sent), json!(["qwen3-max", "openai/o3-mini-high", "org::m", "llama3.2:1b", "first:7b"]));
@@ -279,8 +280,11 @@ async fn an_openai_reply_is_read_to_its_end() {
          data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\r\n\r\ndata: [DONE]\r\n\r\n",
     )])
     .await;
-    let events: Vec<_> =
-        OpenAi::new(fake.openai(), Dialect::OPENAI).stream(&request("m")).try_collect().await.unwrap();
+    let events: Vec<_> = OpenAi::new(fake.openai(), Dialect::OPENAI)
+        .stream(&ModelId::new("m"), &request())
+        .try_collect()
+        .await
+        .unwrap();
     let usage = domain::models::Usage { input_tokens: 9, output_tokens: 2, ..Default::default() };
     assert_eq!(
         events,

@@ -93,8 +93,11 @@ impl Fake {
 
 /// Limits that are too long to matter in tests, except for the pauses, which are short.
 pub fn limits() -> Limits {
-    let retry =
-        Retry { tries: 3, first_pause: Duration::from_millis(1), longest_pause: Duration::from_millis(4) };
+    let retry = Retry {
+        first_pause: Duration::from_millis(1),
+        longest_pause: Duration::from_millis(4),
+        ..Retry::default()
+    };
     Limits { retry, ..Limits::default() }
 }
 

@@ -34,10 +34,9 @@ impl Model for Google {
         Provider::Google
     }
 
-    fn stream(&self, request: &ModelRequest) -> EventStream {
-        let call =
-            path(&request.model).and_then(|path| Ok(Call { path: path.into(), body: encode(request)? }));
-        call::stream(self.endpoint.clone(), Provider::Google, call, Decoder::new(request))
+    fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
+        let call = path(model).and_then(|path| Ok(Call { path: path.into(), body: encode(request)? }));
+        call::stream(self.endpoint.clone(), Provider::Google, call, Decoder::new(model, request))
     }
 }
 
@@ -222,10 +221,10 @@ impl Decode for Decoder {
 
 impl Decoder {
     #[must_use]
-    pub fn new(request: &ModelRequest) -> Self {
+    pub fn new(model: &ModelId, request: &ModelRequest) -> Self {
         Self {
-            model: request.model.clone(),
-            likely_input: estimate::request_tokens(request),
+            model: model.clone(),
+            likely_input: estimate::request_tokens(model, request),
             begun: false,
             text: String::new(),
             blocks: Vec::new(),

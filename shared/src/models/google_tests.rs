@@ -13,9 +13,12 @@ fn signature(text: &str) -> Block {
     native(json!({"thoughtSignature": text}))
 }
 
+fn model() -> ModelId {
+    ModelId::new("gemini-3.8-flash")
+}
+
 fn request() -> ModelRequest {
     ModelRequest {
-        model: ModelId::new("gemini-3.8-flash"),
         system: vec![
             SystemBlock::cached("rules", CacheTtl::OneHour),
             SystemBlock::plain(" "),
@@ -119,7 +122,7 @@ fn the_models_name_is_sent_unchanged_and_never_changes_the_path() {
 }
 
 fn decode(chunks: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::new(&request());
+    let mut decoder = Decoder::new(&model(), &request());
     let mut events = Vec::new();
     for chunk in chunks {
         events.extend(decoder.data(&chunk.to_string())?);
@@ -271,7 +274,7 @@ fn what_is_no_reply_is_an_error() {
     ] {
         assert_eq!(decode(&chunks), Err(expected), "{chunks:?}");
     }
-    assert_eq!(Decoder::new(&request()).data("<html>"), Err(ModelError::Malformed));
+    assert_eq!(Decoder::new(&model(), &request()).data("<html>"), Err(ModelError::Malformed));
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn sse(chunks: &[Value]) -> String {
 
 async fn called(fake: &Fake) -> Vec<Result<ModelEvent, ModelError>> {
     use futures::StreamExt;
-    Google::new(fake.google()).stream(&request()).collect().await
+    Google::new(fake.google()).stream(&model(), &request()).collect().await
 }
 
 #[tokio::test]
@@ -335,7 +338,7 @@ proptest! {
         let values = [json!(text), json!(number), json!(null), json!([text]), json!({"text": number}), json!({text: {}})];
         let value = &values[pick];
         for chunk in [value.clone(), chunk(value.clone(), None), chunk(json!([value, {"functionCall": value}]), Some("STOP"))] {
-            let mut decoder = Decoder::new(&request());
+            let mut decoder = Decoder::new(&model(), &request());
             if decoder.data(&chunk.to_string()).is_ok() {
                 let _ = decoder.end();
             }

@@ -2,12 +2,13 @@
 //!
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
 //! [`openai`], [`responses`], [`google`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
-//! `retry` decides when to retry. [`routing`] maps tiers to models.
+//! `retry` decides when to retry. [`routing`] maps tiers to models. [`gateway`] is the one way to call them.
 //!
 //! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
 
 pub mod anthropic;
 mod call;
+pub mod gateway;
 pub mod google;
 pub mod openai;
 pub mod responses;
@@ -19,13 +20,13 @@ pub mod strict;
 #[cfg(test)]
 mod fake;
 
-use domain::models::{ModelError, ModelEvent, ModelRequest, Provider};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;
 
 pub use call::{Endpoint, InvalidEndpoint, Limits};
 pub use retry::Retry;
-pub use routing::{Models, Route};
-pub use settings::ModelsConfig;
+pub use routing::{Candidate, Models};
+pub use settings::{Addresses, ModelsConfig};
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
@@ -36,5 +37,5 @@ pub trait Model: Send + Sync {
 
     /// Returns a stream that starts the call when it is first polled. Failures before the first event are retried if
     /// that may help. After the caller has received an event, nothing is retried.
-    fn stream(&self, request: &ModelRequest) -> EventStream;
+    fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream;
 }

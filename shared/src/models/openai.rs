@@ -55,10 +55,10 @@ impl OpenAi {
         Self { endpoint, dialect }
     }
 
-    fn call(&self, request: &ModelRequest) -> EventStream {
+    fn call(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
         let encoded =
-            encode(request, self.dialect).map(|body| Call { path: "/chat/completions".into(), body });
-        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(request))
+            encode(model, request, self.dialect).map(|body| Call { path: "/chat/completions".into(), body });
+        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model, request))
     }
 }
 
@@ -67,14 +67,14 @@ impl Model for OpenAi {
         Provider::OpenAi
     }
 
-    fn stream(&self, request: &ModelRequest) -> EventStream {
-        if request.model.as_str() != FIRST_MODEL {
-            return self.call(request);
+    fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
+        if model.as_str() != FIRST_MODEL {
+            return self.call(model, request);
         }
         let (this, request) = (self.clone(), request.clone());
         let found = async move {
             let model = ModelId::new(this.endpoint.first_model().await?);
-            Ok(this.call(&ModelRequest { model, ..request }))
+            Ok(this.call(&model, &request))
         };
         stream::once(found).try_flatten().boxed()
     }
@@ -84,7 +84,7 @@ impl Model for OpenAi {
 ///
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
-pub fn encode(request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
+pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
     let mut messages: Vec<Value> = Vec::new();
     if let Some(system) = system(request, dialect) {
         messages.push(json!({"role": "system", "content": system}));
@@ -97,13 +97,13 @@ pub fn encode(request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelEr
         }
     }
     let limit = if dialect.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-    let mut body = json!({"model": request.model, "stream": true, "messages": messages});
+    let mut body = json!({"model": model, "stream": true, "messages": messages});
     body[limit] = request.max_output_tokens.into();
     if dialect.stream_usage {
         body["stream_options"] = json!({"include_usage": true});
     }
     if dialect.cache_key && request.system.iter().any(|block| block.cache.is_some()) {
-        body["prompt_cache_key"] = request.prefix_hash()[..32].into();
+        body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
     }
     if dialect.native_tools && !request.tools.is_empty() {
         body["tools"] = request
@@ -274,10 +274,10 @@ impl Decode for Decoder {
 
 impl Decoder {
     #[must_use]
-    pub fn new(request: &ModelRequest) -> Self {
+    pub fn new(model: &ModelId, request: &ModelRequest) -> Self {
         Self {
-            model: request.model.clone(),
-            likely_input: estimate::request_tokens(request),
+            model: model.clone(),
+            likely_input: estimate::request_tokens(model, request),
             begun: false,
             text: String::new(),
             calls: Vec::new(),

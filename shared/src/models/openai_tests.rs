@@ -4,9 +4,12 @@ use serde_json::json;
 
 use super::*;
 
+fn model() -> ModelId {
+    ModelId::new("gpt-6.1-sol")
+}
+
 fn request() -> ModelRequest {
     ModelRequest {
-        model: ModelId::new("gpt-6.1-sol"),
         system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
         tools: vec![ToolSpec {
             name: "query_actions".into(),
@@ -57,23 +60,23 @@ fn a_request_is_encoded_in_the_apis_format() {
         {"role": "user", "content": "Well?"},
     ]);
     assert_eq!(
-        encode(&request(), Dialect::OPENAI).unwrap(),
+        encode(&model(), &request(), Dialect::OPENAI).unwrap(),
         json!({
             "model": "gpt-6.1-sol", "stream": true, "stream_options": {"include_usage": true},
-            "max_completion_tokens": 1_000, "prompt_cache_key": request().prefix_hash()[..32],
+            "max_completion_tokens": 1_000, "prompt_cache_key": request().prefix_hash(&model())[..32],
             "tools": tools, "messages": messages,
         })
     );
     // Strict servers refuse unknown fields.
     assert_eq!(
-        encode(&request(), Dialect { stream_usage: false, ..Dialect::COMPATIBLE }).unwrap(),
+        encode(&model(), &request(), Dialect { stream_usage: false, ..Dialect::COMPATIBLE }).unwrap(),
         json!({"model": "gpt-6.1-sol", "stream": true, "max_tokens": 1_000, "tools": tools, "messages": messages})
     );
 }
 
 #[test]
 fn tools_are_explained_to_models_without_tools() {
-    let body = encode(&request(), Dialect { native_tools: false, ..Dialect::COMPATIBLE }).unwrap();
+    let body = encode(&model(), &request(), Dialect { native_tools: false, ..Dialect::COMPATIBLE }).unwrap();
     assert_eq!(body["tools"], Value::Null);
     let system = body["messages"][0]["content"].as_str().unwrap();
     assert!(system.starts_with("rules\n\n") && system.ends_with("\n\nnow: noon"), "{system}");
@@ -91,10 +94,11 @@ fn tools_are_explained_to_models_without_tools() {
 fn the_choice_of_a_tool_needs_tools() {
     let check = |choice: ToolChoice, expected: Value| {
         let body =
-            encode(&ModelRequest { tool_choice: choice.clone(), ..request() }, Dialect::OPENAI).unwrap();
+            encode(&model(), &ModelRequest { tool_choice: choice.clone(), ..request() }, Dialect::OPENAI)
+                .unwrap();
         assert_eq!(body["tool_choice"], expected);
         let without = ModelRequest { tool_choice: choice, tools: vec![], ..request() };
-        assert_eq!(encode(&without, Dialect::OPENAI).unwrap()["tool_choice"], Value::Null);
+        assert_eq!(encode(&model(), &without, Dialect::OPENAI).unwrap()["tool_choice"], Value::Null);
     };
     check(ToolChoice::Auto, Value::Null);
     check(ToolChoice::Any, json!("required"));
@@ -103,7 +107,7 @@ fn the_choice_of_a_tool_needs_tools() {
 }
 
 fn decode(lines: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::new(&request());
+    let mut decoder = Decoder::new(&model(), &request());
     let mut events = Vec::new();
     for line in lines {
         let data = line.as_str().map_or_else(|| line.to_string(), str::to_owned);
@@ -285,8 +289,8 @@ fn usage_may_come_early_late_or_never() {
     assert_eq!(last(&[chunk(json!({}), Some("stop")), plain]), usage);
     // From a server that reports no usage: a budget must still be kept.
     let usage = last(&[chunk(json!({"content": "0123456789"}), Some("stop"))]);
-    assert_eq!(usage.output_tokens, estimate::tokens(&request().model, 10));
-    assert_eq!(usage.input_tokens, estimate::request_tokens(&request()));
+    assert_eq!(usage.output_tokens, estimate::tokens(&model(), 10));
+    assert_eq!(usage.input_tokens, estimate::request_tokens(&model(), &request()));
     assert!(usage.estimated && !COUNTED.estimated);
 }
 

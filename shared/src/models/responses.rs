@@ -33,9 +33,9 @@ impl Model for Responses {
         Provider::OpenAi
     }
 
-    fn stream(&self, request: &ModelRequest) -> EventStream {
-        let encoded = encode(request).map(|body| Call { path: "/responses".into(), body });
-        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(request))
+    fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
+        let encoded = encode(model, request).map(|body| Call { path: "/responses".into(), body });
+        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model))
     }
 }
 
@@ -43,13 +43,13 @@ impl Model for Responses {
 ///
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
-pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
+pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
     let mut input = Vec::new();
     for (role, blocks) in call::turns(request, Provider::OpenAi)? {
         items(role, &blocks, &mut input);
     }
     let mut body = json!({
-        "model": request.model,
+        "model": model,
         "stream": true,
         "store": false,
         "include": ["reasoning.encrypted_content"],
@@ -67,7 +67,7 @@ pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
         body["instructions"] = system.join("\n\n").into();
     }
     if request.system.iter().any(|block| block.cache.is_some()) {
-        body["prompt_cache_key"] = request.prefix_hash()[..32].into();
+        body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
     }
     if !request.tools.is_empty() {
         body["tools"] = request
@@ -172,9 +172,9 @@ impl Decode for Decoder {
 
 impl Decoder {
     #[must_use]
-    pub fn new(request: &ModelRequest) -> Self {
+    pub fn new(model: &ModelId) -> Self {
         Self {
-            model: request.model.clone(),
+            model: model.clone(),
             begun: false,
             calls: BTreeMap::new(),
             done: Vec::new(),

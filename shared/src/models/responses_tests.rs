@@ -13,9 +13,12 @@ fn native(block: Value) -> Block {
     Block::Native { provider: Provider::OpenAi, block }
 }
 
+fn model() -> ModelId {
+    ModelId::new("gpt-6.1-sol")
+}
+
 fn request() -> ModelRequest {
     ModelRequest {
-        model: ModelId::new("gpt-6.1-sol"),
         system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
         tools: vec![ToolSpec {
             name: "get_weather".into(),
@@ -67,7 +70,7 @@ fn a_request_is_encoded_in_the_apis_format() {
         "model": "gpt-6.1-sol", "stream": true, "store": false, "max_output_tokens": 1_000,
         "include": ["reasoning.encrypted_content"],
         "instructions": "rules\n\nnow: noon",
-        "prompt_cache_key": request().prefix_hash()[..32],
+        "prompt_cache_key": request().prefix_hash(&model())[..32],
         "tools": [{"type": "function", "name": "get_weather", "description": "Says the weather.",
             "parameters": {"type": "object"}, "strict": false}],
         "input": [
@@ -81,7 +84,7 @@ fn a_request_is_encoded_in_the_apis_format() {
             {"role": "user", "content": "Well?"},
         ],
     });
-    assert_eq!(encode(&request()), Ok(expected));
+    assert_eq!(encode(&model(), &request()), Ok(expected));
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn a_thought_that_led_to_nothing_is_not_sent() {
         Message { role: Role::Assistant, content: vec![Block::text("b"), native(reasoning("rs_1"))] },
         Message::user("c"),
     ];
-    let body = encode(&ModelRequest { messages, ..request() }).unwrap();
+    let body = encode(&model(), &ModelRequest { messages, ..request() }).unwrap();
     assert_eq!(body["input"].as_array().unwrap().len(), 3, "{body}");
 }
 
@@ -103,15 +106,16 @@ fn the_choice_of_a_tool_needs_tools() {
         (ToolChoice::None, json!("none")),
         (ToolChoice::Tool("a".into()), json!({"type": "function", "name": "a"})),
     ] {
-        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        let body = encode(&model(), &ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
         assert_eq!(body["tool_choice"], expected);
-        let body = encode(&ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
+        let body =
+            encode(&model(), &ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
         assert_eq!(body["tool_choice"], Value::Null);
     }
 }
 
 fn decode(lines: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::new(&request());
+    let mut decoder = Decoder::new(&model());
     let mut events = Vec::new();
     for line in lines {
         events.extend(decoder.data(&line.to_string())?);
@@ -328,16 +332,16 @@ async fn a_call_goes_over_http() {
     ])
     .await;
     use futures::StreamExt;
-    let model = Responses::new(fake.openai());
-    let events: Vec<_> = model.stream(&request()).map(Result::unwrap).collect().await;
+    let client = Responses::new(fake.openai());
+    let events: Vec<_> = client.stream(&model(), &request()).map(Result::unwrap).collect().await;
     assert_eq!(events[1], said("Grüße"));
     assert!(
         matches!(events.last(), Some(ModelEvent::Finished { usage, .. }) if *usage == COUNTED),
         "{events:?}"
     );
-    let events: Vec<_> = model.stream(&request()).collect().await;
+    let events: Vec<_> = client.stream(&model(), &request()).collect().await;
     assert_eq!(events.last(), Some(&Err(ModelError::Truncated)));
-    assert!(fake.requests().iter().all(|(_, body)| *body == encode(&request()).unwrap()));
+    assert!(fake.requests().iter().all(|(_, body)| *body == encode(&model(), &request()).unwrap()));
 }
 
 proptest! {
@@ -349,7 +353,7 @@ proptest! {
             "response.function_call_arguments.delta", "response.output_item.done", "response.completed",
             "response.failed", "error"][kind];
         for item in [value.clone(), json!({"type": "function_call", "arguments": value}), json!({"type": "message", "content": value})] {
-            let mut decoder = Decoder::new(&request());
+            let mut decoder = Decoder::new(&model());
             let event = json!({"type": kind, "output_index": 0, "item": item, "delta": value, "response": value, "error": value});
             let _ = decoder.data(&event.to_string());
             let _ = decoder.data(&json!({"type": "response.completed", "response": value}).to_string());

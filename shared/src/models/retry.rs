@@ -13,17 +13,24 @@ pub struct Retry {
     /// The pause after the first failure. It doubles with each failure.
     pub first_pause: Duration,
     pub longest_pause: Duration,
+    /// If a provider asks for a longer wait, there is no further try.
+    pub longest_wait: Duration,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { tries: 3, first_pause: Duration::from_millis(500), longest_pause: Duration::from_secs(8) }
+        Self {
+            tries: 3,
+            first_pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(8),
+            longest_wait: MAX_RETRY_AFTER,
+        }
     }
 }
 
 impl Retry {
     /// The pause after failure number `failures` (1 is the first). `None` means give up. A provider's `retry-after`
-    /// replaces the doubling pause, unless it is too long. `jitter`, from 0 to 1, spreads the callers over the last
+    /// replaces the doubling pause, unless it is longer than `longest_wait`. `jitter`, from 0 to 1, spreads the callers over the last
     /// quarter of the pause.
     #[must_use]
     pub fn pause(&self, failures: u32, error: &ModelError, jitter: f64) -> Option<Duration> {
@@ -31,7 +38,7 @@ impl Retry {
             return None;
         }
         match error.retry_after() {
-            Some(wait) if wait > MAX_RETRY_AFTER => None,
+            Some(wait) if wait > self.longest_wait => None,
             Some(wait) => Some(wait),
             None => {
                 let doubled = self.first_pause.saturating_mul(1 << (failures - 1).min(16));

@@ -1,31 +1,38 @@
 //! Maps tiers to models.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use domain::models::breaker::{Breaker, Gate, Verdict};
 use domain::models::{ModelError, ModelId, ModelRequest, ModelTier, Provider};
+use jiff::Timestamp;
 
 use super::ModelsConfig;
 use super::anthropic::Anthropic;
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::Responses;
-use super::{Endpoint, EventStream, InvalidEndpoint, Model};
+use super::{Endpoint, EventStream, InvalidEndpoint, Limits, Model, Retry};
 
-const ANTHROPIC: &str = "https://api.anthropic.com";
-const OPENAI: &str = "https://api.openai.com/v1";
-const GOOGLE: &str = "https://generativelanguage.googleapis.com";
-const XAI: &str = "https://api.x.ai/v1";
+/// The most tries of a provider, and the longest pause between them, if another provider can be called instead.
+const TRIES_BEFORE_FALLBACK: u32 = 2;
+const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(2);
 
-/// A model and its endpoint.
+/// How long such a provider may take until its answer begins.
+const FIRST_BYTE_BEFORE_FALLBACK: Duration = Duration::from_secs(30);
+
+/// A model that can be called, behind its endpoint.
 #[derive(Clone)]
-pub struct Route {
+pub struct Candidate {
     pub model: ModelId,
     client: Arc<dyn Model>,
+    /// Shared by all clones. Each process has its own.
+    breaker: Arc<Mutex<Breaker>>,
 }
 
-impl Route {
+impl Candidate {
     pub fn new(model: ModelId, client: Arc<dyn Model>) -> Self {
-        Self { model, client }
+        Self { model, client, breaker: Arc::default() }
     }
 
     #[must_use]
@@ -33,18 +40,54 @@ impl Route {
         self.client.provider()
     }
 
-    /// Calls the model. `request.model` must be this route's model.
+    /// Calls the model.
     pub fn stream(&self, request: &ModelRequest) -> EventStream {
-        debug_assert_eq!(request.model, self.model);
-        self.client.stream(request)
+        self.client.stream(&self.model, request)
+    }
+
+    /// Whether the model should be called.
+    #[must_use]
+    pub fn gate(&self, now: Timestamp) -> Gate {
+        self.breaker(|breaker| breaker.gate(now))
+    }
+
+    /// A call begins.
+    pub fn begin(&self, now: Timestamp) -> Gate {
+        self.breaker(|breaker| breaker.begin(now))
+    }
+
+    /// A call has ended that began at this gate.
+    pub fn end(&self, began: Gate, verdict: Verdict, now: Timestamp) {
+        if self.breaker(|breaker| breaker.end(began, verdict, now)) {
+            let gate = self.gate(now);
+            tracing::warn!(model = %self.model, ?gate, "the circuit breaker of a model has changed");
+        }
+    }
+
+    fn breaker<T>(&self, with: impl FnOnce(&mut Breaker) -> T) -> T {
+        with(&mut self.breaker.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The model of each tier. Cheap to clone; no connection is opened before the first call.
+/// A configured provider.
+struct Configured {
+    name: String,
+    client: Arc<dyn Model>,
+    /// Fast, standard, deep.
+    models: [&'static str; 3],
+}
+
+impl Configured {
+    fn new(name: impl Into<String>, client: impl Model + 'static, models: [&'static str; 3]) -> Self {
+        Self { name: name.into(), client: Arc::new(client), models }
+    }
+}
+
+/// The models of each tier. Cheap to clone; no connection is opened before the first call.
 #[derive(Clone)]
 pub struct Models {
-    /// Fast, standard, deep. `None` if no provider is configured.
-    routes: Option<[Route; 3]>,
+    /// Fast, standard, deep; in each, the preferred model first. Empty if no provider is configured.
+    tiers: [Arc<[Candidate]>; 3],
     description: Arc<str>,
 }
 
@@ -52,39 +95,16 @@ impl Models {
     /// # Errors
     /// [`InvalidEndpoint`] if an address or a key is invalid.
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
-        if let Some(url) = &config.url {
-            let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
-            let endpoint = Endpoint::bearer(url, config.url_key.as_deref())?;
-            let client = OpenAi::new(endpoint.with_limits(config.limits), dialect);
-            return Ok(Self::new(client, config, [FIRST_MODEL; 3], &format!("OpenAI-compatible at {url}")));
+        let keys = [&config.anthropic_key, &config.openai_key, &config.google_key, &config.xai_key];
+        let count = keys.iter().filter(|key| key.is_some()).count();
+        // A server of one's own, and a model that was chosen by name, are not replaced by something else.
+        let has_fallback = config.url.is_none() && config.model.is_none() && count > 1;
+        let limits = if has_fallback { before_fallback(config.limits) } else { config.limits };
+        let mut found = configured(config, limits)?;
+        if !has_fallback {
+            found.truncate(1);
         }
-        if let Some(key) = &config.anthropic_key {
-            let client = Anthropic::new(Endpoint::anthropic(ANTHROPIC, key)?.with_limits(config.limits));
-            let models = ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"];
-            return Ok(Self::new(client, config, models, "Anthropic"));
-        }
-        if let Some(key) = &config.openai_key {
-            let endpoint = Endpoint::bearer(OPENAI, Some(key))?.with_limits(config.limits);
-            let client = Responses::new(endpoint);
-            return Ok(Self::new(client, config, ["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"], "OpenAI"));
-        }
-        if let Some(key) = &config.google_key {
-            let client = Google::new(Endpoint::google(GOOGLE, key)?.with_limits(config.limits));
-            let models = ["gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"];
-            return Ok(Self::new(client, config, models, "Google"));
-        }
-        if let Some(key) = &config.xai_key {
-            let endpoint = Endpoint::bearer(XAI, Some(key))?.with_limits(config.limits);
-            let models = ["grok-4.20-non-reasoning", "grok-4.3", "grok-4.7"];
-            return Ok(Self::new(OpenAi::new(endpoint, Dialect::XAI), config, models, "xAI"));
-        }
-        if let Some(url) = &config.demo_url {
-            let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(config.limits));
-            let config = ModelsConfig { model: None, ..config.clone() };
-            let model = if config.demo_costs { "demo-priced" } else { "demo" };
-            return Ok(Self::new(client, &config, [model; 3], "the demo model"));
-        }
-        Self::none(config)
+        Ok(Self::new(&found, config))
     }
 
     /// No models, whatever is configured.
@@ -92,42 +112,56 @@ impl Models {
     /// # Errors
     /// Never. The result type is the one that a [`Function`](crate::function::Function) declares.
     pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
-        Ok(Self { routes: None, description: "none".into() })
+        Ok(Self { tiers: Default::default(), description: "none".into() })
     }
 
-    fn new(client: impl Model + 'static, config: &ModelsConfig, models: [&str; 3], provider: &str) -> Self {
-        let models = config.model.as_deref().map_or(models, |model| [model; 3]);
-        let description = match models {
-            [fast, standard, deep] if fast == standard && standard == deep => match fast {
-                FIRST_MODEL => format!("{provider} (the first model that it lists)"),
-                // The demo's model says no more than its provider.
-                "demo" | "demo-priced" => provider.to_owned(),
-                model => format!("{provider} ({model})"),
-            },
-            [fast, standard, deep] => format!("{provider} (fast {fast}, standard {standard}, deep {deep})"),
+    fn new(configured: &[Configured], config: &ModelsConfig) -> Self {
+        let Some((first, others)) = configured.split_first() else {
+            return Self { tiers: Default::default(), description: "none".into() };
         };
-        let client: Arc<dyn Model> = Arc::new(client);
-        let route = |model: &str| Route::new(ModelId::new(model), Arc::clone(&client));
-        Self { routes: Some(models.map(route)), description: description.into() }
+        let is_demo = config.demo_url.is_some() && matches!(first.models, ["demo" | "demo-priced", ..]);
+        let chosen = config.model.as_deref().filter(|_| !is_demo);
+        let mut description = match (chosen, first.models) {
+            (Some(model), _) => format!("{} ({model})", first.name),
+            (None, [FIRST_MODEL, ..]) => format!("{} (the first model that it lists)", first.name),
+            // The demo's model says no more than its provider.
+            (None, _) if is_demo => first.name.clone(),
+            (None, [fast, standard, deep]) => {
+                format!("{} (fast {fast}, standard {standard}, deep {deep})", first.name)
+            }
+        };
+        if !others.is_empty() {
+            let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+            description.push_str(&format!("; if it fails: {}", names.join(", ")));
+        }
+        let tiers = [0, 1, 2].map(|tier: usize| {
+            let candidate = |provider: &Configured| {
+                let model = chosen.unwrap_or(provider.models[tier]);
+                Candidate::new(ModelId::new(model), Arc::clone(&provider.client))
+            };
+            configured.iter().map(candidate).collect()
+        });
+        Self { tiers, description: description.into() }
     }
 
-    /// The model of a tier.
+    /// The models of a tier, the preferred one first. There is at least one.
     ///
     /// # Errors
     /// [`ModelError::NotConfigured`]
-    pub fn route(&self, tier: ModelTier) -> Result<&Route, ModelError> {
-        let [fast, standard, deep] = self.routes.as_ref().ok_or(ModelError::NotConfigured)?;
-        Ok(match tier {
+    pub fn candidates(&self, tier: ModelTier) -> Result<&[Candidate], ModelError> {
+        let [fast, standard, deep] = &self.tiers;
+        let candidates = match tier {
             ModelTier::Fast => fast,
             ModelTier::Standard => standard,
             ModelTier::Deep => deep,
-        })
+        };
+        if candidates.is_empty() { Err(ModelError::NotConfigured) } else { Ok(candidates) }
     }
 
     /// Whether any model can be called.
     #[must_use]
     pub fn are_configured(&self) -> bool {
-        self.routes.is_some()
+        self.tiers.iter().all(|tier| !tier.is_empty())
     }
 
     /// The configured provider and model, for people.
@@ -135,6 +169,53 @@ impl Models {
     pub fn description(&self) -> &str {
         &self.description
     }
+}
+
+fn before_fallback(limits: Limits) -> Limits {
+    let retry = Retry {
+        tries: limits.retry.tries.min(TRIES_BEFORE_FALLBACK),
+        longest_wait: limits.retry.longest_wait.min(LONGEST_WAIT_BEFORE_FALLBACK),
+        ..limits.retry
+    };
+    Limits { first_byte: limits.first_byte.min(FIRST_BYTE_BEFORE_FALLBACK), retry, ..limits }
+}
+
+/// The configured providers, the preferred one first.
+fn configured(config: &ModelsConfig, limits: Limits) -> Result<Vec<Configured>, InvalidEndpoint> {
+    let at = &config.addresses;
+    let mut found = Vec::new();
+    if let Some(url) = &config.url {
+        let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
+        let endpoint = Endpoint::bearer(url, config.url_key.as_deref())?.with_limits(limits);
+        let name = format!("OpenAI-compatible at {url}");
+        found.push(Configured::new(name, OpenAi::new(endpoint, dialect), [FIRST_MODEL; 3]));
+    }
+    if let Some(key) = &config.anthropic_key {
+        let endpoint = Endpoint::anthropic(&at.anthropic, key)?.with_limits(limits);
+        let models = ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"];
+        found.push(Configured::new("Anthropic", Anthropic::new(endpoint), models));
+    }
+    if let Some(key) = &config.openai_key {
+        let endpoint = Endpoint::bearer(&at.openai, Some(key))?.with_limits(limits);
+        let models = ["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"];
+        found.push(Configured::new("OpenAI", Responses::new(endpoint), models));
+    }
+    if let Some(key) = &config.google_key {
+        let endpoint = Endpoint::google(&at.google, key)?.with_limits(limits);
+        let models = ["gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"];
+        found.push(Configured::new("Google", Google::new(endpoint), models));
+    }
+    if let Some(key) = &config.xai_key {
+        let endpoint = Endpoint::bearer(&at.xai, Some(key))?.with_limits(limits);
+        let models = ["grok-4.20-non-reasoning", "grok-4.3", "grok-4.7"];
+        found.push(Configured::new("xAI", OpenAi::new(endpoint, Dialect::XAI), models));
+    }
+    if let Some(url) = config.demo_url.as_ref().filter(|_| found.is_empty()) {
+        let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(limits));
+        let model = if config.demo_costs { "demo-priced" } else { "demo" };
+        found.push(Configured::new("the demo model", client, [model; 3]));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -148,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_configured_provider_wins() {
+    fn the_first_configured_provider_is_preferred() {
         let check = |config: ModelsConfig, description: &str, standard: Option<(&str, Provider)>| {
             let models = Models::from_config(&config).unwrap();
             assert_eq!(models.description(), description);
-            let route = models.route(ModelTier::Standard).ok();
-            assert_eq!(route.map(|route| (route.model.as_str(), route.provider())), standard);
+            let preferred = models.candidates(ModelTier::Standard).ok().map(|candidates| &candidates[0]);
+            assert_eq!(preferred.map(|found| (found.model.as_str(), found.provider())), standard);
         };
         check(ModelsConfig::default(), "none", None);
         let demo = ModelsConfig { demo_url: some("http://127.0.0.1:1"), ..ModelsConfig::default() };
@@ -172,20 +253,27 @@ mod tests {
         let google = ModelsConfig { google_key: some("AI-1"), ..xai };
         check(
             google.clone(),
-            "Google (fast gemini-3.5-flash-lite, standard gemini-3.8-flash, deep gemini-4-argon)",
+            "Google (fast gemini-3.5-flash-lite, standard gemini-3.8-flash, deep gemini-4-argon); if it fails: xAI",
             Some(("gemini-3.8-flash", Provider::Google)),
         );
         let openai = ModelsConfig { openai_key: some("sk-1"), ..google };
         check(
             openai.clone(),
-            "OpenAI (fast gpt-6-luna, standard gpt-6.1-sol, deep gpt-6-astra)",
+            "OpenAI (fast gpt-6-luna, standard gpt-6.1-sol, deep gpt-6-astra); if it fails: Google, xAI",
             Some(("gpt-6.1-sol", Provider::OpenAi)),
         );
         let anthropic = ModelsConfig { anthropic_key: some("sk-2"), ..openai };
         check(
             anthropic.clone(),
-            "Anthropic (fast claude-haiku-5-5, standard claude-sonnet-5-5, deep claude-opus-5-5)",
+            "Anthropic (fast claude-haiku-5-5, standard claude-sonnet-5-5, deep claude-opus-5-5); if it fails: OpenAI, \
+             Google, xAI",
             Some(("claude-sonnet-5-5", Provider::Anthropic)),
+        );
+        // Who chooses a model by name gets that one.
+        check(
+            ModelsConfig { model: some("claude-x"), ..anthropic.clone() },
+            "Anthropic (claude-x)",
+            Some(("claude-x", Provider::Anthropic)),
         );
         let url = ModelsConfig { url: some("http://localhost:11434/v1"), ..anthropic };
         check(
@@ -203,6 +291,18 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_can_be_replaced_is_not_waited_for_long() {
+        let usual = Limits::default();
+        let limits = before_fallback(usual);
+        assert!(limits.retry.tries < usual.retry.tries && limits.first_byte < usual.first_byte);
+        let error = ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) };
+        assert_eq!(usual.retry.pause(1, &error, 0.0), Some(Duration::from_secs(3)));
+        assert_eq!(limits.retry.pause(1, &error, 0.0), None);
+        let tight = Limits { first_byte: Duration::from_secs(1), ..usual };
+        assert_eq!(before_fallback(tight).first_byte, tight.first_byte);
+    }
+
+    #[test]
     fn every_usual_model_has_a_price() {
         let (anthropic_key, openai_key, demo_url) = (some("k"), some("k"), some("http://127.0.0.1:1"));
         let (google_key, xai_key) = (some("k"), some("k"));
@@ -215,8 +315,8 @@ mod tests {
         ] {
             let models = Models::from_config(&config).unwrap();
             for tier in ModelTier::ALL {
-                let model = &models.route(tier).unwrap().model;
-                assert!(prices::price(model).is_some(), "{model}");
+                let [candidate] = models.candidates(tier).unwrap() else { panic!("one provider") };
+                assert!(prices::price(&candidate.model).is_some(), "{}", candidate.model);
             }
         }
     }

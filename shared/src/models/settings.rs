@@ -2,8 +2,9 @@
 
 use super::Limits;
 
-/// Where models come from. The first one that is set wins, in this order: `url`, `anthropic_key`, `openai_key`,
-/// `google_key`, `xai_key`, `demo_url`.
+/// Where models come from. The first one that is set is preferred, in this order: `url`, `anthropic_key`, `openai_key`,
+/// `google_key`, `xai_key`, `demo_url`. If several keys are set, the others are called when the preferred provider fails. A
+/// `url` or a `model` is never replaced by something else.
 ///
 /// | variable | meaning |
 /// |---|---|
@@ -22,10 +23,32 @@ pub struct ModelsConfig {
     pub openai_key: Option<String>,
     pub google_key: Option<String>,
     pub xai_key: Option<String>,
+    /// Where the providers are. Tests change it.
+    pub addresses: Addresses,
     /// The demo model's base address. No variable sets it; `infra/local` does.
     pub demo_url: Option<String>,
     /// Whether calls of the demo model are counted at the prices of a small model, for tests of budgets. It never costs
     /// money.
     pub demo_costs: bool,
     pub limits: Limits,
+}
+
+/// The base addresses of the providers.
+#[derive(Clone)]
+pub struct Addresses {
+    pub anthropic: String,
+    pub openai: String,
+    pub google: String,
+    pub xai: String,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Self {
+            anthropic: "https://api.anthropic.com".to_owned(),
+            openai: "https://api.openai.com/v1".to_owned(),
+            google: "https://generativelanguage.googleapis.com".to_owned(),
+            xai: "https://api.x.ai/v1".to_owned(),
+        }
+    }
 }

@@ -18,7 +18,6 @@ async fn models(settings: DemoSettings) -> Models {
 
 fn request(said: &str) -> ModelRequest {
     ModelRequest {
-        model: domain::models::ModelId::new("demo"),
         system: vec![
             SystemBlock::cached(format!("<lamplighter:chat> {}", "rules ".repeat(100)), CacheTtl::OneHour),
             SystemBlock::plain("today"),
@@ -36,7 +35,7 @@ fn request(said: &str) -> ModelRequest {
 }
 
 async fn call(models: &Models, request: &ModelRequest) -> Vec<ModelEvent> {
-    models.route(ModelTier::Standard).unwrap().stream(request).try_collect().await.unwrap()
+    models.candidates(ModelTier::Standard).unwrap()[0].stream(request).try_collect().await.unwrap()
 }
 
 fn finish(events: &[ModelEvent]) -> (StopReason, &[Block], Usage) {

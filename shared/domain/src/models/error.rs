@@ -148,6 +148,20 @@ impl ModelError {
         }
     }
 
+    /// Whether another provider may answer the same request.
+    #[must_use]
+    pub const fn may_work_elsewhere(&self) -> bool {
+        match self {
+            Self::Authentication
+            | Self::Permission
+            | Self::Quota
+            | Self::NotFound
+            | Self::Malformed
+            | Self::Unexpected { .. } => true,
+            error => error.is_retryable(),
+        }
+    }
+
     /// How long the provider asks the client to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {

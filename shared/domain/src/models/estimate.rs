@@ -17,9 +17,9 @@ pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
     (bytes as u64 * 6).div_ceil(per_token * 5)
 }
 
-/// The most input tokens that `request` is likely to be.
+/// The most input tokens that `request` is likely to be for `model`.
 #[must_use]
-pub fn request_tokens(request: &ModelRequest) -> u64 {
+pub fn request_tokens(model: &ModelId, request: &ModelRequest) -> u64 {
     let system: usize = request.system.iter().map(|block| block.text.len() + FRAME_BYTES).sum();
     let tools: usize = request
         .tools
@@ -27,7 +27,7 @@ pub fn request_tokens(request: &ModelRequest) -> u64 {
         .map(|tool| tool.name.len() + tool.description.len() + json_bytes(&tool.input_schema) + FRAME_BYTES)
         .sum();
     let messages: usize = request.messages.iter().map(message_bytes).sum();
-    tokens(&request.model, system + tools + messages)
+    tokens(model, system + tools + messages)
 }
 
 /// The size of one message for [`tokens`]. The code that trims long conversations uses it.
@@ -73,18 +73,19 @@ mod tests {
 
     #[test]
     fn every_part_of_a_request_counts() {
-        let whole = request_tokens(&request());
+        let model = ModelId::new("claude-sonnet-5-5");
+        let whole = request_tokens(&model, &request());
         let check = |what: &str, change: fn(&mut ModelRequest)| {
             let mut smaller = request();
             change(&mut smaller);
-            assert!(request_tokens(&smaller) < whole, "{what}");
+            assert!(request_tokens(&model, &smaller) < whole, "{what}");
         };
         check("system", |r| r.system.clear());
         check("tools", |r| r.tools.clear());
         for index in 0..3 {
             let mut smaller = request();
             smaller.messages.remove(index);
-            assert!(request_tokens(&smaller) < whole, "message {index}");
+            assert!(request_tokens(&model, &smaller) < whole, "message {index}");
         }
         check("a provider's own block", |r| {
             r.messages[1].content.remove(0);

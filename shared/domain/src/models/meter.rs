@@ -6,7 +6,7 @@
 use super::error::ModelError;
 use super::estimate;
 use super::event::ModelEvent;
-use super::request::ModelRequest;
+use super::request::{ModelId, ModelRequest};
 use super::usage::Usage;
 
 /// Counts usage while a reply is read.
@@ -44,14 +44,14 @@ impl Meter {
 
     /// The usage of the call, with all its tries. `error` says why it did not finish. Without an error, we stopped it.
     #[must_use]
-    pub fn used(&self, request: &ModelRequest, error: Option<&ModelError>) -> Usage {
-        let input_tokens = estimate::request_tokens(request);
+    pub fn used(&self, model: &ModelId, request: &ModelRequest, error: Option<&ModelError>) -> Usage {
+        let input_tokens = estimate::request_tokens(model, request);
         let mut used = self.reported;
         if !self.finished && (self.begun || error.is_none_or(ModelError::may_be_billed)) {
             if used.total_input() == 0 {
                 used.input_tokens = input_tokens;
             }
-            let received = estimate::tokens(&request.model, self.received_bytes);
+            let received = estimate::tokens(model, self.received_bytes);
             used.output_tokens = used.output_tokens.max(received).max(1);
             used.estimated = true;
         }
@@ -67,23 +67,27 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::StopReason;
     use crate::models::error::TimeoutPhase;
     use crate::models::request::tests::request;
-    use crate::models::{ModelId, StopReason};
+
+    fn model() -> ModelId {
+        ModelId::new("claude-sonnet-5-5")
+    }
 
     fn used(events: &[ModelEvent], error: Option<ModelError>) -> Usage {
         let mut meter = Meter::default();
         events.iter().for_each(|event| meter.record(event));
-        meter.used(&request(), error.as_ref())
+        meter.used(&model(), &request(), error.as_ref())
     }
 
     #[test]
     fn what_nobody_has_said_is_estimated() {
-        let input = estimate::request_tokens(&request());
+        let input = estimate::request_tokens(&model(), &request());
         let started = ModelEvent::Started { model: ModelId::new("m") };
         let said = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };
         let text = ModelEvent::TextDelta("word ".repeat(1_000));
-        let received = estimate::tokens(&request().model, 5_000);
+        let received = estimate::tokens(&model(), 5_000);
         let finished =
             ModelEvent::Finished { stop: StopReason::EndTurn, assistant_blocks: Vec::new(), usage: said };
         let check = |events: &[ModelEvent], error: Option<ModelError>, expected: (u64, u64, bool)| {

@@ -55,10 +55,9 @@ pub enum Provider {
     Google,
 }
 
-/// One call of a model.
+/// What a model is asked. Which model answers is decided for each call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
-    pub model: ModelId,
     /// Stable blocks first. A block with `cache` ends a cached prefix. At most four such marks are sent, including the
     /// one on the last turn. Providers that cache automatically ignore them.
     pub system: Vec<SystemBlock>,
@@ -197,9 +196,9 @@ impl ModelRequest {
     /// Identifies the part that should stay the same from turn to turn: the model, the tools, and the system blocks up
     /// to the last cached one. The result is 64 hexadecimal digits of SHA-256.
     #[must_use]
-    pub fn prefix_hash(&self) -> String {
+    pub fn prefix_hash(&self, model: &ModelId) -> String {
         let cached = self.system.iter().rposition(|block| block.cache.is_some()).map_or(0, |last| last + 1);
-        let prefix = serde_json::to_vec(&(&self.model, &self.tools, &self.system[..cached]))
+        let prefix = serde_json::to_vec(&(model, &self.tools, &self.system[..cached]))
             .expect("strings and JSON values always serialize");
         crate::hex(&Sha256::digest(prefix))
     }
@@ -213,7 +212,6 @@ pub(crate) mod tests {
 
     pub(crate) fn request() -> ModelRequest {
         ModelRequest {
-            model: ModelId::new("claude-sonnet-5-5"),
             system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
             tools: vec![ToolSpec {
                 name: "query_actions".into(),
@@ -266,17 +264,18 @@ pub(crate) mod tests {
 
     #[test]
     fn the_prefix_is_what_should_not_change() {
-        let base = request().prefix_hash();
+        let model = ModelId::new("claude-sonnet-5-5");
+        let base = request().prefix_hash(&model);
         assert_eq!(base.len(), 64);
         let check = |same: bool, what: &str, change: fn(&mut ModelRequest)| {
             let mut changed = request();
             change(&mut changed);
-            assert_eq!(changed.prefix_hash() == base, same, "{what}");
+            assert_eq!(changed.prefix_hash(&model) == base, same, "{what}");
         };
         check(true, "the conversation", |r| r.messages.clear());
         check(true, "what follows the last cached block", |r| r.system[1].text = "now: one".into());
         check(true, "the length of the reply", |r| r.max_output_tokens = 1);
-        check(false, "the model", |r| r.model = ModelId::new("other"));
+        assert_ne!(request().prefix_hash(&ModelId::new("other")), base);
         check(false, "a cached block", |r| r.system[0].text.push('!'));
         check(false, "how long it is cached", |r| r.system[0].cache = Some(CacheTtl::FiveMinutes));
         check(false, "a tool's schema", |r| r.tools[0].input_schema = json!({"type": "object"}));

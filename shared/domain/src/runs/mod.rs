@@ -263,6 +263,9 @@ pub enum EventKind {
     DeliverableInvalid,
     #[serde(rename = "usage.updated")]
     UsageUpdated,
+    /// A model failed before its reply was shown, and another one is called.
+    #[serde(rename = "model.fallback")]
+    ModelFallback,
     /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
@@ -277,7 +280,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::MessageCompleted,
@@ -292,6 +295,7 @@ impl EventKind {
         Self::AgentProposed,
         Self::DeliverableInvalid,
         Self::UsageUpdated,
+        Self::ModelFallback,
         Self::StepRestarted,
         Self::RunCompleted,
         Self::RunFailed,
@@ -317,6 +321,7 @@ impl EventKind {
             Self::AgentProposed => "agent.proposed",
             Self::DeliverableInvalid => "deliverable.invalid",
             Self::UsageUpdated => "usage.updated",
+            Self::ModelFallback => "model.fallback",
             Self::StepRestarted => "step.restarted",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",

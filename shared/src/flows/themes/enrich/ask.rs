@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use domain::ids::Owner;
-use domain::models::error::TimeoutPhase;
-use domain::models::meter::Meter;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, estimate, prices};
+use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
 use domain::projects::enrichment::Stop;
 use domain::theme::enrich::answer::Raw;
 use domain::theme::enrich::prompt::TOOL;
-use futures::StreamExt;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Cx;
-use crate::models::ModelsConfig;
-use crate::models::{Limits, Models, Retry, Route};
+use crate::models::gateway::{self, Caller, Fallback, Quote};
+use crate::models::{Candidate, Limits, Models, ModelsConfig, Retry};
 use crate::problem::{Error, Result};
 
 /// The longest that a call may take. `infra/checks` compares it with the indexer's timeout.
@@ -25,8 +23,12 @@ pub(super) const CALL: Duration = Duration::from_secs(120);
 const BETWEEN: Duration = Duration::from_millis(200);
 
 /// One second, two, four. A provider's own word wins.
-const RETRY: Retry =
-    Retry { tries: 4, first_pause: Duration::from_secs(1), longest_pause: Duration::from_secs(4) };
+const RETRY: Retry = Retry {
+    tries: 4,
+    first_pause: Duration::from_secs(1),
+    longest_pause: Duration::from_secs(4),
+    longest_wait: MAX_RETRY_AFTER,
+};
 
 /// When a provider that would not answer is asked again, at the earliest.
 const BUSY_AGAIN: SignedDuration = SignedDuration::from_mins(5);
@@ -74,7 +76,7 @@ pub(super) struct PassBudget {
 pub(super) async fn ask(
     cx: &Cx,
     owner: &Owner,
-    route: &Route,
+    candidates: &[Candidate],
     request: &ModelRequest,
     budget: &mut PassBudget,
     last_call: Timestamp,
@@ -82,7 +84,7 @@ pub(super) async fn ask(
     cx.clock.sleep(BETWEEN).await;
     let mut failures = 0;
     loop {
-        let error = match once(cx, owner, route, request, budget).await? {
+        let error = match once(cx, owner, candidates, request, budget).await? {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
@@ -123,67 +125,115 @@ fn failed(error: &ModelError, failures: u32, now: Timestamp) -> Failure {
 async fn once(
     cx: &Cx,
     owner: &Owner,
-    route: &Route,
+    candidates: &[Candidate],
     request: &ModelRequest,
     budget: &mut PassBudget,
 ) -> Result<Result<ModelAnswer, ModelError>, Failure> {
-    let (now, day) = (cx.clock.now(), cx.config.budget.day_micros);
-    let input = estimate::request_tokens(request);
-    // A model without a price, for example one of the person's own machine, costs nothing that is known.
-    let amount = prices::estimate_micros(&request.model, input, request.max_output_tokens).unwrap_or(0);
-    let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
-        let reason =
-            format!("the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}");
-        Failure::Stop(Stop { unavailable: false, reason, again_at })
-    };
-    if amount > 0 && budget.spent.saturating_add(amount) > budget.ceiling {
-        return Err(too_dear("ceiling of one pass", budget.ceiling, None));
+    let mut caller =
+        PassCaller { cx, owner, budget, reserved: None, model: None, text: String::new(), called: None };
+    match gateway::call(candidates, &cx.clock, request.clone(), &mut caller).await {
+        Ok(()) => {
+            let PassCaller { model, text, called, .. } = caller;
+            let model = model.unwrap_or_else(|| candidates[0].model.clone());
+            Ok(Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model }))
+        }
+        Err(NoAnswer::Model(error)) => Ok(Err(error)),
+        Err(NoAnswer::Failure(failure)) => Err(failure),
     }
-    if amount > 0 && !cx.store.reserve(owner, now, amount, day).await?.done() {
-        return Err(too_dear("ceiling of a day", day, tomorrow(now)));
+}
+
+enum NoAnswer {
+    Model(ModelError),
+    Failure(Failure),
+}
+
+impl From<ModelError> for NoAnswer {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
     }
-    let mut meter = Meter::default();
-    let answer = read(route, request, &mut meter).await;
-    let used = meter.used(request, answer.as_ref().err());
-    let cost = prices::cost_micros(&request.model, &used).unwrap_or(0);
-    budget.spent += cost;
-    if amount > 0 || cost > 0 {
-        cx.store.settle(owner, now, amount, cost).await?;
+}
+
+/// A pass that calls a model.
+struct PassCaller<'a> {
+    cx: &'a Cx,
+    owner: &'a Owner,
+    budget: &'a mut PassBudget,
+    /// When, and how much, in micro-dollars.
+    reserved: Option<(Timestamp, i64)>,
+    /// What the model calls itself.
+    model: Option<ModelId>,
+    text: String,
+    called: Option<Raw>,
+}
+
+impl Caller for PassCaller<'_> {
+    type Error = NoAnswer;
+
+    async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
+        let &Quote { model, input_tokens, max_output_tokens } = quote;
+        let (now, day) = (self.cx.clock.now(), self.cx.config.budget.day_micros);
+        // A model without a price, for example one of the person's own machine, costs nothing that is known.
+        let amount = prices::estimate_micros(model, input_tokens, max_output_tokens).unwrap_or(0);
+        let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
+            let reason = format!(
+                "the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}"
+            );
+            NoAnswer::Failure(Failure::Stop(Stop { unavailable: false, reason, again_at }))
+        };
+        let pass = self.budget.ceiling;
+        if amount > 0 && self.budget.spent.saturating_add(amount) > pass {
+            return Err(too_dear("ceiling of one pass", pass, None));
+        }
+        if amount > 0 {
+            let reserved = self.cx.store.reserve(self.owner, now, amount, day).await;
+            if !reserved.map_err(|error| NoAnswer::Failure(error.into()))?.done() {
+                return Err(too_dear("ceiling of a day", day, tomorrow(now)));
+            }
+        }
+        self.reserved = Some((now, amount));
+        Ok(max_output_tokens)
     }
-    Ok(answer)
+
+    async fn event(&mut self, event: ModelEvent) -> Result<(), NoAnswer> {
+        match event {
+            ModelEvent::Started { model } => self.model = Some(model),
+            ModelEvent::TextDelta(delta) => self.text.push_str(&delta),
+            ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
+                self.called.get_or_insert(Raw::Call(input));
+            }
+            ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
+                self.called.get_or_insert(Raw::Text(raw));
+            }
+            ModelEvent::Finished { .. }
+            | ModelEvent::ToolUse { .. }
+            | ModelEvent::InvalidToolInput { .. }
+            | ModelEvent::TryLost
+            | ModelEvent::Usage(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn settle(&mut self, _: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
+        self.budget.spent += cost_micros;
+        if let Some((at, amount)) = self.reserved.take().filter(|(_, amount)| *amount > 0 || cost_micros > 0)
+        {
+            let settled = self.cx.store.settle(self.owner, at, amount, cost_micros).await;
+            settled.map_err(|error| NoAnswer::Failure(error.into()))?;
+        }
+        Ok(())
+    }
+
+    async fn fall_back(&mut self, _: &Fallback<'_>) -> Result<(), NoAnswer> {
+        (self.model, self.called) = (None, None);
+        self.text.clear();
+        Ok(())
+    }
 }
 
 /// When the next day of ceilings begins.
 fn tomorrow(now: Timestamp) -> Option<Timestamp> {
     let next = now.to_zoned(TimeZone::UTC).date().tomorrow().ok()?;
     Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
-}
-
-async fn read(route: &Route, request: &ModelRequest, meter: &mut Meter) -> Result<ModelAnswer, ModelError> {
-    let mut events = route.stream(request);
-    let mut model = request.model.clone();
-    let (mut text, mut called) = (String::new(), None);
-    loop {
-        let event = events.next().await.ok_or(ModelError::Truncated)??;
-        meter.record(&event);
-        match event {
-            ModelEvent::Started { model: answering } => model = answering,
-            ModelEvent::TextDelta(delta) => text.push_str(&delta),
-            ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
-                called.get_or_insert(Raw::Call(input));
-            }
-            ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
-                called.get_or_insert(Raw::Text(raw));
-            }
-            ModelEvent::Finished { .. } => {
-                return Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model });
-            }
-            ModelEvent::ToolUse { .. }
-            | ModelEvent::InvalidToolInput { .. }
-            | ModelEvent::TryLost
-            | ModelEvent::Usage(_) => {}
-        }
-    }
 }
 
 #[cfg(test)]

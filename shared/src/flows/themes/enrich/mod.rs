@@ -97,7 +97,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
         }
         let models = ask::models(cx)?;
         let by = cx.clock.uuid();
-        let (next, held) = match models.route(ModelTier::Fast) {
+        let (next, held) = match models.candidates(ModelTier::Fast) {
             Ok(_) => (found.value.held(by, now), Some(Held { cx, owner, project, by })),
             Err(error) => {
                 let stop =

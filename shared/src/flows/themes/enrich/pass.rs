@@ -16,7 +16,7 @@ use super::{Held, LOST, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::flows::projects;
 use crate::flows::themes::{contents, current, index};
-use crate::models::{Models, Route};
+use crate::models::{self, Models};
 use crate::problem::{Error, Result};
 
 /// A pass stops after this many unusable answers in a row.
@@ -125,14 +125,14 @@ impl Pass<'_> {
             return Ok(Some(Ended::Done(moment)));
         }
         let tier = *self.tier.get_or_insert(choose::tier(missing.len()));
-        let route = self.models.route(tier).map_err(|error| Error::internal(error.to_string()))?;
+        let of_tier = self.models.candidates(tier).map_err(|error| Error::internal(error.to_string()))?;
         let (system, tool) = (prompt::system(index), prompt::tool());
         let fixed = system.iter().map(|block| block.text.len()).sum::<usize>()
             + tool.input_schema.to_string().len()
             + tool.description.len();
         let files = cx.store.all_theme_files(owner, project, moment.generation).await?;
         let files: BTreeMap<&str, &ThemeFile> = files.iter().map(|file| (file.path.as_str(), file)).collect();
-        for batch in choose::batches(&route.model, missing, &self.notes, fixed) {
+        for batch in choose::batches(&of_tier[0].model, missing, &self.notes, fixed) {
             match self.look().await? {
                 Ok(now) if now == moment => {}
                 Ok(_) => return Ok(None),
@@ -144,7 +144,6 @@ impl Pass<'_> {
             }
             let Some(shown) = self.shown(&batch, &files).await? else { return Ok(None) };
             let request = ModelRequest {
-                model: route.model.clone(),
                 system: system.clone(),
                 tools: vec![tool.clone()],
                 tool_choice: ToolChoice::Tool(prompt::TOOL.to_owned()),
@@ -154,7 +153,7 @@ impl Pass<'_> {
                 max_output_tokens: choose::answer_ceiling(&batch),
                 cache_last_turn: false,
             };
-            if let Some(stop) = self.ask(route, &request, &batch).await? {
+            if let Some(stop) = self.ask(of_tier, &request, &batch).await? {
                 self.book(wanted).await?;
                 return Ok(Some(Ended::Stopped(moment, stop)));
             }
@@ -183,12 +182,12 @@ impl Pass<'_> {
     /// Asks about a batch and takes over what can be used of the answer; a reason where no call is worth it now.
     async fn ask(
         &mut self,
-        route: &Route,
+        of_tier: &[models::Candidate],
         request: &ModelRequest,
         batch: &[Candidate],
     ) -> Result<Option<Stop>> {
         let Held { cx, owner, .. } = *self.held;
-        let asked = ask::ask(cx, owner, route, request, &mut self.budget, self.last_call).await;
+        let asked = ask::ask(cx, owner, of_tier, request, &mut self.budget, self.last_call).await;
         let mut notes = match asked {
             Ok(answer) => {
                 let model = self.model.insert(answer.model.to_string());

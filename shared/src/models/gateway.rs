@@ -1,0 +1,150 @@
+//! The one way to call a model: a candidate is chosen, the call is reserved for, read and settled, and if the candidate
+//! fails, the next one is called.
+//!
+//! The gateway knows neither runs nor enrichment. A [`Caller`] says what a call may cost, receives the reply, and may stop it.
+
+use std::time::Duration;
+
+use domain::models::breaker::{self, Verdict};
+use domain::models::meter::Meter;
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, estimate, prices};
+use futures::StreamExt;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Candidate;
+use crate::clock::Clock;
+
+/// How often a caller is asked whether the call should go on.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A call that is about to be made.
+#[derive(Debug)]
+pub struct Quote<'a> {
+    pub model: &'a ModelId,
+    /// The most that the request is likely to have.
+    pub input_tokens: u64,
+    /// The longest reply that was asked for.
+    pub max_output_tokens: u32,
+}
+
+/// One candidate failed, and another one is called.
+#[derive(Debug)]
+pub struct Fallback<'a> {
+    pub from: &'a ModelId,
+    pub to: &'a ModelId,
+    pub error: &'a ModelError,
+}
+
+/// Whoever needs a reply.
+pub trait Caller: Send {
+    type Error: From<ModelError> + Send;
+
+    /// Reserves what the call may cost. Returns how long its reply may be, in tokens.
+    fn reserve(&mut self, quote: &Quote<'_>) -> impl Future<Output = Result<u32, Self::Error>> + Send;
+
+    /// Takes a piece of the reply.
+    fn event(&mut self, event: ModelEvent) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Looks four times a second whether the call should go on. An error stops it.
+    fn look(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// Whether somebody has seen a part of the reply. Then no other candidate is called.
+    fn has_shown(&self) -> bool {
+        false
+    }
+
+    /// Takes what the call has used and cost, in micro-dollars, whatever became of it. Gives the reservation back.
+    fn settle(
+        &mut self,
+        used: Usage,
+        cost_micros: i64,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Forgets what has come of the reply: another candidate is called.
+    fn fall_back(&mut self, fallback: &Fallback<'_>) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
+
+/// Why a reply was not read to its end.
+enum Ended<E> {
+    Model(ModelError),
+    Stopped(E),
+}
+
+/// Calls the first candidate that works.
+///
+/// # Errors
+/// The caller's error if it stopped the call; otherwise the error of the last candidate.
+pub async fn call<C: Caller>(
+    candidates: &[Candidate],
+    clock: &Clock,
+    mut request: ModelRequest,
+    caller: &mut C,
+) -> Result<(), C::Error> {
+    let max_output_tokens = request.max_output_tokens;
+    let now = clock.now();
+    let gates: Vec<_> = candidates.iter().map(|candidate| candidate.gate(now)).collect();
+    let mut order = breaker::order(&gates).into_iter().map(|at| &candidates[at]).peekable();
+    while let Some(candidate) = order.next() {
+        let model = &candidate.model;
+        let input_tokens = estimate::request_tokens(model, &request);
+        request.max_output_tokens = caller.reserve(&Quote { model, input_tokens, max_output_tokens }).await?;
+        let gate = candidate.begin(clock.now());
+        let mut meter = Meter::default();
+        let ended = read(candidate, &request, caller, &mut meter).await;
+        let (verdict, error) = match &ended {
+            Ok(()) => (Verdict::Healthy, None),
+            Err(Ended::Model(error)) => (Verdict::of(error), Some(error)),
+            Err(Ended::Stopped(_)) => (Verdict::Unknown, None),
+        };
+        candidate.end(gate, verdict, clock.now());
+        let used = meter.used(model, &request, error);
+        caller.settle(used, prices::cost_micros(model, &used).unwrap_or(0)).await?;
+        let error = match ended {
+            Ok(()) => return Ok(()),
+            Err(Ended::Stopped(error)) => return Err(error),
+            Err(Ended::Model(error)) => error,
+        };
+        match order.peek() {
+            Some(next) if error.may_work_elsewhere() && !caller.has_shown() => {
+                tracing::warn!(from = %model, to = %next.model, %error, "another model is called");
+                caller.fall_back(&Fallback { from: model, to: &next.model, error: &error }).await?;
+            }
+            _ => return Err(error.into()),
+        }
+    }
+    Err(ModelError::NotConfigured.into())
+}
+
+/// Reads a reply to its end, or until something stops it.
+async fn read<C: Caller>(
+    candidate: &Candidate,
+    request: &ModelRequest,
+    caller: &mut C,
+    meter: &mut Meter,
+) -> Result<(), Ended<C::Error>> {
+    let mut events = candidate.stream(request);
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            _ = look.tick() => {
+                caller.look().await.map_err(Ended::Stopped)?;
+                continue;
+            }
+        };
+        let event = event.unwrap_or(Err(ModelError::Truncated)).map_err(Ended::Model)?;
+        meter.record(&event);
+        let is_last = matches!(event, ModelEvent::Finished { .. });
+        caller.event(event).await.map_err(Ended::Stopped)?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "gateway_tests.rs"]
+mod tests;

@@ -1,0 +1,192 @@
+//! Providers that fail: another one answers, for chats and for scheduled runs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use shared::models::{Addresses, Limits, ModelsConfig, Retry};
+use tests::model::{Says, ScriptedModel};
+
+use crate::durable::followed;
+use crate::occurrences::Stage;
+use crate::turns::names;
+
+/// How a provider fails.
+#[derive(Clone, Copy, Debug)]
+enum Fails {
+    Status(u16),
+    /// With the status 429, and a pause of this many seconds.
+    Limits(u64),
+    /// The answer never begins.
+    Hangs,
+    /// The answer ends after its first event.
+    Ends,
+    /// The answer ends after some text.
+    EndsInTheText,
+}
+
+/// A server with Anthropic's wire format that fails.
+struct Failing {
+    url: String,
+    calls: Arc<AtomicUsize>,
+    how: Arc<Mutex<Fails>>,
+}
+
+type Shared = (Arc<AtomicUsize>, Arc<Mutex<Fails>>);
+
+impl Failing {
+    async fn start() -> Self {
+        let (calls, how) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Fails::Status(529))));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let app = Router::new().route("/v1/messages", post(fail)).with_state((calls.clone(), how.clone()));
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { url, calls, how }
+    }
+
+    fn fails(&self, how: Fails) {
+        *self.how.lock().unwrap() = how;
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.swap(0, Ordering::SeqCst)
+    }
+}
+
+async fn fail(State((calls, how)): State<Shared>, Json(body): Json<Value>) -> Response {
+    calls.fetch_add(1, Ordering::SeqCst);
+    let how = *how.lock().unwrap();
+    let error = json!({"type": "error", "error": {"type": "api_error", "message": "no"}});
+    let message = json!({"type": "message_start", "message": {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 1},
+    }});
+    let began = format!("event: message_start\ndata: {message}\n\n");
+    let block =
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half a "}});
+    let said = format!(
+        "{began}event: content_block_start\ndata: {block}\n\nevent: content_block_delta\ndata: {delta}\n\n"
+    );
+    let events = |text: String| ([("content-type", "text/event-stream")], text).into_response();
+    match how {
+        Fails::Status(status) => (StatusCode::from_u16(status).unwrap(), Json(error)).into_response(),
+        Fails::Limits(wait) => {
+            (StatusCode::TOO_MANY_REQUESTS, [("retry-after", wait.to_string())], Json(error)).into_response()
+        }
+        Fails::Hangs => {
+            let never = stream::pending::<Result<Bytes, std::convert::Infallible>>().boxed();
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+            Body::from_stream(never).into_response()
+        }
+        Fails::Ends => events(began),
+        Fails::EndsInTheText => events(said),
+    }
+}
+
+fn answers(messages: &[Value]) -> Says {
+    let last = messages.last().unwrap()["content"].as_str().unwrap_or_default().to_owned();
+    Says::Text(
+        if last.starts_with("Result of save_output") { "Done." } else { "The other one answers." }.into(),
+    )
+}
+
+/// A stage with a failing provider, and one that works.
+async fn scene() -> (Stage, Failing, ScriptedModel) {
+    let (failing, working) = (Failing::start().await, ScriptedModel::start(answers).await);
+    let addresses = Addresses {
+        anthropic: failing.url.clone(),
+        xai: working.config("").url.unwrap(),
+        ..Addresses::default()
+    };
+    let retry = Retry {
+        first_pause: Duration::from_millis(1),
+        longest_pause: Duration::from_millis(2),
+        ..Retry::default()
+    };
+    let limits = Limits { first_byte: Duration::from_millis(500), retry, ..Limits::default() };
+    let key = || Some("key".to_owned());
+    let models =
+        ModelsConfig { anthropic_key: key(), xai_key: key(), addresses, limits, ..ModelsConfig::default() };
+    (Stage::with(models).await, failing, working)
+}
+
+async fn say(stage: &Stage, message: &str) -> Value {
+    let path = format!("/agents/{}/chat", stage.agent);
+    stage.h.post(&path, json!({"message": message})).await.body
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_fails_is_replaced() {
+    for (how, code) in [
+        (Fails::Status(529), "model_overloaded"),
+        (Fails::Status(500), "model_failed"),
+        (Fails::Status(503), "model_failed"),
+        (Fails::Status(401), "model_key_refused"),
+        (Fails::Limits(3_600), "model_rate_limited"),
+        (Fails::Hangs, "model_timeout"),
+        (Fails::Ends, "model_answer_broken"),
+    ] {
+        let (stage, failing, working) = scene().await;
+        failing.fails(how);
+        let view = say(&stage, "Hello").await;
+        assert_eq!(view["message"], "The other one answers.", "{how:?}: {view:#}");
+        let calls = failing.calls();
+        assert!((1..=2).contains(&calls) && working.asked() == 1, "{how:?}: {calls}");
+        let events = followed(&stage.h, view["run_id"].as_str().unwrap().parse().unwrap()).await;
+        let fallbacks: Vec<&Value> =
+            events.iter().filter(|event| event.name == "model.fallback").map(|event| &event.data).collect();
+        let [fallback] = fallbacks[..] else { panic!("{how:?}: {:?}", names(&events)) };
+        let seen = (&fallback["from"], &fallback["to"], &fallback["code"]);
+        assert_eq!(seen, (&json!("claude-sonnet-5-5"), &json!("grok-4.3"), &json!(code)), "{how:?}");
+        assert!(fallback["reason"].as_str().unwrap().len() > 10);
+        // Nothing stays reserved.
+        let spend = stage.h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
+        assert_eq!((spend.committed_micros, spend.spent_micros > 0), (spend.spent_micros, true), "{how:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scheduled_runs_use_the_same_providers() {
+    let (stage, failing, _working) = scene().await;
+    failing.fails(Fails::Status(529));
+    let action = stage.approved(json!({})).await;
+    let run = stage.h.post(&format!("/actions/{action}/run"), json!({})).await.expect(202)["run_id"].clone();
+    stage.executors.work().await;
+    let view = stage.h.get(&format!("/runs/{}", run.as_str().unwrap())).await.expect(200);
+    assert_eq!(view["state"], "completed", "{view:#}");
+    assert!(failing.calls() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
+    let (stage, failing, working) = scene().await;
+    failing.fails(Fails::Limits(60));
+    say(&stage, "Hello").await;
+    assert_eq!(failing.calls(), 1);
+    for _ in 0..3 {
+        say(&stage, "Hello again").await;
+    }
+    assert_eq!((failing.calls(), working.asked()), (0, 4));
+    stage.clock.set(stage.clock.now() + jiff::SignedDuration::from_secs(61));
+    say(&stage, "Are you back?").await;
+    assert_eq!((failing.calls(), working.asked()), (1, 5));
+}
+
+/// A reply that followers have seen is not begun again by another model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_was_shown_is_not_replaced() {
+    let (stage, failing, working) = scene().await;
+    failing.fails(Fails::EndsInTheText);
+    let refused = say(&stage, "Hello").await;
+    assert_eq!(refused["current"]["error_code"], "model_answer_broken", "{refused:#}");
+    assert_eq!((failing.calls(), working.asked()), (1, 0));
+}
