@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn with_authentication_any_name_is_good_and_mcp_looks_at_the_origin() {
+    fn with_authentication_any_host_is_allowed_and_mcp_checks_the_origin() {
         let on = AuthConfig::On(None);
         for (headers, expected) in [
             (&[][..], true),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_api_gateway_the_host_is_the_gateway_s_to_check() {
+    fn behind_api_gateway_the_gateway_checks_the_host() {
         let gateway = [("host", "abc.execute-api.eu-central-1.amazonaws.com")];
         let asked = request("GET", "/agents", &gateway);
         assert!(super::check(&AuthConfig::Off, &CorsConfig::default(), false, &asked).is_ok());

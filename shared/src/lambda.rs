@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_path_is_no_part_of_the_route() {
+    fn a_base_path_is_not_part_of_the_route() {
         for (path, resource, expected) in [
             ("/agents", "/agents", "/agents"),
             ("/v1/agents", "/agents", "/agents"),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_level_makes_a_library_tell_what_it_carries() {
+    fn no_level_makes_a_library_log_contents() {
         for text in
             ["trace", "debug", "rmcp=trace,aws_smithy_runtime=trace,s3s=debug,shared=debug", "hyper=trace"]
         {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_code_tells_as_much_as_it_is_asked_to() {
+    fn our_own_code_logs_at_the_requested_level() {
         let check = |text: &str, target: &str, level: Level, expected: bool| {
             let allowed = allowed(&text.parse().unwrap());
             assert_eq!(allowed.would_enable(target, &level), expected, "{text}: {target} {level}");

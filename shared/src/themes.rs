@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_had_again_until_others_push_them_out() {
+    fn notes_are_cached_until_others_replace_them() {
         let (cache, id) = (NotesCache::default(), |n: u128| Uuid::from_u128(n));
         (0..16).for_each(|n| cache.put(id(n), Arc::default()));
         assert!(cache.get(id(0)).is_some());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_goes() {
+    fn the_least_recently_used_entry_is_dropped() {
         let cache = ThemeCache::default();
         let me = Owner::new("me").unwrap();
         let get = |project: u128| {

@@ -28,7 +28,7 @@ async fn ask(lambda: &mut Lambda, method: &str, path: &str) -> Http {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_we_say_and_fits_into_an_event() {
+async fn the_largest_allowed_body_fits_into_an_event() {
     let bed = Bed::new().await;
     let mut themes = bed.lambda("theme-lookup").await;
     let content: Vec<u8> = (0..=255).cycle().take(MAX_BODY_BYTES).collect();

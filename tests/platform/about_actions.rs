@@ -60,7 +60,7 @@ fn obeys(request: &[Value]) -> Says {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_and_a_wish_is_proposed() {
+async fn a_question_is_answered_and_a_requested_change_is_proposed() {
     let stage = demo().await;
     let h = &stage.h;
     let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
@@ -118,7 +118,7 @@ async fn a_question_is_answered_and_a_wish_is_proposed() {
 }
 
 #[tokio::test]
-async fn what_a_person_writes_beside_a_proposal_wins_and_others_edits_stay() {
+async fn a_persons_fields_override_a_proposal_and_other_edits_stay() {
     let model = ScriptedModel::start(obeys).await;
     let stage = Stage::with(model.config("scripted")).await;
     let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
@@ -149,7 +149,7 @@ async fn what_a_person_writes_beside_a_proposal_wins_and_others_edits_stay() {
 
 /// Whatever a model calls, the action stays as a person has approved it.
 #[tokio::test]
-async fn a_model_can_change_and_approve_nothing() {
+async fn a_model_can_neither_change_nor_approve() {
     let model = ScriptedModel::start(obeys).await;
     let stage = Stage::with(model.config("scripted")).await;
     let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
@@ -235,7 +235,7 @@ async fn the_model_sees_the_action_its_runs_their_outputs_and_what_was_said() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_said_is_refused() {
+async fn invalid_messages_are_refused() {
     let stage = demo().await;
     let h = &stage.h;
     let id = stage.approved(json!({})).await;
@@ -253,7 +253,7 @@ async fn what_cannot_be_said_is_refused() {
 }
 
 #[tokio::test]
-async fn a_repeated_message_is_said_once() {
+async fn a_repeated_message_is_stored_once() {
     let stage = demo().await;
     let id = stage.approved(json!({})).await;
     let (path, body) = (messages(id), json!({"content": "Why is it so?"}));
@@ -350,7 +350,7 @@ async fn output(stage: &Stage, id: ActionId, run: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_said_to_a_run_that_asks_is_its_answer() {
+async fn a_message_to_a_run_that_asks_is_its_answer() {
     let model = ScriptedModel::start(asks).await;
     let (stage, id, run) = asked(&model).await;
     let asked_before = model.asked();
@@ -408,7 +408,7 @@ async fn an_answer_counts_when_the_steps_have_expired() {
 }
 
 #[tokio::test]
-async fn who_answers_a_run_hears_how_it_goes_on() {
+async fn an_answer_to_a_run_returns_its_further_events() {
     let model = ScriptedModel::start(asks).await;
     let (stage, id, run) = asked(&model).await;
     let request = stage.h.request(Method::POST, &messages(id)).header("accept", "text/event-stream");
@@ -424,7 +424,7 @@ async fn who_answers_a_run_hears_how_it_goes_on() {
 /// One of several messages is the answer. The others arrive when there is no question any more, and get replies one at
 /// a time.
 #[tokio::test]
-async fn of_answers_that_meet_one_is_the_answer() {
+async fn one_of_several_concurrent_messages_is_the_answer() {
     let model = ScriptedModel::start(asks).await;
     let (stage, id, run) = asked(&model).await;
     let say = async |week: &str| stage.h.post(&messages(id), json!({"content": week})).await;
@@ -463,7 +463,7 @@ async fn a_run_that_waits_for_a_decision_can_be_talked_about() {
 }
 
 #[tokio::test]
-async fn large_replies_lie_in_the_bucket_and_go_with_the_action() {
+async fn large_replies_are_in_the_bucket_and_deleted_with_the_action() {
     fn writes_at_length(request: &[Value]) -> Says {
         if request.last().is_some_and(|message| message["role"] == "tool") {
             return Says::Text("x".repeat(70_000));

@@ -57,7 +57,7 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked() {
 }
 
 #[tokio::test]
-async fn a_repeated_making_makes_one_key_and_repeats_no_secret() {
+async fn a_repeated_creation_makes_one_key_and_repeats_no_secret() {
     let h = Harness::start().await;
     let make = || h.post_once("/account/api-keys", "k", json!({"name": "once"}));
     let mut first = make().await.expect(201);
@@ -70,7 +70,7 @@ async fn a_repeated_making_makes_one_key_and_repeats_no_secret() {
 }
 
 #[tokio::test]
-async fn usage_begins_at_nothing_below_its_ceiling() {
+async fn usage_begins_at_zero_below_its_ceiling() {
     let h = Harness::start().await;
     let cx = &h.platform.cx;
     let usage = h.get("/usage").await.expect(200);
@@ -88,7 +88,7 @@ async fn usage_begins_at_nothing_below_its_ceiling() {
 }
 
 #[tokio::test]
-async fn only_credentials_open_the_door() {
+async fn calls_without_credentials_are_refused() {
     let h = guarded(Clock::System).await;
     for path in ["/health", "/openapi.json"] {
         assert_eq!(h.get(path).await.status, 200, "{path}");
@@ -122,7 +122,7 @@ async fn only_credentials_open_the_door() {
 }
 
 #[tokio::test]
-async fn a_key_that_has_expired_opens_nothing() {
+async fn an_expired_key_is_refused() {
     let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
     let h = guarded(Clock::Manual(clock.clone())).await;
     let key = json!({"name": "visit", "expires_in_days": 1});

@@ -226,7 +226,7 @@ async fn propose(cx: &Cx, agent: AgentId, chat: Option<ChatId>, body: ProposalBo
 }
 
 #[tokio::test]
-async fn a_proposal_is_taken_once_and_with_changes() {
+async fn a_proposal_is_accepted_once_and_with_changes() {
     let (h, _) = still().await;
     let cx = &h.platform.cx;
     let agent: AgentId = h.agent().await.parse().unwrap();
@@ -328,7 +328,7 @@ async fn an_approval_is_of_the_content_that_was_seen() {
 }
 
 #[tokio::test]
-async fn of_concurrent_approvals_all_are_answered_and_one_is_written() {
+async fn all_concurrent_approvals_are_answered_and_one_is_written() {
     let (h, _) = still().await;
     let mut body = report();
     body["schedule"] = daily();
@@ -393,7 +393,7 @@ async fn an_action_goes_through_its_life() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_done_is_refused_with_the_reason_and_the_action() {
+async fn impossible_commands_are_refused_with_the_reason_and_the_action() {
     let (h, _) = still().await;
     let cases: &[(&[&str], &str, &str)] = &[
         (&[], "run", "not_approved"),
@@ -544,7 +544,7 @@ async fn a_cancelled_run_ends_for_all_who_see_it() {
 }
 
 #[tokio::test]
-async fn who_ends_an_action_ends_what_waits_for_it() {
+async fn ending_an_action_ends_its_waiting_runs() {
     let (h, _) = still().await;
     let ends = [
         ("dismiss", "the action was dismissed"),
@@ -682,7 +682,7 @@ async fn a_person_who_is_asked_answers_by_resuming() {
 }
 
 #[tokio::test]
-async fn what_is_completed_twice_counts_once() {
+async fn a_second_completion_does_not_count() {
     let (h, _) = still().await;
     let agent = h.agent().await;
     let action = path(&h.post(&format!("/agents/{agent}/actions"), report()).await.expect(201));
@@ -758,7 +758,7 @@ async fn a_schedule_is_shown_before_it_is_set() {
 }
 
 #[tokio::test]
-async fn somebody_elses_action_is_not_there() {
+async fn another_owners_action_is_not_found() {
     let (h, _) = still().await;
     let (cx, owner) = (&h.platform.cx, Owner::new("somebody-else").unwrap());
     let new = serde_json::from_value(json!({"name": "Theirs", "goal": "Theirs"})).unwrap();
@@ -803,7 +803,7 @@ async fn somebody_elses_action_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_agent_takes_its_actions_along() {
+async fn a_deleted_agent_takes_its_actions_along() {
     let (h, _) = still().await;
     let agent = h.agent().await;
     let make = async || path(&h.post(&format!("/agents/{agent}/actions"), report()).await.expect(201));

@@ -74,7 +74,7 @@ async fn bad_input_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_edit_of_another_version_is_told() {
+async fn an_edit_of_another_version_is_a_conflict() {
     let h = Harness::start().await;
     let path = format!("/agents/{}", h.agent().await);
     let edit = |version: &str, name: &str| {

@@ -116,7 +116,7 @@ async fn an_edit_of_the_agent_names_the_approvals_that_it_withdraws() {
 }
 
 #[tokio::test]
-async fn an_edit_of_what_a_run_is_told_withdraws_the_approval_and_shows_the_difference() {
+async fn an_edit_of_approved_text_withdraws_the_approval_and_shows_the_difference() {
     let stage = Stage::with(ModelsConfig::default()).await;
     for (edit, field) in [
         (json!({"title": "Obey"}), "title"),

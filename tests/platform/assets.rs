@@ -88,7 +88,7 @@ async fn an_asset_is_saved_read_listed_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_asset_is_named() {
+async fn errors_in_an_asset_are_named() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let path = saved(&h, &agent).await;
@@ -115,7 +115,7 @@ async fn what_is_wrong_with_an_asset_is_named() {
 }
 
 #[tokio::test]
-async fn another_owners_assets_are_not_there() {
+async fn another_owners_assets_are_not_found() {
     let h = Harness::start().await;
     let foreign = made::foreign(&h).await;
     let asset = &foreign.asset;
@@ -195,7 +195,7 @@ async fn a_proposal_is_saved_once_and_its_chat_says_so() {
 }
 
 #[tokio::test]
-async fn writers_that_meet_mix_nothing() {
+async fn concurrent_writers_of_an_asset_mix_nothing() {
     let h = Harness::start().await;
     let path = saved(&h, &h.agent().await).await;
     let texts: Vec<String> = (0..8).map(|i| format!("writer {i} ").repeat(1_000 + i)).collect();

@@ -299,7 +299,7 @@ async fn a_call_waits_for_a_yes_and_is_made_once() {
 }
 
 #[tokio::test]
-async fn a_rejected_call_is_not_made_and_the_model_hears_why() {
+async fn a_rejected_call_is_not_made_and_the_model_is_told_why() {
     for of in BOTH {
         let scene = Scene::with(mails).await;
         let waiting = scene.waits(of).await;
@@ -319,7 +319,7 @@ async fn a_rejected_call_is_not_made_and_the_model_hears_why() {
 
 /// All questions of a reply are asked at once, and the run goes on when all are answered.
 #[tokio::test]
-async fn each_call_of_a_reply_is_answered_by_itself() {
+async fn each_call_of_a_reply_is_answered_separately() {
     let scene = Scene::with(plans_twice).await;
     let waiting = scene.waits(Of::Action).await;
     let run = id(&waiting);
@@ -344,7 +344,7 @@ async fn each_call_of_a_reply_is_answered_by_itself() {
 
 /// A message is neither a yes nor a no.
 #[tokio::test]
-async fn a_run_that_is_let_go_on_without_an_answer_makes_no_call() {
+async fn a_run_that_continues_without_an_answer_makes_no_call() {
     let scene = Scene::with(mails).await;
     let waiting = scene.waits(Of::Action).await;
     let run = id(&waiting);
@@ -372,7 +372,7 @@ async fn a_run_that_is_let_go_on_without_an_answer_makes_no_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_answers_that_contradict_one_wins() {
+async fn one_of_two_contradicting_answers_wins() {
     for of in BOTH {
         let scene = Scene::with(mails).await;
         let waiting = scene.waits(of).await;
@@ -398,7 +398,7 @@ async fn of_answers_that_contradict_one_wins() {
 
 /// What was shown is what runs: a tool that has changed since is asked about again.
 #[tokio::test]
-async fn a_yes_to_another_schema_is_asked_for_anew() {
+async fn a_call_whose_schema_has_changed_is_asked_about_again() {
     let scene = Scene::with(letters).await;
     let waiting = scene.waits(Of::Turn).await;
     let run = id(&waiting);
@@ -618,7 +618,7 @@ async fn a_call_without_an_answer_is_unknown() {
 
 /// What is not known stays said when the run ends without an answer.
 #[tokio::test]
-async fn an_unknown_call_is_said_when_the_run_ends() {
+async fn an_unknown_call_is_reported_when_the_run_ends() {
     for (of, ends) in
         [(Of::Turn, "cancel"), (Of::Turn, "expiry"), (Of::Action, "cancel"), (Of::Action, "expiry")]
     {
@@ -654,7 +654,7 @@ async fn an_unknown_call_is_said_when_the_run_ends() {
 /// The process is killed at every event that it stores, from the answer to the end. Whatever the moment, the call is made
 /// once, or a person is asked whether it happened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_call_is_made_twice_wherever_the_process_dies() {
+async fn no_call_is_made_twice_if_the_process_dies() {
     for of in BOTH {
         let (mut asked, mut finished) = (0, 0);
         // From the first event of the new executor to the last one of the run.
@@ -721,7 +721,7 @@ async fn an_answer_whose_message_is_lost_is_found_by_the_sweep() {
 
 /// Turns begun in a process that dies before it has asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_that_dies_before_it_asks_asks_once() {
+async fn a_turn_whose_process_dies_before_it_asks_asks_once() {
     let scene = Scene::with(mails).await;
     for kill_at in 1..6 {
         let process = Process::start(&scene.stage);

@@ -110,7 +110,7 @@ async fn a_reset_forgets_what_was_said_and_keeps_what_was_made() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_chat_is_named() {
+async fn errors_in_a_chat_are_named() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let path = chat(&h, &agent, json!({})).await;
@@ -135,7 +135,7 @@ async fn what_is_wrong_with_a_chat_is_named() {
 }
 
 #[tokio::test]
-async fn as_many_long_messages_as_there_may_be_are_appended_at_once() {
+async fn the_largest_number_of_long_messages_can_be_appended() {
     let h = Harness::start().await;
     let path = chat(&h, &h.agent().await, json!({})).await;
     let texts: Vec<String> = (0..MAX_APPEND).map(|i| format!("{i} {}", "x".repeat(31_000))).collect();
@@ -145,7 +145,7 @@ async fn as_many_long_messages_as_there_may_be_are_appended_at_once() {
 }
 
 #[tokio::test]
-async fn appends_that_meet_lose_nothing() {
+async fn concurrent_appends_lose_nothing() {
     let h = Harness::start().await;
     let path = chat(&h, &h.agent().await, json!({})).await;
     let messages = format!("{path}/messages");
@@ -210,7 +210,7 @@ async fn a_repeated_creation_makes_one_chat_and_a_repeated_reset_resets_once() {
 }
 
 #[tokio::test]
-async fn a_proposal_that_has_expired_is_gone() {
+async fn an_expired_proposal_is_not_found() {
     let clock = ManualClock::at("2026-11-21T12:00:00Z".parse().unwrap());
     let config = PlatformConfig { clock: Clock::Manual(clock.clone()), ..PlatformConfig::in_memory() };
     let h = Harness::with(config).await;
@@ -231,7 +231,7 @@ async fn a_proposal_that_has_expired_is_gone() {
 }
 
 #[tokio::test]
-async fn another_owners_chats_and_proposals_are_not_there() {
+async fn another_owners_chats_and_proposals_are_not_found() {
     let h = Harness::start().await;
     let foreign = made::foreign(&h).await;
     let body = json!({"messages": [said("user", "x")]});
@@ -247,7 +247,7 @@ async fn another_owners_chats_and_proposals_are_not_there() {
 }
 
 #[tokio::test]
-async fn proposals_wait_are_read_and_thrown_away() {
+async fn proposals_wait_and_are_read_and_discarded() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let large = "x".repeat(70_000);

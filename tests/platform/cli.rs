@@ -125,7 +125,7 @@ fn steps(entries: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_hooks_report_agents_read() {
+async fn agents_read_what_hooks_report() {
     let h = platform().await;
     let desk = Desk::new(&h.platform.url());
     let mut payload = task(1, "AgentId: arch-auth\nDesign it");
@@ -174,7 +174,7 @@ async fn a_payload_from_a_script_needs_neither_a_session_nor_an_event() {
 }
 
 #[tokio::test]
-async fn what_waited_is_read_once_and_in_order_though_it_was_sent_twice() {
+async fn waiting_payloads_are_logged_once_and_in_order_even_if_sent_twice() {
     let h = platform().await;
     let desk = Desk::new(DOWN);
     for n in 0..5 {

@@ -157,7 +157,7 @@ async fn a_call_under_a_key_acts_once() {
 }
 
 #[tokio::test]
-async fn what_an_agent_cannot_do_is_refused_by_its_name() {
+async fn unsupported_parameters_are_refused_by_name() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let good = asked(&agent, &[("user", "Hello")]);

@@ -175,7 +175,7 @@ async fn refusals_name_the_field_and_the_limit() {
 }
 
 #[tokio::test]
-async fn a_foreign_projects_document_is_not_there() {
+async fn a_foreign_projects_document_is_not_found() {
     let h = Harness::start().await;
     let foreign = made::foreign(&h).await;
     h.get(&format!("{}/context", foreign.project)).await.refused(404, "not_found");

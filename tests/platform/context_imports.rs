@@ -145,7 +145,7 @@ async fn an_upload_becomes_logs() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_is_said() {
+async fn an_import_reports_what_it_does_not_accept() {
     let (h, _) = by_hand().await;
     for (body, field) in [
         (json!({}), "bytes"),
@@ -179,7 +179,7 @@ async fn what_is_not_taken_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upload_that_is_told_of_again_is_imported_once() {
+async fn an_upload_that_is_reported_again_is_imported_once() {
     let (h, _) = by_hand().await;
     let archive = archive_of("s1");
     let import = uploaded(&h, "", archive.clone()).await;
@@ -204,7 +204,7 @@ async fn an_upload_that_is_told_of_again_is_imported_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_import_that_is_cut_off_anywhere_goes_on() {
+async fn an_import_that_is_interrupted_anywhere_continues() {
     let (h, _) = by_hand().await;
     let import = uploaded(&h, "", archive_of("s1")).await;
     // Dropped at its next await, like a kill. Only the reading continues, and it changes nothing.
@@ -217,7 +217,7 @@ async fn an_import_that_is_cut_off_anywhere_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_import_within_a_request_that_is_cut_off_anywhere_goes_on() {
+async fn an_import_in_a_request_that_is_interrupted_anywhere_continues() {
     let (h, clock) = by_hand().await;
     let (owner, project) = (owner(), ProjectId::DEFAULT);
     let (mut partial, mut millis) = (0, 1);
@@ -275,7 +275,7 @@ async fn cut_off(h: &Harness, import: &Value) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_that_was_begun_meanwhile_is_left_and_nothing_of_ours_with_it() {
+async fn a_log_that_was_created_meanwhile_is_not_changed() {
     let (h, _) = by_hand().await;
     let import = uploaded(&h, "", archive_of("s1")).await;
     let made = cut_off(&h, &import).await;
@@ -292,7 +292,7 @@ async fn a_log_that_was_begun_meanwhile_is_left_and_nothing_of_ours_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_import_left_that_nobody_tries_any_more_is_deleted_by_the_next() {
+async fn the_next_import_deletes_the_leftovers_of_an_abandoned_one() {
     let (h, clock) = by_hand().await;
     let import = uploaded(&h, "", archive_of("s1")).await;
     let made = cut_off(&h, &import).await;
@@ -336,7 +336,7 @@ async fn an_import_goes_with_its_project() {
 }
 
 #[tokio::test]
-async fn a_file_that_comes_twice_is_taken_once() {
+async fn a_file_that_comes_twice_is_imported_once() {
     let (h, _) = by_hand().await;
     let (first, second) = (line(1, 0), line(2, 0) + &line(3, 0));
     let files = [("a/s1/arch-1.jsonl", first.as_str()), ("b/s1/Arch-1.jsonl", &second)];

@@ -59,7 +59,7 @@ async fn descriptions(h: &Harness, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_imported_is_exported_as_it_was() {
+async fn imported_lines_are_exported_unchanged() {
     let h = Harness::start().await;
     let arch: String = [line("dev-1", "arch-001", 1, "one"), line("dev-1", "arch-001", 4, "four")].concat();
     let dev: String = [line("dev-1", "dev-001", 2, "two"), line("dev-1", "dev-001", 3, "three")].concat();
@@ -135,7 +135,7 @@ async fn corrupt_lines_are_skipped_and_counted() {
 }
 
 #[tokio::test]
-async fn the_file_of_all_agents_is_read_where_theirs_are_missing() {
+async fn the_file_of_all_agents_is_read_if_single_files_are_missing() {
     let h = Harness::start().await;
     let together =
         [line("dev-1", "arch-001", 1, "one"), line("dev-1", "dev-001", 2, "two"), "x\n".to_owned()];
@@ -154,7 +154,7 @@ async fn the_file_of_all_agents_is_read_where_theirs_are_missing() {
 }
 
 #[tokio::test]
-async fn what_is_no_archive_is_refused() {
+async fn a_file_that_is_not_an_archive_is_refused() {
     let h = Harness::start().await;
     let raw = async |body: &'static [u8]| {
         let request = h.request(Method::POST, "/context/import").header("content-type", "application/zip");
@@ -241,7 +241,7 @@ async fn old_lines_go_to_the_bucket_and_are_read_as_before() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sealers_that_meet_seal_once() {
+async fn concurrent_sealers_seal_once() {
     let clock = ManualClock::at("2025-08-01T00:00:00Z".parse().unwrap());
     let mut config = PlatformConfig::in_memory();
     config.clock = Clock::Manual(clock.clone());

@@ -112,7 +112,7 @@ async fn a_question_and_its_answer_are_read_as_they_came() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_not_there_is_empty() {
+async fn an_unknown_log_is_empty() {
     let h = Harness::start().await;
     assert_eq!(h.get("/context/logs/nobody").await.expect(200), json!({"entries": []}));
     let with = h.get("/context/logs/nobody?include_metadata=true&session=s1").await.expect(200);
@@ -231,7 +231,7 @@ async fn a_hook_that_is_sent_again_is_logged_once() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_names_nobody_is_given_a_name_for_ever() {
+async fn a_prompt_without_a_name_gets_a_permanent_name() {
     let (config, clock) = clocked("2025-08-12T14:30:22Z");
     let h = Harness::with(config).await;
     let beginning = "x".repeat(100);
@@ -266,7 +266,7 @@ async fn report_owned(h: &Harness, payload: Value) {
 }
 
 #[tokio::test]
-async fn what_the_assistant_names_wins_and_the_filter_decides() {
+async fn the_assistants_name_has_priority_and_the_filter_decides() {
     let h = Harness::start().await;
     let mut named = asked("AgentId: arch-001", "call-1");
     named["agent_id"] = json!("Sub-7");
@@ -300,7 +300,7 @@ async fn what_the_assistant_names_wins_and_the_filter_decides() {
 }
 
 #[tokio::test]
-async fn what_runs_in_the_background_is_answered_when_it_stops() {
+async fn a_background_agent_is_logged_when_it_stops() {
     let h = Harness::start().await;
     report(&h, "", &asked("AgentId: arch-001\nDesign", "call-1")).await;
     let mut launched = hook("PostToolUse", "the-architect", "AgentId: arch-001\nDesign", "call-1");
@@ -354,7 +354,7 @@ fn called(call: &str, agent: &str, is_async: bool) -> Value {
 }
 
 #[tokio::test]
-async fn an_agent_that_stops_before_its_call_is_told_of_is_kept_and_listed_until_then() {
+async fn a_stop_that_comes_before_its_call_is_kept_and_listed() {
     let h = Harness::start().await;
     let refused = async || h.get("/context/hooks/rejected").await.expect(200);
     let events = async |call: &str| -> Vec<Value> {
@@ -389,7 +389,7 @@ async fn an_agent_that_stops_before_its_call_is_told_of_is_kept_and_listed_until
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_and_its_launch_that_meet_are_one_answer() {
+async fn a_concurrent_stop_and_launch_give_one_answer() {
     let h = Harness::start().await;
     let pairs = (0..20).map(async |n| {
         let (call, agent) = (format!("n{n}"), format!("a{n:016x}"));
@@ -455,7 +455,7 @@ async fn a_hook_that_is_reported_late_says_when_it_happened() {
 }
 
 #[tokio::test]
-async fn nonsense_is_answered_like_all_else_and_can_be_looked_at() {
+async fn invalid_hooks_are_accepted_and_listed() {
     let (config, clock) = clocked("2025-08-12T14:00:00Z");
     let h = Harness::with(config).await;
     let raw = |body: Vec<u8>| {
@@ -599,7 +599,7 @@ async fn recalled(h: &Harness, query: &str) -> Value {
 }
 
 #[tokio::test]
-async fn who_starts_is_told_what_was_done_before() {
+async fn a_start_is_told_the_earlier_work() {
     let h = Harness::start().await;
     assert_eq!(recalled(&h, "session_id=s1").await, Value::Null);
     assert_eq!(recalled(&h, "session_id=s1&agent_type=the-architect").await, Value::Null);
@@ -664,7 +664,7 @@ async fn who_starts_is_told_what_was_done_before() {
 }
 
 #[tokio::test]
-async fn what_the_filter_drops_is_counted_and_shown() {
+async fn dropped_hooks_are_counted_and_shown() {
     let h = Harness::start().await;
     for (kind, call) in [("Explore", "1"), ("Explore", "2"), ("general-purpose", "3"), ("the-architect", "4")]
     {

@@ -93,7 +93,7 @@ async fn a_configured_page_may_upload() {
 }
 
 #[tokio::test]
-async fn no_other_page_is_told_that_it_may() {
+async fn other_pages_get_no_permission() {
     let h = with_pages().await;
     for origin in [
         "https://other.example.com",

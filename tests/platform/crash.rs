@@ -108,7 +108,7 @@ fn refused(mut command: Command, why: &str) {
 }
 
 #[test]
-fn what_is_in_the_way_is_said_in_one_line() {
+fn a_failed_start_gives_its_reason_in_one_line() {
     let parent = TempDir::new().unwrap();
     let held = parent.path().join("held");
     let server = Server::start(&mut command(&held));

@@ -100,7 +100,7 @@ async fn no_route_takes_a_body_without_its_type() {
 
 /// With authentication, a proxy or a domain may be in front, and a page has no key.
 #[tokio::test]
-async fn with_authentication_the_name_is_free_and_the_key_is_not() {
+async fn with_authentication_any_host_is_allowed_and_a_key_is_required() {
     let auth = shared::config::AuthConfig::On(None);
     let h = Harness::with(PlatformConfig { auth, ..PlatformConfig::in_memory() }).await;
     let input = serde_json::from_value(json!({"name": "test"})).unwrap();
@@ -154,7 +154,7 @@ const ENGINES: &[(&str, &str, &str)] = &[
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn no_port_of_the_server_gives_anything_away() {
+async fn no_port_of_the_server_reveals_data() {
     for auth in ["off", "on"] {
         let folder = TempDir::new().unwrap();
         let server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", auth));
@@ -282,7 +282,7 @@ async fn quick(h: &Harness) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_never_ends_its_request_is_let_go() {
+async fn a_client_that_never_ends_its_request_is_disconnected() {
     let second = Duration::from_secs(1);
     let limits = Limits { head: second, body: second, ..Limits::default() };
     let h = Harness::with(PlatformConfig { limits, ..PlatformConfig::in_memory() }).await;
@@ -340,7 +340,7 @@ async fn long_headers_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_of_half_open_connections_keeps_nobody_out() {
+async fn many_half_open_connections_do_not_block_others() {
     let limits = Limits { connections: 40, streams: 10, ..Limits::default() };
     let h = Harness::with(PlatformConfig { limits, ..PlatformConfig::in_memory() }).await;
     let address = address(&h);

@@ -82,7 +82,7 @@ async fn an_appointment_that_passed_during_a_pause_says_so_when_it_is_approved()
 /// If something sets `next_due` back (a clock, an earlier version), a due time that has its record is not decided
 /// again, and planning ends.
 #[tokio::test]
-async fn planning_passes_over_what_is_on_record() {
+async fn planning_skips_recorded_due_times() {
     let stage = Stage::with(ModelsConfig::default()).await;
     let id = stage.approved(json!({"schedule": {"every": "1m", "overlap": "queue"}})).await;
     for minutes in 1..=3 {

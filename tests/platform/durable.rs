@@ -193,7 +193,7 @@ async fn a_turn_that_is_killed_at_any_store_is_finished_and_does_nothing_twice()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_is_given_up_that_kills_its_process_again_and_again() {
+async fn a_turn_that_kills_its_process_repeatedly_is_given_up() {
     let model = ScriptedModel::held(works).await;
     let stage = Stage::with(model.config("gpt-5.1")).await;
     let process = Process::start(&stage);
@@ -419,7 +419,7 @@ async fn a_turn_interrupts_the_one_before_it() {
 
 /// Another client begins a turn whenever one is cancelled. Repeated interrupting has a limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_that_always_finds_another_one_is_refused() {
+async fn a_turn_that_finds_others_for_too_long_is_refused() {
     let mut config = PlatformConfig::in_memory();
     // Its patience of two minutes takes a little more than a second.
     config.clock = Clock::scaled(100);
@@ -602,7 +602,7 @@ async fn a_long_json_turn_is_known_by_its_key_while_it_runs() {
 }
 
 #[tokio::test]
-async fn a_turn_proposes_so_much_and_no_more() {
+async fn the_proposals_of_a_turn_are_limited() {
     fn plans(messages: &[Value]) -> Says {
         if messages.last().is_some_and(|message| message["role"] == "tool") {
             return Says::Text("That was all.".into());
@@ -698,7 +698,7 @@ async fn a_server_that_ends_leaves_no_turn_behind() {
 
 /// A check fails closed: an output that was not found good is never a success.
 #[tokio::test]
-async fn an_output_that_was_not_found_good_is_no_success() {
+async fn an_output_that_was_not_found_good_is_not_a_success() {
     fn saves(messages: &[Value]) -> Says {
         match messages.last().map(|message| message["role"] == "tool") {
             Some(true) => Says::Text("Done.".into()),
@@ -737,7 +737,7 @@ async fn an_output_that_was_not_found_good_is_no_success() {
 
 /// If there is no budget left for the check, the work is kept. The run succeeds and says that it was not checked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
+async fn without_a_budget_for_the_check_an_output_is_not_checked() {
     fn saves(messages: &[Value]) -> Says {
         match messages.last().map(|message| message["role"] == "tool") {
             Some(true) => Says::Text("Done.".into()),
@@ -788,7 +788,7 @@ async fn an_output_whose_check_is_not_paid_for_is_not_checked() {
 
 /// If the table does not answer for a moment, neither the turn nor the answer to its follower ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_and_its_follower_outlive_a_table_that_is_away() {
+async fn a_turn_and_its_follower_survive_an_outage_of_the_table() {
     use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
     let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
     let mut config = PlatformConfig::in_memory();
@@ -811,7 +811,7 @@ async fn a_turn_and_its_follower_outlive_a_table_that_is_away() {
 
 /// Scheduled runs also continue at once when the server comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_of_an_action_goes_on_when_the_server_is_restarted() {
+async fn a_run_of_an_action_continues_after_a_restart_of_the_server() {
     fn saves(messages: &[Value]) -> Says {
         match messages.last().map(|message| message["role"] == "tool") {
             Some(true) => Says::Text("Done.".into()),

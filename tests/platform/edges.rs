@@ -7,7 +7,7 @@ use tests::{Harness, send};
 
 /// An `EventSource` reconnects when a stream ends, with the id of its last event and its first address.
 #[tokio::test]
-async fn an_event_source_is_told_when_there_is_no_more() {
+async fn an_event_source_is_told_when_the_run_has_ended() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let run = h.post(&format!("/agents/{agent}/chat"), json!({"message": "Hello"})).await.expect(200);
@@ -35,7 +35,7 @@ async fn an_event_source_is_told_when_there_is_no_more() {
 }
 
 #[tokio::test]
-async fn the_form_of_a_turn_is_the_one_that_is_wanted_most() {
+async fn the_preferred_form_of_a_turn_is_sent() {
     let h = Harness::start().await;
     let path = format!("/agents/{}/chat", h.agent().await);
     let turn = |accept: &'static str| {
@@ -62,7 +62,7 @@ async fn the_form_of_a_turn_is_the_one_that_is_wanted_most() {
 }
 
 #[tokio::test]
-async fn a_field_that_nobody_knows_is_refused_by_its_name() {
+async fn an_unknown_field_is_refused_by_its_name() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     for (path, body, field) in [
@@ -93,7 +93,7 @@ async fn a_field_that_nobody_knows_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_that_cannot_be_kept_is_refused() {
+async fn an_invalid_idempotency_key_is_refused() {
     let h = Harness::start().await;
     let make = |key: reqwest::header::HeaderValue| {
         h.request(Method::POST, "/agents")
@@ -117,7 +117,7 @@ async fn an_idempotency_key_that_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test]
-async fn times_that_no_calendar_holds_are_refused() {
+async fn times_outside_the_calendar_are_refused() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let action = h

@@ -189,7 +189,7 @@ async fn an_imported_theme_is_described() {
 }
 
 #[tokio::test]
-async fn a_gate_shows_what_was_written_beside_an_outline() {
+async fn a_gate_shows_notes_next_to_an_outline() {
     let model = ScriptedModel::start(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;
     let long = "<p>{{ product.price }}</p>\n".repeat(1_000);
@@ -204,7 +204,7 @@ async fn a_gate_shows_what_was_written_beside_an_outline() {
 }
 
 #[tokio::test]
-async fn a_content_is_sent_once_however_often_it_is_told_of() {
+async fn a_content_is_sent_once_even_if_reported_often() {
     let model = ScriptedModel::start(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;
     check_status(&h, "waiting", 0, 0).await;
@@ -269,7 +269,7 @@ async fn a_change_is_seen_before_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_busy_provider_is_asked_four_times_and_then_left_alone() {
+async fn a_busy_provider_is_called_four_times() {
     let model = ScriptedModel::start(describes).await;
     model.refuses([0, 1, 0]);
     let h = with_theme(config(model.config("scripted"))).await;
@@ -299,7 +299,7 @@ async fn a_busy_provider_is_asked_four_times_and_then_left_alone() {
 }
 
 #[tokio::test]
-async fn of_an_answer_only_what_is_true_of_the_files_is_taken() {
+async fn only_the_parts_of_an_answer_that_match_the_files_are_used() {
     fn odd(messages: &[Value]) -> Says {
         let files: Vec<Value> = shown(&messages[messages.len() - 1])
             .iter()
@@ -341,7 +341,7 @@ async fn of_an_answer_only_what_is_true_of_the_files_is_taken() {
 }
 
 #[tokio::test]
-async fn a_model_that_answers_nonsense_is_asked_no_more_than_twice() {
+async fn a_model_with_unusable_answers_is_called_at_most_twice() {
     let scripts: [fn(&[Value]) -> Says; 6] = [
         |_| Says::Text("I would rather not.".into()),
         |_| Says::Text("{\"files\": [{\"path\": \"assets/ba".into()),
@@ -363,7 +363,7 @@ async fn a_model_that_answers_nonsense_is_asked_no_more_than_twice() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_do_it_is_left_alone() {
+async fn a_model_without_usable_answers_is_not_called_again() {
     let model = ScriptedModel::start(|_| Says::Text("?".into())).await;
     let h = with_theme(config(model.config("scripted"))).await;
     for n in 0..40 {
@@ -390,7 +390,7 @@ async fn a_model_without_tools_answers_in_text() {
 }
 
 #[tokio::test]
-async fn an_invocation_that_dies_is_followed_by_the_next() {
+async fn the_next_invocation_continues_after_one_that_died() {
     let model = ScriptedModel::held(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;
     // In the middle of the call: its answer is never received.
@@ -429,7 +429,7 @@ async fn an_invocation_that_dies_is_followed_by_the_next() {
 }
 
 #[tokio::test]
-async fn ceilings_stop_it_and_what_is_written_stays() {
+async fn ceilings_stop_enrichment_and_its_notes_stay() {
     // The day's budget does not pay for one call.
     let model = ScriptedModel::start(describes).await;
     let budget = BudgetConfig { day_micros: 100, ..BudgetConfig::default() };
@@ -466,7 +466,7 @@ async fn ceilings_stop_it_and_what_is_written_stays() {
 }
 
 #[tokio::test]
-async fn switched_off_it_leaves_nothing() {
+async fn switching_enrichment_off_deletes_everything() {
     let model = ScriptedModel::held(describes).await;
     model.allow(1);
     let h = with_theme(config(model.config("scripted"))).await;
@@ -517,7 +517,7 @@ async fn without_a_model_the_map_is_whole_and_the_status_says_why() {
 }
 
 #[tokio::test]
-async fn an_invocation_with_little_time_left_hands_on() {
+async fn an_invocation_with_little_time_left_hands_over() {
     let model = ScriptedModel::start(describes).await;
     let h = with_theme(config(model.config("scripted"))).await;
     deliver_to(&h.platform.cx, CHANGED, SignedDuration::from_secs(130)).await.unwrap();

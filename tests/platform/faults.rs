@@ -129,7 +129,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn what_is_acknowledged_among_faults_is_there_once() {
+async fn acknowledged_writes_are_stored_once_despite_faults() {
     let stage = Stage::start().await;
     stage.faults.set_rates(FaultRates {
         throttled: 0.05,
@@ -157,7 +157,7 @@ fn once(things: Range<usize>) -> BTreeMap<String, usize> {
 }
 
 #[tokio::test]
-async fn what_is_cut_off_and_asked_for_again_is_done_once() {
+async fn interrupted_and_repeated_requests_are_done_once() {
     const CUT_OFF: usize = 60;
     let stage = Stage::start().await;
     stage.faults.set_rates(FaultRates { slow: 0.5, ..FaultRates::default() });
@@ -233,7 +233,7 @@ async fn a_key_knows_whether_its_request_is_done() {
 }
 
 #[tokio::test]
-async fn while_nothing_works_everything_says_to_try_again() {
+async fn during_an_outage_every_error_is_retryable() {
     let stage = Stage::start().await;
     for rates in [
         FaultRates { throttled: 1.0, slow_down: 1.0, ..FaultRates::default() },
@@ -272,7 +272,7 @@ async fn deployed_with(cx: &Cx, change: fn(&mut Config)) -> String {
 }
 
 #[tokio::test]
-async fn a_table_or_bucket_that_is_not_there_is_no_matter_of_trying_again() {
+async fn a_missing_table_or_bucket_is_not_retryable() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let client = tests::client();

@@ -58,14 +58,14 @@ async fn quick() -> Harness {
 }
 
 #[tokio::test]
-async fn redocly_has_nothing_to_say() {
+async fn redocly_reports_nothing() {
     let Some(redocly) = node("redocly") else { return };
     let printed = output(redocly, &["lint", "--config", "lint.redocly.yaml", DOCUMENT]).await;
     assert!(printed.contains("Your API description is valid") && !printed.contains("You have"), "{printed}");
 }
 
 #[tokio::test]
-async fn spectral_has_nothing_to_say() {
+async fn spectral_reports_nothing() {
     let Some(spectral) = node("spectral") else { return };
     let arguments = ["lint", "--ruleset", "spectral.yaml", "--fail-severity", "hint", DOCUMENT];
     let printed = output(spectral, &arguments).await;

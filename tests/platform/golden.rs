@@ -15,7 +15,7 @@ fn golden() -> Golden {
 }
 
 #[tokio::test]
-async fn data_of_an_earlier_version_is_read_as_it_was() {
+async fn data_of_an_earlier_version_is_read_unchanged() {
     let golden = golden();
     let clock = Clock::Manual(ManualClock::at(golden.written_at));
     let h = Harness::with(PlatformConfig { clock, automatic: false, ..PlatformConfig::in_memory() }).await;

@@ -69,7 +69,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn versions_are_agreed_on_and_what_there_is_is_told() {
+async fn the_version_is_negotiated_and_everything_is_listed() {
     let h = Harness::start().await;
     let c = client(&h);
     let hello = |version: &str| json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
@@ -543,14 +543,14 @@ async fn a_themes_files_are_found() {
 }
 
 #[tokio::test]
-async fn a_project_without_a_theme_is_told_so() {
+async fn a_lookup_without_a_theme_says_so() {
     let h = Harness::start().await;
     let failure = client(&h).fails("lookup_theme", json!({"request": "the header"})).await;
     assert!(failure.contains("has no theme") && failure.contains("/import"), "{failure}");
 }
 
 #[tokio::test]
-async fn what_became_of_an_action_is_told() {
+async fn the_result_of_an_action_is_explained() {
     let h = Harness::start().await;
     let c = client(&h);
     let agent = h.agent().await;
@@ -654,7 +654,7 @@ async fn a_result_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn only_post_speaks_and_pages_of_others_may_not() {
+async fn only_post_is_served_and_other_pages_are_refused() {
     let h = Harness::start().await;
     for method in [Method::GET, Method::DELETE] {
         let answer = send(h.request(method, "/mcp").header("accept", "text/event-stream")).await;
@@ -714,17 +714,17 @@ async fn parallel_updates(count: usize) {
 }
 
 #[tokio::test]
-async fn of_twenty_parallel_updates_all_survive() {
+async fn twenty_parallel_updates_all_survive() {
     parallel_updates(20).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_hundred_parallel_updates_all_survive() {
+async fn two_hundred_parallel_updates_all_survive() {
     parallel_updates(200).await;
 }
 
 #[tokio::test]
-async fn updates_survive_what_goes_wrong_below() {
+async fn updates_survive_faults_of_the_table() {
     let rates = FaultRates {
         conflict: 0.2,
         throttled: 0.1,

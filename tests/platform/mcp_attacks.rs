@@ -32,7 +32,7 @@ async fn tools_of_the_agent_loop_and_unknown_tools_are_refused() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_break_no_tool() {
+async fn wrong_arguments_do_not_break_a_tool() {
     let h = Harness::start().await;
     let c = client(&h);
     let values = [
@@ -73,7 +73,7 @@ async fn wrong_arguments_break_no_tool() {
 }
 
 #[tokio::test]
-async fn messages_that_are_no_calls_are_refused() {
+async fn messages_that_are_not_calls_are_refused() {
     let h = Harness::start().await;
     let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let call = |arguments: &str| {
@@ -110,7 +110,7 @@ async fn messages_that_are_no_calls_are_refused() {
 
 /// Each id of another owner is tried alone and together with the others, in every tool that takes it.
 #[tokio::test]
-async fn ids_of_another_owner_reach_nothing() {
+async fn ids_of_another_owner_give_no_access() {
     let h = Harness::start().await;
     let c = client(&h);
     let foreign = made::foreign(&h).await;

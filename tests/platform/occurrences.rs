@@ -181,7 +181,7 @@ fn asks(messages: &[Value]) -> Says {
 }
 
 #[tokio::test]
-async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
+async fn a_run_that_asks_waits_and_later_due_times_are_held() {
     let model = ScriptedModel::start(asks).await;
     let stage = Stage::with(model.config("scripted")).await;
     let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
@@ -216,7 +216,7 @@ async fn a_run_that_asks_waits_and_what_is_due_meanwhile_is_held() {
 }
 
 #[tokio::test]
-async fn a_run_that_wants_more_than_it_was_granted_waits() {
+async fn a_run_that_needs_another_grant_waits() {
     fn plans(_: &[Value]) -> Says {
         let task = json!({"instructions": "Look", "expected_output": "A list"});
         let action = json!({"title": "Look", "description": "Look", "priority": "low", "task_config": task});
@@ -232,7 +232,7 @@ async fn a_run_that_wants_more_than_it_was_granted_waits() {
 }
 
 #[tokio::test]
-async fn what_is_not_what_was_approved_does_not_run() {
+async fn changed_content_does_not_run_without_a_new_approval() {
     let model = ScriptedModel::start(writes).await;
     let stage = Stage::with(model.config("scripted")).await;
     let every = json!({"schedule": {"every": "1h"}});
@@ -266,7 +266,7 @@ fn writes(messages: &[Value]) -> Says {
 }
 
 #[tokio::test]
-async fn a_due_time_that_meets_a_live_run_does_as_its_schedule_says() {
+async fn overlap_decides_a_due_time_during_a_live_run() {
     let cases = [
         ("skip", ["10 running", "20 skipped overlap"], ["10 succeeded", "20 skipped overlap"]),
         ("queue", ["10 running", "20 due"], ["10 succeeded", "20 succeeded"]),
@@ -326,7 +326,7 @@ async fn an_outage_is_caught_up_as_configured() {
 }
 
 #[tokio::test]
-async fn a_run_ends_where_its_budget_does() {
+async fn a_run_ends_when_its_budget_is_used_up() {
     let model = ScriptedModel::start(writes).await;
     let stage = Stage::with(model.config("gpt-5.1")).await;
     // The first answer costs more than is left for a second.
@@ -346,7 +346,7 @@ async fn a_run_ends_where_its_budget_does() {
 
 /// A count that is too high is corrected, and does not cause wake-ups for ever.
 #[tokio::test]
-async fn what_is_counted_as_queued_and_is_not_there_is_forgotten() {
+async fn a_wrong_count_of_queued_runs_is_corrected() {
     let stage = Stage::with(ModelsConfig::default()).await;
     let id = stage.approved(json!({"schedule": {"at": "2026-11-21T12:01:00Z"}})).await;
     let cx = &stage.h.platform.cx;

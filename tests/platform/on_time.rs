@@ -56,7 +56,7 @@ async fn approve(stage: &Stage, id: ActionId) {
 }
 
 #[tokio::test]
-async fn what_was_sent_ahead_runs_at_its_time() {
+async fn an_item_that_was_sent_ahead_runs_at_its_time() {
     let stage = stage().await;
     let id = sent_ahead(&stage).await;
     let seen = stage.h.get(&format!("/actions/{id}")).await.expect(200);
@@ -70,7 +70,7 @@ async fn what_was_sent_ahead_runs_at_its_time() {
 }
 
 #[tokio::test]
-async fn a_message_that_comes_early_is_waited_out() {
+async fn the_executor_waits_if_a_message_comes_early() {
     let stage = stage().await;
     let id = at_ten(&stage).await;
     let cx = stage.h.platform.cx.clone();
@@ -93,7 +93,7 @@ async fn a_message_that_comes_early_is_waited_out() {
 
 /// The clock of an executor is far behind the sweep's. The executor does not wait for minutes; the queue does.
 #[tokio::test]
-async fn a_message_that_comes_far_too_early_goes_back() {
+async fn a_message_that_comes_much_too_early_goes_back() {
     let stage = stage().await;
     let id = at_ten(&stage).await;
     stage.at(9);
@@ -107,7 +107,7 @@ async fn a_message_that_comes_far_too_early_goes_back() {
 }
 
 #[tokio::test]
-async fn what_changes_between_lease_and_start_counts() {
+async fn changes_between_lease_and_start_count() {
     let stage = stage().await;
     // Paused.
     let id = sent_ahead(&stage).await;
@@ -158,7 +158,7 @@ async fn a_run_by_hand_starts_at_once_while_a_due_time_is_in_the_queue() {
 
 /// The sweep has already looked when the action becomes due. The approval then sends it.
 #[tokio::test]
-async fn what_is_approved_within_the_minute_starts_at_its_second() {
+async fn an_action_approved_within_the_last_minute_starts_on_time() {
     let stage = stage().await;
     stage.at(10);
     stage.sweep().await;
@@ -292,7 +292,7 @@ async fn a_full_queue_makes_no_due_time_missed() {
 
 /// The local queue ends with its process. The next start sends its items at their time, and not after the lease.
 #[tokio::test]
-async fn a_restart_sends_again_what_was_in_the_queue() {
+async fn a_restart_sends_queued_items_again() {
     let stage = stage().await;
     let id = sent_ahead(&stage).await;
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();

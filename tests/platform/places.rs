@@ -136,7 +136,7 @@ async fn all_is_done(stage: &Stage, owner: &Owner, ids: &[ActionId]) {
 
 /// However many executors want a place at once, no more than may have one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_executors_have_a_place_than_may() {
+async fn no_more_executors_get_a_place_than_allowed() {
     let h = tests::Harness::start().await;
     let owner = Owner::new("crowd").unwrap();
     for count in [1, 2, 4, 10] {
@@ -195,7 +195,7 @@ async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
 /// One owner has three batches under way and as many runs waiting. The run of another owner starts at once, and so does a run
 /// that the first one starts by hand. What waits says why, and goes on as soon as there is room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_owner_with_many_due_runs_keeps_nobody_waiting() {
+async fn an_owner_with_many_due_runs_does_not_delay_others() {
     let model = held().await;
     let stage = stage(&model).await;
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
@@ -273,7 +273,7 @@ async fn an_owner_with_many_due_runs_keeps_nobody_waiting() {
 /// All executors that hold the owner's places die. The places are free when their leases are over, what waits goes on, and the
 /// runs of the dead executors come again when their own leases are over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn executors_that_die_with_all_places_hold_nobody_up() {
+async fn runs_continue_after_all_executors_with_places_die() {
     let model = held().await;
     let stage = stage(&model).await;
     let cx = &stage.h.platform.cx;

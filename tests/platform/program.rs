@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn what_it_is_asked_about_itself_does_not_start_it() {
+fn help_and_version_do_not_start_the_server() {
     let parent = TempDir::new().unwrap();
     let folder = parent.path().join("data");
     for args in [&["--help"][..], &["-h"], &["api-key", "--help"]] {

@@ -84,7 +84,7 @@ async fn a_list_ends_with_the_default_project() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_project_is_named() {
+async fn errors_in_a_project_are_named() {
     let h = Harness::start().await;
     let path = made(&h, "a").await;
     for (body, field) in [
@@ -106,7 +106,7 @@ async fn what_is_wrong_with_a_project_is_named() {
 }
 
 #[tokio::test]
-async fn another_owners_project_is_not_there() {
+async fn another_owners_project_is_not_found() {
     let h = Harness::start().await;
     let foreign = made::foreign(&h).await.project;
     h.get(&foreign).await.refused(404, "not_found");

@@ -101,7 +101,7 @@ async fn told_in_run(two: &Two, agent: &str, call: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_agents_tools_reach_its_own_things_in_chats_and_runs() {
+async fn an_agents_tools_read_only_its_own_data_in_chats_and_runs() {
     let two = two_agents().await;
     let read = format!("read_asset {{\"asset_id\": \"{}\"}}", two.asset);
     for call in [read.as_str(), "query_assets {}", "query_actions {}"] {
@@ -127,7 +127,7 @@ async fn an_agents_tools_reach_its_own_things_in_chats_and_runs() {
 }
 
 #[tokio::test]
-async fn every_tool_that_looks_things_up_stays_with_its_agent_and_owner() {
+async fn every_read_tool_is_limited_to_its_agent_and_owner() {
     let h = Harness::start().await;
     let (mine, other) = (h.agent().await, h.agent().await);
     let of_other =

@@ -12,7 +12,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_week_loses_nothing_and_doubles_nothing() {
+async fn in_a_week_nothing_is_lost_or_done_twice() {
     fn at_half_past_two(wall: DateTime) -> bool {
         wall.hour() == 2 && wall.minute() == 30
     }
@@ -43,7 +43,7 @@ async fn a_week_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn a_clock_on_the_wall_finds_the_changes_of_clocks() {
+fn the_simulated_wall_clock_shows_the_clock_changes() {
     let all: Vec<_> =
         seasons(0.0, 0.0).into_iter().map(|season| (season.start, season.appointments)).collect();
     let cases = [

@@ -30,7 +30,7 @@ async fn every_check_passes_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_fails_each_check_with_the_reason() {
+async fn an_unavailable_server_fails_each_check_with_the_reason() {
     let output = smoke("http://127.0.0.1:1").await;
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");

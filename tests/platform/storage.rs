@@ -70,7 +70,7 @@ fn refuses(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn half_a_platform_is_not_taken_for_an_empty_one() {
+async fn an_incomplete_folder_is_not_taken_for_an_empty_one() {
     let parent = TempDir::new().unwrap();
     let (folder, other) = (parent.path().join("one"), parent.path().join("other"));
     let client = tests::client();
@@ -117,7 +117,7 @@ async fn half_a_platform_is_not_taken_for_an_empty_one() {
 }
 
 #[tokio::test]
-async fn damaged_pages_are_called_what_they_are() {
+async fn damaged_pages_are_reported_as_damage() {
     let folder = TempDir::new().unwrap();
     let client = tests::client();
     let server = Server::start(&mut command(folder.path()));
@@ -155,7 +155,7 @@ async fn damaged_pages_are_called_what_they_are() {
 }
 
 #[tokio::test]
-async fn a_damaged_object_is_called_what_it_is() {
+async fn a_damaged_object_is_reported_as_damage() {
     let folder = TempDir::new().unwrap();
     let client = tests::client();
     let server = Server::start(&mut command(folder.path()));
@@ -169,7 +169,7 @@ async fn a_damaged_object_is_called_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_takes_no_writes() {
+async fn a_deleted_folder_accepts_no_writes() {
     let parent = TempDir::new().unwrap();
     let (folder, aside) = (parent.path().join("data"), parent.path().join("aside"));
     let client = tests::client();
@@ -203,7 +203,7 @@ async fn a_folder_that_is_gone_takes_no_writes() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_called_what_it_is_and_passes() {
+async fn a_full_disk_is_reported_and_recovers() {
     let parent = TempDir::new().unwrap();
     let disk = parent.path().join("disk");
     fs::create_dir(&disk).unwrap();

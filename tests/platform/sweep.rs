@@ -69,7 +69,7 @@ fn swept(leased: usize, lag: Duration) -> Swept {
 }
 
 #[tokio::test]
-async fn what_is_due_is_dispatched_once_in_a_lease() {
+async fn due_items_are_dispatched_once_per_lease() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     // More than ten of one owner, so that one call of the queue is not enough.
@@ -117,7 +117,7 @@ async fn sweeps_that_overlap_share_the_work() {
 }
 
 #[tokio::test]
-async fn what_the_queue_does_not_take_is_given_back() {
+async fn items_that_the_queue_refuses_are_given_back() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     let made = due_actions(cx, 1, 11).await;
@@ -133,7 +133,7 @@ async fn what_the_queue_does_not_take_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_sweep_begins_nothing_that_its_deadline_would_cut_off() {
+async fn a_sweep_begins_nothing_near_its_deadline() {
     let (h, clock) = still().await;
     let cx = &h.platform.cx;
     due_actions(cx, 1, 1).await;

@@ -113,7 +113,7 @@ async fn a_burst_ends_with_its_last_content() {
 }
 
 #[tokio::test]
-async fn an_upload_is_taken_as_it_was_signed_and_imported() {
+async fn an_upload_is_accepted_as_signed_and_imported() {
     let h = started().await;
     let archive = zip(&harbour());
     let import = h.post(&format!("{PROJECT}/import"), json!({"bytes": archive.len()})).await.expect(202);
@@ -133,7 +133,7 @@ async fn an_upload_is_taken_as_it_was_signed_and_imported() {
 }
 
 #[tokio::test]
-async fn an_upload_that_is_no_theme_fails_and_changes_nothing() {
+async fn an_upload_that_is_not_a_theme_fails_and_changes_nothing() {
     let h = by_hand().await;
     put(&h, "assets/a.css", ".a {}").await.expect(201);
     for (archive, reason) in
@@ -152,7 +152,7 @@ async fn an_upload_that_is_no_theme_fails_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn in_whatever_order_uploads_are_told_of_the_last_one_asked_for_counts() {
+async fn the_last_requested_import_wins_in_any_order_of_uploads() {
     for order in [[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] {
         let h = by_hand().await;
         put(&h, "assets/before.css", ".before {}").await.expect(201);
@@ -214,7 +214,7 @@ async fn two_imports_at_once_never_mix() {
 }
 
 #[tokio::test]
-async fn an_indexer_that_dies_is_followed_by_the_next() {
+async fn the_next_indexer_continues_after_one_that_died() {
     let h = by_hand().await;
     let import = upload(&h, zip(&harbour())).await;
     let key = archive_key(&import);
@@ -247,7 +247,7 @@ async fn an_indexer_that_dies_is_followed_by_the_next() {
 }
 
 #[tokio::test]
-async fn uploads_that_mean_nothing_are_let_go() {
+async fn uploads_without_a_meaning_are_ignored() {
     let h = by_hand().await;
     for key in [
         "local/assets/ast_1/00",

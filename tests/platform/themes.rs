@@ -267,7 +267,7 @@ async fn a_file_is_written_moved_and_deleted_by_its_version() {
 }
 
 #[tokio::test]
-async fn a_path_that_no_theme_has_is_not_found() {
+async fn an_invalid_theme_path_is_not_found() {
     let h = started().await;
     for path in [format!("assets/{}.css", "p".repeat(2_000)), "assets/%00.css".to_owned()] {
         let path = format!("{PROJECT}/files/{path}");
@@ -278,7 +278,7 @@ async fn a_path_that_no_theme_has_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
+async fn an_incomplete_theme_does_not_replace_the_theme() {
     let h = started().await;
     import(&h, zip(&harbour())).await.expect(200);
     let before = h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200);
@@ -339,7 +339,7 @@ async fn an_archive_that_is_no_whole_theme_does_not_replace_the_theme() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_theme_is_refused_by_name() {
+async fn an_archive_without_a_theme_is_refused_by_name() {
     let h = started().await;
     let refused = async |archive: Vec<u8>, expected: &str| {
         let problem = import(&h, archive).await.refused(400, "invalid_input");
@@ -386,7 +386,7 @@ async fn what_cannot_be_a_theme_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn files_that_nobody_should_have_written_are_named_and_kept() {
+async fn hostile_files_are_kept_and_reported_as_degraded() {
     let h = started().await;
     let one_line = format!("a=1;{}", "b();".repeat(250_000));
     let files: [(&str, &[u8]); 4] = [
@@ -429,7 +429,7 @@ async fn a_repeated_import_is_done_once() {
 }
 
 #[tokio::test]
-async fn another_owners_theme_is_not_there() {
+async fn another_owners_theme_is_not_found() {
     let h = started().await;
     let foreign = made::foreign(&h).await.project;
     for path in ["files", "files/a.css", "map", "map/status", "graph?path=a", "graph/findings", "grep?q=a"] {

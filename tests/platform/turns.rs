@@ -160,7 +160,7 @@ async fn an_action_is_proposed_and_a_question_is_looked_up() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_loses_nothing() {
+async fn a_client_that_disconnects_loses_nothing() {
     let mut config = PlatformConfig::in_memory();
     config.demo = DemoSettings { delay_per_word: Duration::from_millis(10) };
     let h = Harness::with(config).await;
@@ -218,7 +218,7 @@ async fn a_repeated_turn_is_answered_with_its_run() {
 }
 
 #[tokio::test]
-async fn a_turn_is_refused_where_it_makes_no_sense() {
+async fn invalid_turns_are_refused() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let path = format!("/agents/{agent}/chat");

@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_name_is_likened_to_one_that_there_is() {
+    fn a_mistyped_name_gets_a_suggestion() {
         for (typed, meant) in [
             ("--assitant", Some("--assistant")),
             ("--agentid", Some("--agent-id")),

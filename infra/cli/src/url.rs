@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_told_apart() {
+    fn addresses_are_parsed_and_distinguished() {
         // text, near, private
         for (text, near, private) in [
             ("http://127.0.0.1:9000", true, true),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_written_where_they_have_a_value() {
+    fn only_parameters_with_a_value_are_written() {
         let url: Url = "https://example.com/prod".parse().unwrap();
         assert_eq!(
             url.at("/x", &[("a", Some("ü &=")), ("b", None), ("c", Some("1"))]),

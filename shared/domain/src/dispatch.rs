@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_ahead_is_left_alone_after_its_due_time() {
+    fn an_item_that_was_sent_ahead_is_not_sent_again_after_its_due_time() {
         assert_eq!(leased_until(at(60_000), at(0)), at(60_000) + LEASE);
         assert_eq!(leased_until(at(-60_000), at(0)), at(0) + LEASE);
         assert_eq!(leased_until(Timestamp::MAX, at(0)), Timestamp::MAX);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn some_executors_are_left_for_others() {
+    fn executors_are_left_for_other_owners() {
         for (executors, expected) in [
             (0, 1),
             (1, 1),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_chosen_that_nobody_has() {
+    fn a_free_place_is_chosen() {
         // Four executors: three places, and one more for runs by hand.
         let (first, full) = (|number, is_last| Ok(Free { number, is_last }), Err(Full { executors: 3 }));
         for (numbers, by_hand, random, expected) in [

@@ -98,7 +98,7 @@ async fn a_reply_is_read_however_it_is_framed() {
 }
 
 #[tokio::test]
-async fn what_fails_before_the_first_piece_is_tried_again() {
+async fn a_failure_before_the_first_piece_is_retried() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n";
     let start = &HELLO[..HELLO.find("event: content_block_start").unwrap()];
     let ok = || ("Grüße 👋".to_owned(), None, 2);
@@ -147,7 +147,7 @@ async fn a_try_that_may_have_been_billed_is_counted() {
 }
 
 #[tokio::test]
-async fn what_no_try_can_help_is_not_tried_again() {
+async fn permanent_failures_are_not_retried() {
     let check = async |answers: Vec<FakeResponse>, expected: ModelError, sent: usize| {
         assert_eq!(outcome(answers, limits()).await, (String::new(), Some(expected), sent));
     };
@@ -175,7 +175,7 @@ async fn what_no_try_can_help_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn what_fails_after_the_first_piece_is_the_callers() {
+async fn a_failure_after_the_first_piece_is_returned_to_the_caller() {
     let cut = |marker: &str| HELLO[..HELLO.find(marker).unwrap()].to_owned();
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
     let begun = cut("event: content_block_stop");
@@ -213,7 +213,7 @@ async fn an_answer_without_an_end_is_broken_off() {
 }
 
 #[tokio::test]
-async fn nothing_is_waited_for_for_ever() {
+async fn every_wait_has_a_limit() {
     let short = Duration::from_millis(40);
     let once = Limits { retry: Retry { tries: 1, ..limits().retry }, ..limits() };
     let (_, error, _) = outcome([FakeResponse::Silence], Limits { first_byte: short, ..once }).await;

@@ -259,7 +259,7 @@ fn a_reply_is_sent_back_as_it_came() {
 }
 
 #[test]
-fn what_is_no_reply_is_an_error() {
+fn an_invalid_reply_is_an_error() {
     let error =
         json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
     let overloaded = ModelError::Overloaded { retry_after: None };

@@ -293,7 +293,7 @@ fn calls_may_be_interleaved_empty_or_cut_off() {
 }
 
 #[test]
-fn what_is_no_reply_is_an_error() {
+fn an_invalid_reply_is_an_error() {
     let failed = |code: &str| json!({"type": "response.failed", "response": {"error": {"code": code, "message": "m"}}});
     let error = |code: &str| json!({"type": "error", "code": code, "message": "m", "param": null, "sequence_number": 3});
     let limited = ModelError::RateLimited { retry_after: None };

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_section_goes_behind_the_front_matter() {
+    fn the_section_is_inserted_after_the_front_matter() {
         let section = |name: &str| section::section(name, Access::Command);
         let architect = section("the-architect");
         let tester = section("the-tester");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_or_can_not_be_told_apart_is_left() {
+    fn files_that_are_not_templates_are_not_changed() {
         for text in ["", "# Readme\n", "---\nname: x\n", "--- \nname", "text\n---\n---\n", "----\n---\n"] {
             assert_eq!(with_section(text, "x"), SectionUpdate::NoTemplate, "{text:?}");
         }
@@ -258,7 +258,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_much(text in "(---|\r|\n|name:|<!-- lamplighter:context:(begin|end) -->|\u{feff}|.){0,40}") {
+        fn every_text_is_accepted(text in "(---|\r|\n|name:|<!-- lamplighter:context:(begin|end) -->|\u{feff}|.){0,40}") {
             drop(with_section(&text, "x"));
         }
     }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_named_where_it_is_not() {
+    fn a_missing_event_name_is_added() {
         // payload, as --user sends it, whether it names a session
         for (payload, expected, has_session) in [
             ("{}", r#"{"hook_event_name":"PostToolUse"}"#, false),

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_long_by_its_texts_stays() {
+    fn a_payload_without_long_texts_is_not_shortened() {
         for body in ["[1,2,3]", "nonsense", &json!({"a": vec![1; 100]}).to_string()] {
             assert_eq!(to_fit(body.as_bytes().to_vec(), 5), body.as_bytes());
         }

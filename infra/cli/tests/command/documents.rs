@@ -95,7 +95,7 @@ fn an_edit_is_written_over_the_version_that_was_read() {
 }
 
 #[test]
-fn a_document_that_is_not_there_is_begun() {
+fn a_missing_document_is_created() {
     let missing = r#"{"code":"not_found","detail":"there is no such context document"}"#;
     let server = Server::start(move |request| match request.method.as_str() {
         "GET" => Reply::status(404, missing),
@@ -155,7 +155,7 @@ fn a_conflict_is_shown_and_both_texts_are_kept() {
 }
 
 #[test]
-fn what_was_written_is_kept_when_it_can_not_be_saved() {
+fn the_text_is_kept_if_it_cannot_be_saved() {
     for (status, error) in
         [(400, "answered 400: a line is too long"), (413, "answered 413"), (500, "answered 500")]
     {
@@ -174,7 +174,7 @@ fn what_was_written_is_kept_when_it_can_not_be_saved() {
 }
 
 #[test]
-fn a_text_to_begin_with_must_be_there() {
+fn the_file_to_begin_with_must_exist() {
     let server = Document::new("one\n").serve();
     Bed::new(&server.url)
         .run(&["context", "edit", "--from", "no.md"])
@@ -193,7 +193,7 @@ fn an_editor_that_fails_changes_nothing() {
 }
 
 #[test]
-fn without_a_terminal_no_editor_is_opened_that_needs_one() {
+fn without_a_terminal_an_editor_that_needs_one_is_not_opened() {
     let document = Document::new("one\n");
     let server = document.serve();
     for (name, value) in [("X", ""), ("EDITOR", "vi"), ("VISUAL", "/usr/bin/vim -f"), ("EDITOR", "nano")] {

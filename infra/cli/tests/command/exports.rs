@@ -39,7 +39,7 @@ fn written(bed: &Bed) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn an_export_is_written_and_written_again_as_it_grows() {
+fn an_export_is_written_and_extended() {
     let long = "a line\n".repeat(30_000);
     let first = [
         ("s-1/arch-001.jsonl", long.as_str()),
@@ -68,7 +68,7 @@ fn an_export_is_written_and_written_again_as_it_grows() {
 }
 
 #[test]
-fn a_file_with_other_lines_is_left_unless_it_is_forced() {
+fn a_file_with_other_lines_is_replaced_only_with_force() {
     let (_server, bed) = bed(&[("s/a.jsonl", "1\n"), ("s/b.jsonl", "2\n")]);
     bed.write("project/logs/s/a.jsonl", "1\nonly here\n");
     let Output { code, out, err } = bed.run(&["context", "export", "logs"]);
@@ -95,7 +95,7 @@ fn nothing_is_written_outside_of_the_folder() {
 }
 
 #[test]
-fn an_answer_that_is_no_archive_is_an_error() {
+fn an_answer_that_is_not_an_archive_is_an_error() {
     let whole = archive(&[("s/a.jsonl", "1\n")]);
     for bytes in [b"".to_vec(), b"{}".to_vec(), whole[..whole.len() / 2].to_vec()] {
         let server = Server::start(move |_| Reply::ok(bytes.clone()));

@@ -7,7 +7,7 @@ const MODES: &str = "exactly one mode required: --assistant, --user, or --read";
 const LINES: &str = "--lines must be between 1 and 1000";
 
 #[test]
-fn what_is_asked_wrongly_is_refused_with_the_reason() {
+fn invalid_arguments_are_refused_with_the_reason() {
     let bed = Bed::new(DOWN);
     let too_long = "a".repeat(65);
     let read = |rest: &[&'static str]| [&["log", "--read", "--agent-id", "arch-001"], rest].concat();
@@ -199,7 +199,7 @@ fn help_and_version_are_printed() {
 }
 
 #[test]
-fn a_mistyped_name_is_answered_with_the_one_that_is_meant() {
+fn a_mistyped_argument_gets_a_suggestion() {
     let bed = Bed::bare();
     for (args, error) in [
         (&["log", "--assitant"][..], "invalid option '--assitant', did you mean `--assistant`?"),
@@ -218,7 +218,7 @@ fn a_mistyped_name_is_answered_with_the_one_that_is_meant() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named_with_what_to_try() {
+fn an_unavailable_server_is_named_with_advice() {
     let bed = Bed::new(DOWN);
     let said = bed.run(&["log", "-r", "--agent-id", "ab"]);
     said.failed(DOWN);

@@ -61,7 +61,7 @@ fn a_payload_goes_to_the_server_as_it_is() {
 }
 
 #[test]
-fn bytes_that_are_no_text_arrive_too() {
+fn bytes_that_are_not_text_also_arrive() {
     let server = Server::taking();
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     Bed::new(&server.url).give(&["log", "-a"], &bytes).silent();
@@ -95,7 +95,7 @@ fn a_payload_that_is_too_long_for_the_server_arrives_shortened() {
 }
 
 #[test]
-fn whatever_the_server_does_a_hook_is_silent_and_keeps_its_payload() {
+fn a_hook_is_silent_and_keeps_its_payload_if_the_server_fails() {
     let replies = [401, 403, 404, 409, 429, 500, 503, 302].map(|status| Reply::status(status, "no"));
     for reply in [&replies[..], &[Reply::Close]].concat() {
         let says = reply.clone();
@@ -127,7 +127,7 @@ fn a_server_that_does_not_answer_gets_its_time_in_the_background() {
 }
 
 #[test]
-fn a_configuration_that_is_broken_keeps_the_payload_until_it_is_whole() {
+fn an_invalid_configuration_keeps_the_payload_until_it_is_repaired() {
     for broken in [
         "url = ",
         "url = 7",
@@ -154,7 +154,7 @@ fn a_configuration_that_is_broken_keeps_the_payload_until_it_is_whole() {
 }
 
 #[test]
-fn where_nothing_can_be_kept_the_payload_is_sent_at_once() {
+fn without_a_spool_the_payload_is_sent_at_once() {
     let server = Server::taking();
     let bed = Bed::new(&server.url);
     bed.write("file", "");
@@ -222,7 +222,7 @@ fn hooks_that_write_while_others_send_lose_nothing() {
 }
 
 #[test]
-fn what_is_kept_is_the_owners_alone() {
+fn only_the_owner_can_read_the_spool() {
     let bed = Bed::new(DOWN);
     bed.give(&["log", "-a"], payload(1)).silent();
     let file = bed.spooled().pop().unwrap();

@@ -17,7 +17,7 @@ fn seen(bed: &Bed, server: &Server) -> (String, Option<String>) {
 type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str, bool);
 
 #[test]
-fn the_environment_goes_before_the_project_and_that_before_the_user() {
+fn the_environment_overrides_the_project_and_the_project_the_user() {
     let server = Server::start(|_| Reply::ok(""));
     let id = |letter: &str| format!("prj_{}", letter.repeat(32));
     let filled = |text: &str| {
@@ -100,7 +100,7 @@ fn a_server_that_only_a_checkout_names_gets_no_key_from_elsewhere() {
 }
 
 #[test]
-fn the_projects_file_is_looked_for_as_far_as_the_project_reaches() {
+fn the_projects_file_is_searched_up_to_the_top_of_the_project() {
     let server = Server::start(|_| Reply::ok(""));
     let file = format!("url = '{}'\nproject = 'default'", server.url);
     let bed = Bed::bare();
@@ -123,7 +123,7 @@ fn the_projects_file_is_looked_for_as_far_as_the_project_reaches() {
 }
 
 #[test]
-fn a_keys_file_is_read_from_where_it_may_lie() {
+fn a_key_file_is_read_only_from_allowed_places() {
     let server = Server::start(|_| Reply::ok(""));
     let bed = Bed::bare();
     bed.private("project/keys/key", &format!("{KEY}\n"));
@@ -155,7 +155,7 @@ fn a_keys_file_is_read_from_where_it_may_lie() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
+fn an_error_in_a_file_is_reported_without_its_key() {
     for (text, error) in [
         (format!("url = 'http://x'\napi_key = {KEY}"), "config.toml at line 2: "),
         (format!("api_key = ['{KEY}']"), "config.toml at line 1: invalid type: sequence, expected a string"),
@@ -189,7 +189,7 @@ fn what_is_wrong_with_a_file_is_said_and_its_key_is_not() {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_warned_of_but_not_in_a_hook() {
+fn a_key_that_others_can_read_causes_a_warning_but_not_in_a_hook() {
     let server = Server::start(|_| Reply::ok(""));
     for (inline, mode, warns) in [
         (true, 0o600, false),
@@ -218,7 +218,7 @@ fn a_key_that_others_can_read_is_warned_of_but_not_in_a_hook() {
 }
 
 #[test]
-fn a_key_that_travels_in_the_clear_is_warned_of() {
+fn an_unencrypted_key_causes_a_warning() {
     let bed = Bed::bare().with("LAMPLIGHTER_URL", "http://nowhere.invalid").with("LAMPLIGHTER_API_KEY", KEY);
     bed.run(&["context", "show", "--project", "default"])
         .failed("the API key goes to http://nowhere.invalid in the clear; use https");

@@ -34,7 +34,7 @@ fn the_next_hook_that_finds_the_server_sends_all_in_order() {
 }
 
 #[test]
-fn more_than_a_hook_may_send_is_sent_behind_it() {
+fn the_background_sends_what_exceeds_a_hooks_limit() {
     let bed = waiting(70);
     let server = Server::taking();
     bed.configure(&server.url);
@@ -44,7 +44,7 @@ fn more_than_a_hook_may_send_is_sent_behind_it() {
 }
 
 #[test]
-fn a_reader_sees_what_waited() {
+fn a_reader_sees_waiting_payloads() {
     let bed = waiting(3);
     let server = Server::taking();
     bed.configure(&server.url);
@@ -55,7 +55,7 @@ fn a_reader_sees_what_waited() {
 }
 
 #[test]
-fn one_that_is_not_taken_holds_up_those_behind_it_and_one_that_never_will_be_does_not() {
+fn a_temporary_failure_stops_the_queue_and_a_permanent_one_does_not() {
     // the answer to the second, what arrives, what waits afterwards, what is rejected
     for (status, sent, left, rejected) in [
         (401, 1, 2, 0),
@@ -94,7 +94,7 @@ fn one_that_is_not_taken_holds_up_those_behind_it_and_one_that_never_will_be_doe
 }
 
 #[test]
-fn killed_between_sending_and_removing_it_sends_again_under_the_same_id() {
+fn a_kill_between_sending_and_removing_repeats_the_same_id() {
     let bed = waiting(3);
     let (asked, was_asked) = channel();
     let asked = Mutex::new(asked);
@@ -124,7 +124,7 @@ fn killed_between_sending_and_removing_it_sends_again_under_the_same_id() {
 }
 
 #[test]
-fn a_damaged_record_is_put_aside_and_the_others_are_sent() {
+fn a_damaged_record_is_rejected_and_the_others_are_sent() {
     let damages: [fn(Vec<u8>) -> Vec<u8>; 5] = [
         |_| Vec::new(),
         |bytes| bytes[..bytes.len() / 2].to_vec(),
@@ -151,7 +151,7 @@ fn a_damaged_record_is_put_aside_and_the_others_are_sent() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_put_aside_when_it_is_old() {
+fn old_files_of_killed_writers_are_rejected() {
     let bed = waiting(1);
     let dir = bed.spooled()[0].parent().unwrap().to_owned();
     for (name, age) in [(".fresh", 10), (".old", 1000)] {
@@ -171,7 +171,7 @@ fn what_a_killed_writer_left_is_put_aside_when_it_is_old() {
 }
 
 #[test]
-fn a_full_spool_keeps_what_it_has_and_counts_what_it_can_not_take() {
+fn a_full_spool_keeps_its_records_and_counts_lost_ones() {
     // Their names contain their lengths: one is too long, or there are too many.
     for (count, bytes) in [(1, 64 * 1024 * 1024), (2999, 1)] {
         fill(count, bytes);

@@ -11,7 +11,7 @@ fn start(event: &str, agent_type: Option<&str>) -> String {
 }
 
 #[test]
-fn a_start_is_answered_with_what_was_done_before() {
+fn a_start_gets_the_earlier_work() {
     let context = "Lamplighter recorded this \"earlier\".\n  | ü\n";
     let server = Server::start(move |_| Reply::ok(json!({ "context": context }).to_string()));
     let bed = Bed::new(&server.url);
@@ -34,7 +34,7 @@ fn a_start_is_answered_with_what_was_done_before() {
 }
 
 #[test]
-fn what_can_not_be_handed_over_disturbs_nobody() {
+fn a_failed_recall_disturbs_nobody() {
     let server = Server::start(|_| Reply::ok("{}"));
     let bed = Bed::new(&server.url);
     let too_long =
@@ -64,7 +64,7 @@ fn what_can_not_be_handed_over_disturbs_nobody() {
 }
 
 #[test]
-fn a_server_that_only_a_checkout_names_has_no_word() {
+fn answers_of_a_server_that_only_a_checkout_names_are_ignored() {
     let said = |variable: Option<&str>| {
         let mut bed = Bed::bare();
         bed.write("project/lamplighter.toml", "url = \"http://192.0.2.1:9\"\n");

@@ -6,7 +6,7 @@ use crate::bed::{Bed, DOWN, PROJECT, payload};
 use crate::server::{Reply, Server};
 
 #[test]
-fn a_server_that_answers_is_shown_with_what_became_of_the_hooks() {
+fn status_shows_the_server_and_the_results_of_hooks() {
     let server = Server::start(|request| {
         let path = request.target.split('?').next().unwrap();
         Reply::ok(match path {
@@ -48,7 +48,7 @@ fn a_server_that_answers_is_shown_with_what_became_of_the_hooks() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_named_and_what_waits_is_shown() {
+fn status_names_an_unavailable_server_and_shows_waiting_payloads() {
     let bed = Bed::new(DOWN);
     bed.give(&["log", "-a"], payload(1)).silent();
     let said = bed.run(&["status"]);

@@ -47,7 +47,7 @@ fn template(name: &str) -> String {
 }
 
 #[test]
-fn every_type_gets_its_pattern_and_a_second_run_changes_not_one_byte() {
+fn every_type_gets_its_pattern_and_a_second_run_changes_nothing() {
     let bed = Bed::bare();
     for (name, _) in TYPES {
         bed.write(&format!("project/agents/{name}.md"), template(name));
@@ -91,7 +91,7 @@ fn an_old_section_becomes_the_new_one_and_hand_written_text_stays() {
 }
 
 #[test]
-fn what_is_no_template_or_not_safe_to_change_is_left() {
+fn files_that_are_not_templates_or_not_safe_to_change_are_kept() {
     let bed = Bed::bare();
     let readme = bed.write("project/agents/README.md", "# Agents\n");
     let damaged =
@@ -124,7 +124,7 @@ fn what_is_no_template_or_not_safe_to_change_is_left() {
 }
 
 #[test]
-fn a_folder_without_templates_is_said_to_be_one() {
+fn a_folder_without_templates_is_reported() {
     let bed = Bed::bare();
     bed.write("project/agents/README.md", "# Agents\n");
     bed.run(&["context", "init", "agents"]).failed("there is no agent template in agents");

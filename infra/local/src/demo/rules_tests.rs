@@ -60,7 +60,7 @@ fn delivered(said: &str) -> Deliverable {
 }
 
 #[test]
-fn what_is_to_be_written_is_an_asset_with_its_whole_content() {
+fn a_request_for_a_text_gives_an_asset() {
     for (said, asset_type, title, part) in [
         ("Write a report about lamps", AssetType::Document, "Report about lamps", "## Next steps"),
         (
@@ -79,7 +79,7 @@ fn what_is_to_be_written_is_an_asset_with_its_whole_content() {
 }
 
 #[test]
-fn what_is_to_be_done_later_is_an_action() {
+fn a_request_for_later_gives_an_action() {
     for (said, title, schedule) in [
         (
             "Write a report about lamps every day at 7",
@@ -96,7 +96,7 @@ fn what_is_to_be_done_later_is_an_action() {
 }
 
 #[test]
-fn what_there_is_is_looked_up_and_summed_up() {
+fn questions_about_existing_things_are_looked_up_and_summarised() {
     let question = ask(Scene::Chat, &["query_actions"], &["Hello", "What is scheduled?"]);
     assert_eq!(answer(&question).call, Some(("query_actions".into(), json!({}))));
     let signalled = Reply::parse(&answer(&ask(Scene::Chat, &[], &["What is scheduled?"])).text);
@@ -188,7 +188,7 @@ fn proposed(said: &str) -> Value {
 }
 
 #[test]
-fn what_is_said_about_an_action_is_a_question_or_a_change() {
+fn a_message_about_an_action_is_a_question_or_a_change() {
     let longer = "Compare the prices\nMake it more detailed";
     assert_eq!(proposed("Make it more detailed"), json!({"task_config": {"instructions": longer}}));
     assert_eq!(proposed("Do it every Friday at 8"), json!({"schedule": {"cron": "0 8 * * FRI"}}));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_left_behind_is_no_obstacle() {
+    fn a_leftover_lock_file_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(LOCK_FILE), "999999999999 is longer than any process id\n").unwrap();
         let held = DataDir::open(folder.path()).unwrap();

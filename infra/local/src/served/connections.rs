@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_longest_makes_room_and_who_works_stays() {
+    fn the_longest_waiting_connection_is_closed_and_busy_ones_stay() {
         let all = Connections::new(limits(3, 3));
         let (first, second, third) = (all.enter().unwrap(), all.enter().unwrap(), all.enter().unwrap());
         first.work();

@@ -237,7 +237,7 @@ async fn listings_page_fold_and_encode() {
 }
 
 #[tokio::test]
-async fn deleting_many_and_what_is_not_there() {
+async fn deleting_many_and_missing_objects() {
     let engines = engines().await;
     let client = s3(&engines);
     for key in ["a", "b", "c"] {
@@ -285,7 +285,7 @@ async fn a_copy_takes_the_metadata_along_or_replaces_it() {
 }
 
 #[tokio::test]
-async fn a_crash_s_leftovers_are_cleared_away_and_a_damaged_object_stands_alone() {
+async fn leftovers_of_a_crash_are_removed_and_a_damaged_object_affects_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let at = config(DataLocation::Folder(folder.path().to_owned()));
     let engines = Engines::start(at.clone()).await.unwrap();
@@ -305,7 +305,7 @@ async fn a_crash_s_leftovers_are_cleared_away_and_a_damaged_object_stands_alone(
 }
 
 #[tokio::test]
-async fn what_is_tagged_for_it_is_deleted_after_a_month() {
+async fn tagged_objects_are_deleted_after_a_month() {
     let folder = tempfile::tempdir().unwrap();
     let start = async || Engines::start(config(DataLocation::Folder(folder.path().into()))).await.unwrap();
     let engines = start().await;

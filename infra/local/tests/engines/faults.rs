@@ -166,7 +166,7 @@ async fn each_fault_of_the_bucket_is_what_the_sdk_sees_and_does_what_it_says() {
 }
 
 #[tokio::test]
-async fn the_sdk_s_own_retries_come_through_what_passes() {
+async fn the_sdks_retries_survive_temporary_faults() {
     let rates = FaultRates {
         throttled: 0.1,
         conflict: 0.0,

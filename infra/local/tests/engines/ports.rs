@@ -13,14 +13,14 @@ use lamplighter_local::engines::Keys;
 use crate::harness::{BUCKET, BUS, TABLE, dynamo_at, engines, engines_with_ports, events_at, s3_at};
 
 #[tokio::test]
-async fn there_are_none_unless_they_are_asked_for() {
+async fn ports_are_opened_only_on_request() {
     let engines = engines().await;
     assert_eq!((engines.dynamo_url(), engines.s3_url(), engines.events_url()), (None, None, None));
     engines.shutdown().await;
 }
 
 #[tokio::test]
-async fn who_has_the_keys_of_this_start_is_served_and_nobody_else() {
+async fn only_requests_with_the_keys_of_this_start_are_served() {
     let engines = engines_with_ports().await;
     let [table, bucket, bus] =
         [engines.dynamo_url(), engines.s3_url(), engines.events_url()].map(Option::unwrap);
@@ -54,7 +54,7 @@ async fn who_has_the_keys_of_this_start_is_served_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_is_signed_is_what_is_done() {
+async fn a_signature_covers_the_whole_request() {
     let engines = engines_with_ports().await;
     let url = engines.dynamo_url().unwrap();
     let client = dynamo_at(url.clone(), engines.keys());

@@ -76,7 +76,7 @@ async fn a_waiting_receiver_is_woken_by_a_send_and_by_a_message_that_comes_back(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_received_too_often_is_a_dead_letter_for_good() {
+async fn a_message_that_is_received_too_often_becomes_a_dead_letter() {
     let (queue, folder) = queue_with(2);
     let id = queue.send("poison\n\"☃\"", Duration::ZERO);
     for _ in 0..2 {

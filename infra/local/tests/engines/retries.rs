@@ -123,7 +123,7 @@ async fn a_reported_failure_is_retried_soon_and_a_crash_after_the_visibility_tim
 }
 
 #[tokio::test]
-async fn only_the_delivery_under_way_changes_the_visibility() {
+async fn only_the_current_delivery_changes_the_visibility() {
     let (engines, _) = start().await;
     let queue = engines.queue(QUEUE).unwrap();
     let id = queue.send("a", Duration::ZERO);

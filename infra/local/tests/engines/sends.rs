@@ -50,7 +50,7 @@ async fn a_batch_is_taken_message_by_message() {
 }
 
 #[tokio::test]
-async fn a_batch_that_can_t_be_is_refused() {
+async fn an_invalid_batch_is_refused() {
     let engines = engines().await;
     let client = queues(&engines, RetryConfig::disabled());
     let entry = |id: usize| {

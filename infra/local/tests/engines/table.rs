@@ -165,7 +165,7 @@ async fn a_data_folder_has_one_holder_at_a_time() {
 }
 
 #[tokio::test]
-async fn what_the_table_does_not_know_is_refused() {
+async fn unknown_operations_of_the_table_are_refused() {
     let engines = engines().await;
     let error = dynamo(&engines)
         .get_item()

@@ -54,7 +54,7 @@ async fn an_event_tells_of_the_commit_and_sequencers_grow() {
 }
 
 #[tokio::test]
-async fn what_is_not_acknowledged_comes_again_after_a_restart() {
+async fn unacknowledged_uploads_are_announced_again_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let at = config(DataLocation::Folder(folder.path().to_owned()));
     let engines = Engines::start(at.clone()).await.unwrap();

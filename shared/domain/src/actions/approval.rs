@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_the_same_for_ever() {
+    fn the_hash_never_changes() {
         let cases = [
             (Value::Null, "8b87331bad201e7a0f8dba96a7267986bff96c568e555ca67ce1e74e6f2cd2e5"),
             (
@@ -201,7 +201,7 @@ mod tests {
     /// Whatever a run is told of its action and its agent is bound: each field is changed, and where the prompt changes so
     /// does the hash.
     #[test]
-    fn all_that_enters_the_prompt_is_bound() {
+    fn everything_in_the_prompt_is_bound() {
         let action = approved(&json!({"every": "1h"}));
         let new = json!({
             "name": "Watch", "goal": "Watches", "success_criteria": "A page", "timeline": "Ongoing",
@@ -316,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn any_change_of_what_is_bound_changes_the_hash_and_nothing_else_does(
+        fn only_changes_of_bound_fields_change_the_hash(
             text in "[a-z]{1,12}",
             other in "[a-z]{1,12}",
             schema in any_json(),

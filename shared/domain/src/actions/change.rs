@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_names_nothing_that_widens_what_a_run_may_do() {
+    fn a_change_cannot_widen_what_a_run_may_do() {
         for field in ["grants", "budget", "model_tier", "approval", "state"] {
             let refused = serde_json::from_value::<ActionChange>(json!({field: null})).unwrap_err();
             assert!(refused.to_string().contains("unknown field"), "{field}: {refused}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_writes_goes_before_what_was_proposed() {
+    fn a_persons_fields_replace_the_proposed_ones() {
         let proposed = change(json!({
             "title": "Proposed", "priority": "low", "schedule": {"every": "2h"},
             "task_config": {"instructions": "Proposed", "expected_output": "Proposed"},

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_goes_before_what_was_proposed() {
+    fn requested_fields_replace_the_proposed_ones() {
         let proposed = json!({
             "title": "Report", "description": "Prices", "priority": "high",
             "task_config": {"instructions": "Compare", "expected_output": "A page"},
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_proposal_everything_is_to_be_written_out() {
+    fn without_a_proposal_all_fields_are_required() {
         let complete = DefineAction::default().complete(None, &agent(None)).unwrap();
         assert_eq!(complete.budget, Budget::default());
         assert_eq!(
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_a_model_made_up_is_refused_unless_another_is_given() {
+    fn an_invalid_proposed_schedule_is_refused_unless_another_is_given() {
         let mut proposed = draft();
         proposed["schedule"] = json!({"weekly": "Monday"});
         let proposed: ActionDraft = serde_json::from_value(proposed).unwrap();

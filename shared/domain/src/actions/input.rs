@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_tells_null_from_absent() {
+    fn a_patch_distinguishes_null_from_absent() {
         let parse = |value| serde_json::from_value::<ActionPatch>(value);
         assert_eq!(parse(json!({})).unwrap().schedule, None);
         assert_eq!(parse(json!({"schedule": null})).unwrap().schedule, Some(None));

@@ -127,7 +127,7 @@ fn every_state_answers_every_command() {
 }
 
 #[test]
-fn who_does_not_answer_in_time_ends_the_run() {
+fn a_run_ends_if_nobody_answers_in_time() {
     let until = after(60);
     let waits = |effect: Option<&str>| {
         let mut running = in_state(OccurrenceState::Running);
@@ -167,7 +167,7 @@ fn who_does_not_answer_in_time_ends_the_run() {
 }
 
 #[test]
-fn a_claim_is_granted_when_it_is_due_or_its_lease_ran_out() {
+fn a_claim_is_granted_if_the_run_is_due_or_its_lease_has_ended() {
     let running = in_state(OccurrenceState::Running);
     let cases = [
         (due(), -1, Err(OccurrenceRefused::NotYet { not_before: noon() })),
@@ -199,7 +199,7 @@ fn a_claim_is_granted_when_it_is_due_or_its_lease_ran_out() {
 }
 
 #[test]
-fn an_executor_that_is_killed_again_and_again_fails_it_or_leaves_it_unknown() {
+fn after_too_many_kills_a_run_fails_or_is_unknown() {
     let killed = |effect: Option<&str>| {
         let mut occurrence = due();
         for attempt in 0..i64::from(MAX) {
@@ -299,7 +299,7 @@ fn attempts_count_since_the_last_stored_step() {
 }
 
 #[test]
-fn a_hand_over_keeps_the_steps_and_is_no_attempt() {
+fn a_hand_over_keeps_the_steps_and_does_not_count_as_an_attempt() {
     let step = OccurrenceCommand::StepDone {
         fence: 1,
         usage: Usage { input_tokens: 10, ..Usage::default() },
@@ -327,7 +327,7 @@ fn a_hand_over_keeps_the_steps_and_is_no_attempt() {
 }
 
 #[test]
-fn what_waits_for_a_place_may_be_claimed_at_any_time_and_is_looked_at_again() {
+fn a_run_that_waits_for_a_place_may_be_claimed_at_any_time() {
     let waits = due()
         .transition(OccurrenceCommand::AwaitPlace { look_again_at: after(15), reason: too_many() }, after(1));
     let waits = waits.unwrap();
@@ -361,7 +361,7 @@ fn the_waits_between_attempts_grow_to_an_hour() {
 }
 
 #[test]
-fn a_record_of_a_decision_says_why() {
+fn the_record_of_a_decision_has_a_reason() {
     let action = approved(&json!({"every": "1h", "catch_up": "none"}));
     let now = ts("2026-11-21T14:00:00Z");
     let plan = super::plan_due(&action, now, None, 10);

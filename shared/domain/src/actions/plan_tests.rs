@@ -150,7 +150,7 @@ fn decisions_follow_overlap_and_catch_up() {
 }
 
 #[test]
-fn catch_up_decides_about_what_was_overtaken_within_five_minutes_too() {
+fn catch_up_also_decides_overtaken_times_of_the_last_five_minutes() {
     let minutes = |overlap: &str, catch_up: &str, max_age: Option<&str>| {
         let mut json = json!({"cron": "* * * * *", "overlap": overlap, "catch_up": catch_up});
         if let Some(max_age) = max_age {
@@ -203,7 +203,7 @@ fn catch_up_decides_about_what_was_overtaken_within_five_minutes_too() {
 /// Executors may come to a due time long after a sweep found it, because the queue is full. What becomes of it is decided as
 /// of when it was found.
 #[test]
-fn a_due_time_that_was_found_is_decided_as_of_when_it_was_found() {
+fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
     let once = |more: Value| {
         let mut json = json!({"at": "2026-11-21T13:00:00Z", "catch_up": "none"});
         json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -276,7 +276,7 @@ fn a_due_time_that_was_found_is_decided_as_of_when_it_was_found() {
 }
 
 #[test]
-fn a_reason_says_what_was_so() {
+fn a_reason_says_why_a_time_was_missed() {
     let cases = [
         ("none", "it was found 2 min late, and the schedule catches nothing up"),
         ("latest", "it was found 2 min late, and only the newest due time is caught up"),
@@ -290,7 +290,7 @@ fn a_reason_says_what_was_so() {
 }
 
 #[test]
-fn how_late_it_is_counts_from_the_end_of_the_jitter() {
+fn lateness_counts_from_the_end_of_the_jitter() {
     let mut action = approved(&json!({"cron": "@hourly", "jitter": "30m", "max_age": "5m"}));
     action.id = ActionId::from_uuid(Uuid::from_u128(5));
     let wake = action.wake_at(None).unwrap();
@@ -299,7 +299,7 @@ fn how_late_it_is_counts_from_the_end_of_the_jitter() {
 }
 
 #[test]
-fn a_queue_has_an_end() {
+fn a_queue_has_a_limit() {
     let (mut action, live) = action(&json!({"cron": "*/2 * * * *", "overlap": "queue"}), true);
     let check = |action: &Action, expected: &str| {
         let plan = plan_due(action, ts("2026-11-21T12:04:00Z"), live.as_ref(), 100);
@@ -323,7 +323,7 @@ fn a_queue_has_an_end() {
 }
 
 #[test]
-fn what_is_on_record_is_passed_over() {
+fn recorded_times_are_skipped() {
     let action = approved(&json!({"cron": "*/2 * * * *", "overlap": "queue"}));
     let now = ts("2026-11-21T12:06:30Z");
     let recorded = ["12:02", "12:06"].map(|at| ts(&format!("2026-11-21T{at}:00Z"))).into();
@@ -368,7 +368,7 @@ fn decisions_follow_the_state() {
 }
 
 #[test]
-fn a_limit_says_that_there_is_more() {
+fn a_plan_at_its_limit_says_that_there_is_more() {
     let action = approved(&json!({"cron": "*/20 * * * *", "catch_up": "none"}));
     let now = ts("2026-11-21T13:10:00Z");
     for (limit, expected) in [
@@ -397,7 +397,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn deciding_in_steps_is_deciding_at_once(
+    fn deciding_in_steps_equals_deciding_at_once(
         overlap in prop::sample::select(&["skip", "queue", "replace"][..]),
         catch_up in prop::sample::select(&["none", "latest", "all"][..]),
         max_age in 60i64..20_000,

@@ -35,7 +35,7 @@ fn words(action: &Action) -> String {
 }
 
 #[test]
-fn runs_that_were_queued_are_forgotten_one_by_one() {
+fn queued_runs_are_forgotten_one_by_one() {
     let check = |value: Value, next_due: Option<Timestamp>, ends: ActionState| {
         let mut action = approved(&value);
         (action.queued, action.next_due) = (2, next_due);
@@ -219,7 +219,7 @@ fn a_stale_approval_is_refused_with_both_hashes() {
 }
 
 #[test]
-fn an_appointment_is_due_if_it_is_ahead_or_has_only_just_passed() {
+fn an_at_time_is_due_if_it_is_in_the_future_or_less_than_five_minutes_ago() {
     for (at, expected) in [
         ("2026-11-21T12:00:01Z", Ok("scheduled, due 2026-11-21T12:00:01Z")),
         ("2026-11-21T12:00:00Z", Ok("scheduled, due 2026-11-21T12:00:00Z")),
@@ -235,7 +235,7 @@ fn an_appointment_is_due_if_it_is_ahead_or_has_only_just_passed() {
 }
 
 #[test]
-fn only_edits_of_what_is_bound_drop_the_approval() {
+fn only_edits_of_approved_fields_withdraw_the_approval() {
     let cases = [
         (json!({"priority": "high"}), true),
         (json!({"title": "New"}), false),
@@ -260,7 +260,7 @@ fn only_edits_of_what_is_bound_drop_the_approval() {
 }
 
 #[test]
-fn an_appointment_that_was_decided_about_needs_a_new_time() {
+fn a_decided_at_time_needs_a_new_time() {
     let minutes = |minutes| noon() + SignedDuration::from_mins(minutes);
     let at = json!({"at": minutes(1)});
     let approve = |action: &Action, now| {
@@ -407,7 +407,7 @@ proptest! {
     /// However an action came about and whatever the clock does: planning ends, no due time is decided about twice, and what is
     /// left in the index lies in the future.
     #[test]
-    fn planning_ends_and_leaves_nothing_due_behind(
+    fn planning_ends_and_leaves_nothing_due(
         steps in prop::collection::vec((step(), -4_000i64..4_000), 1..40),
         limit in 1usize..6,
     ) {
@@ -444,7 +444,7 @@ proptest! {
 
     /// Where no clock is set back, nothing that was decided about becomes due again.
     #[test]
-    fn nothing_becomes_due_that_was_decided_about(steps in prop::collection::vec((step(), 0i64..400), 1..60)) {
+    fn decided_times_do_not_become_due_again(steps in prop::collection::vec((step(), 0i64..400), 1..60)) {
         let mut action = defined(&json!({"every": "1h"}));
         let mut now = noon();
         let mut recorded = BTreeSet::new();
@@ -465,7 +465,7 @@ proptest! {
     }
 
     #[test]
-    fn complete_and_dismiss_come_twice_without_effect(state in prop::sample::select(&ActionState::ALL[..]), dismiss: bool) {
+    fn a_second_complete_or_dismiss_changes_nothing(state in prop::sample::select(&ActionState::ALL[..]), dismiss: bool) {
         let command = if dismiss { Command::Dismiss } else { Command::Complete };
         if let Ok(once) = transition(&in_state(state), command, noon()) {
             let twice = transition(&once, command, noon() + SignedDuration::from_secs(1)).unwrap();

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_corrupt() {
+    fn an_invalid_line_is_corrupt() {
         for line in [
             "",
             "invalid json line",

@@ -120,7 +120,7 @@ fn an_answer_is_the_first_output_that_has_a_text() {
 }
 
 #[test]
-fn what_goes_on_in_the_background_is_launched_and_stops() {
+fn a_background_agent_is_launched_and_stops() {
     for response in [
         json!({"isAsync": true, "status": "async_launched", "agentId": "a5f3c1", "outputFile": "/tmp/x"}),
         json!({"isAsync": true, "agentId": "a5f3c1"}),
@@ -166,7 +166,7 @@ fn long_texts_are_cut_and_say_so() {
 }
 
 #[test]
-fn what_is_not_for_the_logs_passes() {
+fn other_hooks_are_ignored() {
     for change in [
         json!({"tool_name": "Bash", "tool_input": {"command": "ls", "description": 7}}),
         json!({"tool_name": "TaskOutput", "tool_input": null}),

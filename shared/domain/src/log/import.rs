@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_no_sign_of_life_is_given_up() {
+    fn an_import_without_progress_is_abandoned() {
         let at = Timestamp::from_second(1_000_000).unwrap();
         let running = LogImport {
             import_id: ImportId::NONE,

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_agent_falls_back() {
+    fn a_prompt_without_an_agent_gets_a_generated_name() {
         for prompt in [
             "",
             "Design authentication system",
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_is_valid_whatever_is_asked(
+        fn generated_names_are_always_valid(
             agent_type in any::<String>(), prompt in any::<String>(), number in 0u32..1_100, uuid: u128,
             seconds in 0i64..253_402_207_200,
         ) {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_told_whom_it_can_continue() {
+    fn a_session_is_told_which_agents_it_can_continue() {
         assert_eq!(for_session(&[], None), None);
         let known = |n: usize| Known {
             agent_id: format!("arch-{n}").parse().unwrap(),

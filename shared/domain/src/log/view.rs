@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_from_the_oldest_on() {
+    fn the_oldest_entries_are_left_out_first() {
         let long = "x".repeat(1_000);
         let entries: Vec<Shown> = (0..40)
             .map(|n| entry(COMPLETE, "now", &format!("Task {n}"), Some(&long), "2025-08-12T14:00:00Z"))

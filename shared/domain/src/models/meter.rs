@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_said_is_estimated() {
+    fn unreported_usage_is_estimated() {
         let input = estimate::request_tokens(&model(), &request());
         let started = ModelEvent::Started { model: ModelId::new("m") };
         let said = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };

@@ -95,7 +95,7 @@ fn schedules_speak_english() {
 }
 
 #[test]
-fn what_is_left_out_is_stated() {
+fn defaults_are_filled_in() {
     let cases = [
         (
             json!({"cron": " 0  9 * * * "}),
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_typed_makes_the_parser_panic(text in "[@*0-9A-Za-z,/ -]{0,24}") {
+    fn no_input_makes_the_parser_panic(text in "[@*0-9A-Za-z,/ -]{0,24}") {
         for key in ["at", "every", "cron"] {
             if let Ok(schedule) = serde_json::from_value::<Schedule>(json!({key: text})) {
                 let printed = serde_json::to_value(&schedule).unwrap();

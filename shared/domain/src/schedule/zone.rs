@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_suggested() {
+    fn misspelt_names_get_suggestions() {
         assert!(parse("Europe/Berlim").unwrap_err().contains("did you mean Europe/Berlin?"));
         assert!(parse("Etc/GMT-2").is_ok() && parse("utc").is_ok());
     }

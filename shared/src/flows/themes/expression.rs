@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_no_expression_is_refused() {
+    fn invalid_and_too_large_expressions_are_refused() {
         let check = |pattern: &str, expected: &str| {
             let error = Expression::new(pattern, Reading::default()).err().expect(pattern);
             assert!(error.starts_with(expected), "{pattern}: {error}");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_told() {
+    fn an_invalid_pattern_is_reported() {
         let check = |pattern: &str, expected: &str| {
             assert_eq!(Glob::new("glob", pattern).err().unwrap().to_string(), expected);
         };

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_is_none_is_told() {
+    fn an_invalid_expression_is_reported() {
         let check = |q: &str, expected: &str| {
             let query = GrepQuery { q: q.into(), regex: true, ..GrepQuery::default() };
             let error = check_length(&query).and_then(|()| compile(&query).map(drop)).unwrap_err();

@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_over_and_what_is_done_are_the_batch(
+        fn done_and_unprocessed_items_together_are_the_batch(
             a in 0usize..5, b in 0usize..5, keys: bool, seed: u64,
         ) {
             prop_assume!(a + b >= 2);

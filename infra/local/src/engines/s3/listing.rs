@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn paging_finds_what_a_plain_look_finds(
+        fn paging_finds_the_same_as_one_listing(
             keys in proptest::collection::btree_set("[ab/\u{10ffff}]{1,6}", 0..20),
             prefix in "[ab/]{0,2}",
             max in 1usize..5,

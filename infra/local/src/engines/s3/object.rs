@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_anything_less_is_refused() {
+    fn complete_objects_are_read_and_incomplete_ones_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("object");
         fs::write(&path, "hello").unwrap();

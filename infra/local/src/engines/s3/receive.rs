@@ -164,7 +164,7 @@ mod tests {
     const ANOTHER: &str = "AAAAAA==";
 
     #[test]
-    fn every_claim_is_held_against_the_body() {
+    fn every_claim_is_compared_with_the_body() {
         let md5 = Md5::checksum(b"hello");
         let computed = Checksums { crc32: Some(CRC32.into()), ..Checksums::default() };
         let header = |value: &str| Checksums { crc32: Some(value.into()), ..Checksums::default() };

@@ -51,7 +51,7 @@ mod tests {
 
     /// What the text explains as a signal is also read as that signal.
     #[test]
-    fn what_is_explained_is_what_is_read() {
+    fn every_explained_signal_can_be_read() {
         assert_eq!(explain(&[]), "");
         for (name, kind) in [
             ("generate_asset", SignalKind::GenerateAsset),

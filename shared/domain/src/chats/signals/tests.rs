@@ -248,7 +248,7 @@ fn several_signals_are_honoured_in_order() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_hides_nothing_after_it() {
+fn an_unreadable_signal_is_reported_and_hides_nothing_after_it() {
     use SignalKind::{GenerateActions, GenerateAsset};
     let next = format!("GENERATE_ASSET\n---\n{}\nDone.", asset_json("x"));
     let wrong = |kind: SignalKind, payload: &str, reason: &str| {
@@ -289,7 +289,7 @@ fn what_cannot_be_read_is_said_and_hides_nothing_after_it() {
 }
 
 #[test]
-fn nothing_half_arrived_is_shown() {
+fn incomplete_signals_are_not_shown() {
     let mut reader = SignalReader::default();
     for (delta, shown) in [
         ("Sure", "Sure"),

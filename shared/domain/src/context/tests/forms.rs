@@ -99,7 +99,7 @@ fn a_document_is_written_in_one_form_and_read_back() {
 }
 
 #[test]
-fn what_else_a_section_has_is_written_too() {
+fn the_other_fields_of_a_section_are_written_too() {
     let section = Section {
         status: Some("blocked".into()),
         primary_agent: Some("act-mode".into()),
@@ -138,7 +138,7 @@ data-engineer
 }
 
 #[test]
-fn the_text_of_an_item_survives_whatever_it_is() {
+fn every_text_of_an_item_survives() {
     for item in [
         "plain",
         "two\nlines",

@@ -149,7 +149,7 @@ fn every_field_of_an_update_finds_its_place() {
 }
 
 #[test]
-fn what_brings_nothing_new_changes_nothing() {
+fn an_update_without_new_content_changes_nothing() {
     let document = updated(&begun("x"), Mode::Plan, &decisions(&["a"]));
     let later = at("2026-02-01T00:00:00Z");
     assert_eq!(document.updated(Mode::Plan, &decisions(&["a"]), later).unwrap(), document);

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_to_do_about_it() {
+    fn a_failure_decides_when_to_retry() {
         let now = Timestamp::UNIX_EPOCH;
         let check = |error: ModelError, minutes: Option<i64>| match failed(&error, 4, now) {
             Failure::Unusable(_) => assert_eq!(minutes, None, "{error}"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_ceilings_begins_at_midnight() {
+    fn the_daily_ceiling_begins_at_midnight() {
         let check = |now: &str, next: &str| {
             assert_eq!(tomorrow(now.parse().unwrap()), Some(next.parse().unwrap()));
         };
