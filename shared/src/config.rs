@@ -16,7 +16,7 @@
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
-//! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket | 30 |
+//! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | endpoints that replace those of AWS | none |
@@ -152,7 +152,7 @@ impl Default for BudgetConfig {
 /// Where lines of context logs are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct LogsConfig {
-    /// After this many days a line moves from the table to the bucket.
+    /// The number of days after which a line moves from the table to the bucket, 1 to 65535.
     pub hot_days: u16,
 }
 
@@ -165,7 +165,7 @@ impl Default for LogsConfig {
 /// How runs wait for people, and what they may reach.
 #[derive(Clone, Debug)]
 pub struct RunsConfig {
-    /// For so many days a call waits for a person's yes.
+    /// The number of days that a call waits for a person's yes, 1 to 28.
     pub answer_days: u16,
     /// Tools that act outside the platform. No variable leads here: tests set it.
     pub outside: OutsideTools,
@@ -381,7 +381,7 @@ impl RunsConfig {
 
 impl LogsConfig {
     /// # Errors
-    /// If the number of days is not a positive whole number.
+    /// If the value is not a whole number from 1 to 65535.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_LOG_HOT_DAYS";
         let Some(text) = env(variable) else { return Ok(Self::default()) };

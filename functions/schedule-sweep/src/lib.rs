@@ -1,8 +1,7 @@
-//! Runs every minute. Everything that will be due before the next sweep, of all owners, is sent to the executors with
-//! the remaining delay.
+//! Runs every minute. It finds all items of all owners that will be due before the next sweep, and sends them to the executors
+//! with the remaining delay.
 //!
-//! Besides the watchdog and the memory sync, it is the only function that reads across owners, through the only index
-//! for that.
+//! It is the only function that reads across owners. For that it uses the only index that contains items of all owners.
 
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> 
             tracing::info!(
                 published = swept.published,
                 oldest_lag_ms = swept.oldest_lag_ms,
-                "actions are due"
+                "due items were sent to the executors"
             );
         }
         metrics::emit(FUNCTION.name, cx.clock.now(), &figures);

@@ -33,7 +33,7 @@ pub struct NewChat {
     /// Up to 200 characters.
     #[serde(default)]
     pub title: String,
-    /// The messages so far: up to 100, oldest first.
+    /// The messages so far: up to 99, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40.
@@ -47,7 +47,7 @@ pub struct NewChat {
 /// The input that appends to a chat.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct Append {
-    /// Up to 100, oldest first.
+    /// Up to 99, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40. Repeated ids are ignored.

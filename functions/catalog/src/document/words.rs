@@ -7,7 +7,8 @@ use super::{each_operation, each_schema};
 pub(super) const INFO: &str = "AI agents that keep their appointments, in your own AWS account.\n\n\
     You set an agent up by talking to it. It delivers assets now, and performs actions later, on a schedule. What you \
     approve is what runs; `why` explains what happened at each due time.\n\n\
-    Lists take `limit` and `cursor` and answer `data`, `next_cursor` and `has_more`. Errors are problems \
+    Lists take `limit` and `cursor`, and return `data`, `next_cursor` and `has_more`. The search in the files of a theme \
+    (`grep`) is different: it continues with `from` and `from_line`. Errors are problems \
     (RFC 9457) with a stable `code`. Times are RFC 3339 in UTC, and money is in micro-dollars. JSON bodies with \
     unknown fields are refused.\n\n\
     A turn of a model is a run. It streams as server-sent events; with `Accept: application/json` the \

@@ -7,7 +7,7 @@ use crate::validate::FieldErrors;
 
 /// The largest number of prefixes in a filter.
 const MAX_PREFIXES: usize = 20;
-/// The longest prefix, in characters. A longer agent type is cut to this length.
+/// The largest length of a prefix, in characters. A longer prefix is refused.
 const MAX_PREFIX: usize = 39;
 
 /// Records hooks of sub-agents whose type begins with one of the prefixes. `"all"` records every hook.
