@@ -114,7 +114,7 @@ impl Lane {
         let stop = Stop { abandoned: Arc::default(), until: Instant::now() + budget };
         let _waiting = Waiting(stop.abandoned.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // The slot is held until the work has really ended, also if nobody waits for it any more.
+            // The slot is held until the work has really ended, even if its caller has disconnected.
             let _slot = slot;
             work(&stop)
         });

@@ -48,9 +48,9 @@ pub struct Cx {
     pub models: Models,
     pub live: LiveRuns,
     pub stopping: Stopping,
-    /// The places that an invocation of an executor holds among its owners' runs.
+    /// The places that this invocation of an executor holds for the owners of its runs.
     pub places: Places,
-    /// For writers of this process that change the same item.
+    /// Locks for writers of this process that change the same item.
     pub locks: KeyedLocks,
     pub themes: ThemeCache,
     pub notes: NotesCache,

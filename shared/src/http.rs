@@ -65,7 +65,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
             Error::Malformed {
                 status: StatusCode::METHOD_NOT_ALLOWED,
                 code: "method_not_allowed",
-                message: "this path does not take this method".to_owned(),
+                message: "this path does not support this method".to_owned(),
             }
         })
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))

@@ -99,7 +99,7 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
         Err(error) => return failed_to_start(&error),
     };
     let ended = runtime.block_on(async {
-        // During its start, an environment has full cores, whatever its memory; an invocation with 512 MB has a third
+        // During its start, an environment of any size has full cores; an invocation with 512 MB has a third
         // of one. The handshake with the table would be most of the waiting time of a first invocation.
         if tokio::time::timeout(WARM_UP, cx.store.warm()).await.is_err() {
             tracing::debug!("the table is not warm: no answer in time");

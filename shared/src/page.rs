@@ -107,7 +107,7 @@ fn cursor_tag(owner: &Owner, list: &str, sort_key: &str) -> [u8; 8] {
 /// page may be short although more records follow, because a filter must not make a request read without a limit.
 ///
 /// # Errors
-/// 400 if `limit` or `cursor` is invalid, and whatever `query` fails with.
+/// 400 if `limit` or `cursor` is invalid, and every error of `query`.
 pub async fn filtered<'a, T: Send + 'a>(
     owner: &Owner,
     list: &str,
@@ -128,7 +128,7 @@ pub type Record<T> = (String, Versioned<T>);
 /// Like [`filtered`], for filters that need more than the record itself: `sift` gets all records of a query at once.
 ///
 /// # Errors
-/// 400 if `limit` or `cursor` is invalid, and whatever `query` and `sift` fail with.
+/// 400 if `limit` or `cursor` is invalid, and every error of `query` and `sift`.
 pub async fn sifted<'a, T: Send + 'a>(
     owner: &Owner,
     list: &str,

@@ -112,7 +112,7 @@ pub fn failed(error: &RunError, run: RunId) -> Error {
 
 /// A run's events as server-sent events. A client that wants more reconnects with the last id that it has.
 fn events(cx: &Cx, owner: &Owner, run: RunId, after: u64, until: Timestamp) -> Response {
-    event_stream(follow::follow(cx.clone(), owner.clone(), run, after, until).map(|heard| match heard {
+    event_stream(follow::follow(cx.clone(), owner.clone(), run, after, until).map(|update| match update {
         RunUpdate::Events(events) => Bytes::from(events.iter().map(frame).collect::<String>()),
         RunUpdate::Silence => Bytes::from_static(b"event: heartbeat\ndata: {}\n\n"),
     }))

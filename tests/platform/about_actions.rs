@@ -266,7 +266,7 @@ async fn a_repeated_message_is_stored_once() {
     assert_eq!(said(&stage.h, id).await.len(), 2);
 }
 
-/// A person's message is kept, whatever happens to the answer. The next turn includes it.
+/// A person's message is kept even if the answer fails. The next turn includes it.
 #[tokio::test]
 async fn a_message_outlives_a_model_that_fails() {
     let away = ModelsConfig {
@@ -377,7 +377,7 @@ async fn a_message_to_a_run_that_asks_is_its_answer() {
     assert_eq!(said(&stage.h, id).await, expected);
 }
 
-/// A question may wait for longer than a run's steps are kept. Then the run begins anew, and knows the answer.
+/// A question may wait for longer than a run's steps are kept. Then the run starts again from the beginning, and gets the answer.
 #[tokio::test]
 async fn an_answer_counts_when_the_steps_have_expired() {
     let model = ScriptedModel::start(|request: &[Value]| {
@@ -415,9 +415,12 @@ async fn an_answer_to_a_run_returns_its_further_events() {
     let response = request.json(&json!({"content": "Week 48"})).send().await.unwrap();
     assert_eq!(response.headers()["location"], format!("/runs/{run}"));
     let (text, _) = tokio::join!(response.text(), stage.executors.work());
-    let heard = events(&text.unwrap());
-    assert_eq!(heard.last().unwrap().name, "run.completed");
-    assert!(!names(&heard).contains(&"run.waiting") && names(&heard).contains(&"tool.result"), "{heard:?}");
+    let received = events(&text.unwrap());
+    assert_eq!(received.last().unwrap().name, "run.completed");
+    assert!(
+        !names(&received).contains(&"run.waiting") && names(&received).contains(&"tool.result"),
+        "{received:?}"
+    );
     assert_eq!(output(&stage, id, &run).await, "Week 48");
 }
 

@@ -212,7 +212,7 @@ async fn an_agent_that_is_dropped_is_shown_by_status() {
     let shown = status.arg("status").output().await.unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("hooks of `general-purpose`"), "{shown}");
-    assert!(shown.contains("filter    takes agents of the types the-…"), "{shown}");
+    assert!(shown.contains("filter    records agents of the types the-…"), "{shown}");
     let log = h.get("/context/logs/gen-auth").await.expect(200);
     assert_eq!(log["entries"], json!([]));
 }

@@ -45,21 +45,21 @@ static ORDER: ToolDef = ToolDef {
     ..ToolDef::new("place_order", "Places an order.", Effect::Outside, EVERYWHERE, schema)
 };
 
-/// What the world outside does with a call.
+/// How the outside service behaves when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Acts {
     Answers,
-    /// It takes a moment, before and after it does what it was asked.
+    /// It does the work, and waits a moment before and after it.
     Slowly,
-    /// It does not answer, and has done nothing.
+    /// It does not do the work, and does not answer.
     HangsBefore,
-    /// It does what it was asked, and does not answer.
+    /// It does the work, and does not answer.
     HangsAfter,
-    /// It does what it was asked, and nobody knows.
+    /// It does the work, and reports that the result is unknown.
     Unknown,
 }
 
-/// The world outside: it keeps what was done there.
+/// An outside service. It records the calls that it has carried out.
 #[derive(Clone)]
 struct World {
     acts: Arc<Mutex<Acts>>,
@@ -127,7 +127,7 @@ fn says_what_came_back(messages: &[Value], tool: &'static str) -> Says {
     let content = last["content"].as_str().unwrap_or_default();
     match last["role"].as_str() {
         Some("tool") => Says::Text(format!("Result: {content}")),
-        // Its words were saved as the output.
+        // Its text was saved as the output.
         _ if content.starts_with("Result of save_output") => Says::Text("Done.".into()),
         _ => Says::Call(tool, json!({"to": "a@b.example", "text": "Hello"})),
     }
@@ -150,7 +150,7 @@ fn plan(title: &str) -> Value {
     json!({"title": title, "description": "d", "priority": "low", "task_config": task})
 }
 
-/// Plans twice in one reply, and says what came back.
+/// Makes two plans in one reply, and then says what the results were.
 fn plans_twice(messages: &[Value]) -> Says {
     let last = messages.last().unwrap()["content"].as_str().unwrap_or_default();
     if last.contains("Result of generate_actions") {
@@ -190,7 +190,7 @@ impl Scene {
         Self { stage, world, action, _model: model }
     }
 
-    /// A run that waits for a person, as its view has it.
+    /// Starts a run that waits for a person. Returns its view.
     async fn waits(&self, of: Of) -> Value {
         let view = match of {
             Of::Turn => self.say(json!({"message": "Send it"})).await.expect(200),
@@ -217,7 +217,7 @@ impl Scene {
         self.stage.h.post(&format!("/runs/{run}/calls/{call}/{how}"), body).await
     }
 
-    /// Lets the run go on, and gives its view.
+    /// Lets the run continue. Returns its view.
     async fn goes_on(&self, run: &str) -> Value {
         self.stage.executors.work().await;
         self.view(run).await
@@ -230,7 +230,7 @@ impl Scene {
         all
     }
 
-    /// What the run has come to say: its message, or its output.
+    /// The text that the run has produced: its message or its output.
     async fn said(&self, view: &Value) -> String {
         view["message"].as_str().unwrap_or_default().to_owned()
     }
@@ -269,7 +269,7 @@ async fn a_call_waits_for_a_yes_and_is_made_once() {
             (&approved["cards"][0]["state"], &approved["state"]),
             (&json!("approved"), &json!("running"))
         );
-        // Again, before and after the run goes on.
+        // The same answer again, before and after the run continues.
         scene.answer(run, "1.0", "approve", approve.clone()).await.expect(200);
         let ended = scene.goes_on(run).await;
         assert_eq!((&ended["state"], scene.world.done()), (&json!("completed"), 1), "{of:?}: {ended:#}");
@@ -282,7 +282,7 @@ async fn a_call_waits_for_a_yes_and_is_made_once() {
         scene.answer(run, "x", "approve", json!({})).await.refused(404, "not_found");
         assert_eq!(scene.goes_on(run).await["cards"][0]["state"], "approved");
         assert_eq!(scene.world.keys(), [format!("{run}.1.0")]);
-        // Nothing of what was said before is void.
+        // The text before the wait stays valid.
         let seen = scene.events(run).await;
         let restarted = seen.iter().find(|event| event.name == "step.restarted").unwrap();
         assert_eq!(restarted.data["void_from"], restarted.id, "{seen:#?}");
@@ -317,7 +317,7 @@ async fn a_rejected_call_is_not_made_and_the_model_is_told_why() {
     }
 }
 
-/// All questions of a reply are asked at once, and the run goes on when all are answered.
+/// All questions of a reply are asked at once, and the run continues when all are answered.
 #[tokio::test]
 async fn each_call_of_a_reply_is_answered_separately() {
     let scene = Scene::with(plans_twice).await;
@@ -342,7 +342,7 @@ async fn each_call_of_a_reply_is_answered_separately() {
     assert_eq!((proposals.len(), &proposals[0]["title"]), (1, &json!("Second")), "{ended:#}");
 }
 
-/// A message is neither a yes nor a no.
+/// A message neither approves nor rejects a call.
 #[tokio::test]
 async fn a_run_that_continues_without_an_answer_makes_no_call() {
     let scene = Scene::with(mails).await;
@@ -357,7 +357,7 @@ async fn a_run_that_continues_without_an_answer_makes_no_call() {
     assert!(said.contains("neither approved nor rejected") && said.contains("c@d.example"), "{said}");
     assert_eq!(ended["cards"][0]["state"], "void");
 
-    // A turn that waits holds its conversation. Who goes on talking may end it.
+    // A turn that waits holds its conversation. A new turn with `interrupt` ends it.
     let waiting = scene.waits(Of::Turn).await;
     let (run, chat) = (id(&waiting), &waiting["chat_id"]);
     let refused =
@@ -378,7 +378,7 @@ async fn one_of_two_contradicting_answers_wins() {
         let waiting = scene.waits(of).await;
         let run = id(&waiting);
         let all = (0..8).map(|n| scene.answer(run, "1.0", ["approve", "reject"][n % 2], json!({})));
-        // Executors claim the run while it is still being answered.
+        // Executors claim the run while answers still arrive.
         let (all, _) = tokio::join!(join_all(all), async {
             for _ in 0..5 {
                 scene.stage.executors.work().await;
@@ -396,7 +396,7 @@ async fn one_of_two_contradicting_answers_wins() {
     }
 }
 
-/// What was shown is what runs: a tool that has changed since is asked about again.
+/// Only the call that was shown is made: if the tool has changed since, the person is asked again.
 #[tokio::test]
 async fn a_call_whose_schema_has_changed_is_asked_about_again() {
     let scene = Scene::with(letters).await;
@@ -464,7 +464,7 @@ async fn a_run_that_waits_can_be_cancelled() {
     }
 }
 
-/// An edit withdraws the approval: no answer can let the run go on.
+/// An edit withdraws the approval, so no answer can let the run continue.
 #[tokio::test]
 async fn an_edit_of_the_action_drops_the_question() {
     let scene = Scene::with(mails).await;
@@ -474,7 +474,7 @@ async fn an_edit_of_the_action_drops_the_question() {
     assert_eq!((&scene.goes_on(id(&waiting)).await["state"], scene.world.done()), (&json!("cancelled"), 0));
 }
 
-/// A process that goes on with a run and can be killed.
+/// A process that continues a run and can be killed.
 fn executor(scene: &Scene, of: Of, run: &str) -> Process {
     let process = Process::start(&scene.stage);
     let (cx, owner) = (process.cx.clone(), scene.stage.owner.clone());
@@ -487,7 +487,7 @@ fn executor(scene: &Scene, of: Of, run: &str) -> Process {
     process
 }
 
-/// Lets leases end, and executors find what is due, until the run rests.
+/// Lets leases end and executors find due items until the run ends or waits.
 async fn rests(scene: &Scene, of: Of, run: &str) -> Value {
     for _ in 0..20 {
         scene.stage.clock.set(scene.stage.clock.now() + SignedDuration::from_mins(20));
@@ -504,11 +504,11 @@ async fn rests(scene: &Scene, of: Of, run: &str) -> Value {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("it never rests: {:#}", scene.view(run).await);
+    panic!("the run neither ends nor waits: {:#}", scene.view(run).await);
 }
 
-/// The process dies during a call, before or after the call has done its work. Nobody knows which, so the call is not made
-/// again before a person says that it did not happen.
+/// The process dies during a call, before or after the call has done its work. It is not known which, so the call is made again
+/// only after a person has said that it did not happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_process_died_is_unknown_until_a_person_says_what_happened() {
     for (of, acts, outcome, done) in [
@@ -544,9 +544,9 @@ async fn a_call_whose_process_died_is_unknown_until_a_person_says_what_happened(
             );
             assert_eq!(scene.stage.became(scene.action).await, ["0 waiting effect_unknown"]);
             let why = scene.stage.h.get(&format!("/actions/{}/why", scene.action)).await.expect(200);
-            assert!(why["sentence"].as_str().unwrap().contains("says whether a call happened"), "{why:#}");
+            assert!(why["sentence"].as_str().unwrap().contains("to say whether a call happened"), "{why:#}");
         }
-        // A yes or a no is no answer to this question.
+        // This question can't be answered with "approve" or "reject".
         scene.answer(run, "1.0", "approve", json!({})).await.refused(409, "wrong_question");
         scene.answer(run, "1.0", "reject", json!({})).await.refused(409, "wrong_question");
         scene.answer(run, "1.0", "resolve", json!({"outcome": "maybe"})).await.refused(400, "invalid_input");
@@ -569,7 +569,7 @@ async fn a_call_whose_process_died_is_unknown_until_a_person_says_what_happened(
     }
 }
 
-/// An idempotent tool is called again under the same key, and nobody is asked.
+/// An idempotent tool is called again under the same key, and no person is asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idempotent_call_is_made_again_under_the_same_key() {
     for of in BOTH {
@@ -589,7 +589,7 @@ async fn an_idempotent_call_is_made_again_under_the_same_key() {
     }
 }
 
-/// A call without an answer is unknown in the process that made it, too.
+/// If a call gets no answer, its result is also unknown in the process that made it.
 #[tokio::test]
 async fn a_call_without_an_answer_is_unknown() {
     for (of, script) in [(Of::Turn, mails as Script), (Of::Action, mails), (Of::Turn, orders)] {
@@ -600,7 +600,7 @@ async fn a_call_without_an_answer_is_unknown() {
         scene.answer(run, "1.0", "approve", json!({})).await.expect(200);
         let unknown = scene.goes_on(run).await;
         assert_eq!((&unknown["state"], &unknown["cards"][0]["asks"]), (&json!("waiting"), &json!("outcome")));
-        // It did not happen; it is made again, and again nobody knows.
+        // A person says that it did not happen, so it is made again. Its result is unknown again.
         for times in 2..4 {
             scene.answer(run, "1.0", "resolve", json!({"outcome": "not_happened"})).await.expect(200);
             let again = scene.goes_on(run).await;
@@ -616,7 +616,7 @@ async fn a_call_without_an_answer_is_unknown() {
     }
 }
 
-/// What is not known stays said when the run ends without an answer.
+/// If the run ends without an answer, it still reports the call whose result is unknown.
 #[tokio::test]
 async fn an_unknown_call_is_reported_when_the_run_ends() {
     for (of, ends) in
@@ -651,13 +651,13 @@ async fn an_unknown_call_is_reported_when_the_run_ends() {
     }
 }
 
-/// The process is killed at every event that it stores, from the answer to the end. Whatever the moment, the call is made
-/// once, or a person is asked whether it happened.
+/// The process is killed at every event that it stores, from the answer to the end. In every case the call is made once, or a
+/// person is asked whether it happened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_call_is_made_twice_if_the_process_dies() {
     for of in BOTH {
         let (mut asked, mut finished) = (0, 0);
-        // From the first event of the new executor to the last one of the run.
+        // From the first event of the new executor to the last event of the run.
         for kill_at in 1..12_u64 {
             let scene = Scene::with(mails).await;
             scene.world.acts(Acts::Slowly);
@@ -675,7 +675,7 @@ async fn no_call_is_made_twice_if_the_process_dies() {
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            let mut live = live.expect("an executor has taken it up");
+            let mut live = live.expect("an executor has claimed the run");
             let _ = live.wait_for(|event| *event > before + kill_at).await;
             process.kill();
             let mut view = rests(&scene, of, run).await;
@@ -699,7 +699,7 @@ async fn no_call_is_made_twice_if_the_process_dies() {
     }
 }
 
-/// A process dies right after an answer was stored and before anything was sent: the run is due all the same.
+/// A process dies after it has stored an answer and before it has sent a message. The run is still due.
 #[tokio::test]
 async fn an_answer_whose_message_is_lost_is_found_by_the_sweep() {
     for of in BOTH {
@@ -719,7 +719,7 @@ async fn an_answer_whose_message_is_lost_is_found_by_the_sweep() {
     }
 }
 
-/// Turns begun in a process that dies before it has asked.
+/// A turn begins in a process that dies before the turn has asked a person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_whose_process_dies_before_it_asks_asks_once() {
     let scene = Scene::with(mails).await;

@@ -306,7 +306,7 @@ async fn two_people_who_edit_at_once_both_keep_their_text() {
     assert_eq!(first.code, 1, "{}", first.err);
     for line in [
         "saved\n",
-        "nothing was written over",
+        "nothing was overwritten",
         "-- Build it",
         "+- Test it",
         "lamplighter context edit --from ",

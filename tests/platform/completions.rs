@@ -1,4 +1,4 @@
-//! Agents for clients of the OpenAI API: replies whole and streamed, conversations that a client keeps, errors.
+//! Agents for clients of the OpenAI API: whole and streamed replies, conversations that the client keeps, errors.
 
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
@@ -38,7 +38,7 @@ async fn a_reply_has_the_form_that_openai_clients_read() {
     assert!(count("prompt_tokens") > 0 && count("completion_tokens") > 0, "{answer:#}");
     assert_eq!(count("prompt_tokens") + count("completion_tokens"), count("total_tokens"));
 
-    // It is a run and a chat like any other, and its draft waits where the reply says.
+    // It is a run and a chat like any other. Its draft waits at the address in the reply.
     let run = h.get(&format!("/runs/{}", answer["id"].as_str().unwrap())).await.expect(200);
     assert_eq!((&run["state"], &run["kind"]), (&json!("completed"), &json!("chat")));
     let draft = format!("/proposals/{}", run["proposals"][0]["proposal_id"].as_str().unwrap());
@@ -47,7 +47,7 @@ async fn a_reply_has_the_form_that_openai_clients_read() {
     assert_eq!(chats(&h, &agent).await.len(), 1);
 }
 
-/// The data of a stream's frames, without the last one.
+/// The data of all frames of a stream except the last one.
 fn chunks(text: &str) -> Vec<Value> {
     let mut data: Vec<&str> = text.split("\n\n").filter_map(|frame| frame.strip_prefix("data: ")).collect();
     assert_eq!(data.pop(), Some("[DONE]"), "{text}");
@@ -86,7 +86,7 @@ async fn a_conversation_that_the_client_keeps_is_one_chat() {
     let first = ("user", "What is due?");
     let system = ("system", "Answer in one sentence.");
     let (_, one) = reply(&h, &agent, &[system, first]).await;
-    // Clients trim what they show.
+    // Clients may trim the texts that they show.
     let trimmed = one.trim_end().to_owned();
     let (_, two) =
         reply(&h, &agent, &[system, first, ("assistant", &trimmed), ("user", "And tomorrow?")]).await;
@@ -114,14 +114,14 @@ async fn a_conversation_that_the_client_keeps_is_one_chat() {
         ("Answer in one sentence.\n\nWhat is due?", "And tomorrow?", "And then?")
     );
 
-    // The same question again has another continuation, and so another chat, which begins with the same words.
+    // If the same question is asked again, the reply may differ. So it gets another chat, which begins with the same messages.
     reply(&h, &agent, &[system, first, ("assistant", &one), ("user", "And tomorrow?")]).await;
     let list = chats(&h, &agent).await;
     assert_eq!(list.len(), 2);
     let chat = h.get(&format!("/chats/{}", list[0]["chat_id"].as_str().unwrap())).await.expect(200);
     assert_eq!(chat["messages"].as_array().unwrap().len(), 4, "{chat:#}");
 
-    // A chat that was deleted here goes on from the client's copy.
+    // A conversation whose chat was deleted continues from the client's copy.
     for chat in chats(&h, &agent).await {
         h.delete(&format!("/chats/{}", chat["chat_id"].as_str().unwrap())).await.expect(204);
     }
@@ -177,7 +177,7 @@ async fn unsupported_parameters_are_refused_by_name() {
     check(|b| b["messages"][0]["content"] = " ".into(), "messages[].content").await;
     check(|b| b["messages"][0]["content"] = "a".repeat(32_001).into(), "messages[].content").await;
     check(|b| drop(b.as_object_mut().unwrap().remove("model")), "model").await;
-    // Null is as good as absent, and a list of texts as good as a text.
+    // Null has the same effect as an absent field, and a list of texts the same effect as one text.
     let mut body = good.clone();
     body["tools"] = Value::Null;
     body["n"] = 1.into();
@@ -210,7 +210,7 @@ async fn agents_are_listed_as_models_of_their_owner() {
     let expected =
         json!([{"id": id, "object": "model", "created": created, "owned_by": "lamplighter", "name": "Oil"}]);
     assert_eq!(models["data"], expected);
-    // What belongs to somebody else is not there.
+    // Agents of other owners are not listed.
     let models = call(&theirs, Method::GET, "/v1/models", Value::Null).await.expect(200);
     assert_eq!(models["data"], json!([]));
     let hello = asked(id, &[("user", "Hello")]);

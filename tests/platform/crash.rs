@@ -172,7 +172,7 @@ fn a_folder_that_may_not_be_read_is_refused() {
     );
     let mut server = command(&closed);
     if fs::read_dir(&closed).is_ok() {
-        // Nothing is closed to root, and nobody starts the server as root in a folder that everybody can write.
+        // Root may access everything, so this test needs another user.
         const NOBODY: u32 = 65_534;
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let program = parent.path().join("server");

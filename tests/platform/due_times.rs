@@ -52,7 +52,7 @@ async fn an_appointment_that_ran_is_approved_again_with_a_new_time_only() {
     );
     let told = why(&stage, id, 2).await;
     let sentence = told["sentence"].as_str().unwrap();
-    assert!(sentence.contains("Its time, 2026-11-21 12:01, has passed: it needs a new time"), "{sentence}");
+    assert!(sentence.contains("Its time, 2026-11-21 12:01, has passed: set a new time"), "{sentence}");
 
     let schedule = json!({"schedule": {"at": minute(10)}});
     stage.h.post(&format!("/actions/{id}/schedule"), schedule).await.expect(200);

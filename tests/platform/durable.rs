@@ -660,8 +660,8 @@ async fn a_server_that_ends_leaves_no_turn_behind() {
         let request = client.post(format!("{}{path}", server.url)).json(&json!({"message": "Hello"}));
         let mut response = request.send().await.unwrap();
         let run = response.headers()["location"].to_str().unwrap().to_owned();
-        let mut heard = Vec::new();
-        heard.extend(response.chunk().await.unwrap().unwrap());
+        let mut received = Vec::new();
+        received.extend(response.chunk().await.unwrap().unwrap());
         model.asked_times(asked + 1).await;
         model.allow(1);
         model.asked_times(asked + 2).await;
@@ -669,12 +669,12 @@ async fn a_server_that_ends_leaves_no_turn_behind() {
             ask_to_stop(&server);
             // The follower's answer ends, and does not hang.
             while let Ok(Some(chunk)) = response.chunk().await {
-                heard.extend(chunk);
+                received.extend(chunk);
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
         drop(server);
-        let last = events(std::str::from_utf8(&heard).unwrap()).last().unwrap().id;
+        let last = events(std::str::from_utf8(&received).unwrap()).last().unwrap().id;
         let server = start();
         model.allow(10);
         let began = Instant::now();

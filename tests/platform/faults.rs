@@ -192,7 +192,7 @@ async fn a_key_knows_whether_its_request_is_done() {
         Claim::First(claimed) => claimed,
         Claim::Other(record) => panic!("{record:?}"),
     };
-    let standing = async |key: &str| match claim(key).await {
+    let record_state = async |key: &str| match claim(key).await {
         Claim::First(_) => None,
         Claim::Other(record) => Some(record.outcome),
     };
@@ -204,32 +204,32 @@ async fn a_key_knows_whether_its_request_is_done() {
     // Killed before it did anything: a minute later another request may do it. If the first one is still alive, it has
     // lost its key.
     let slow = first("slow").await;
-    assert_eq!(standing("slow").await, Some(RequestState::InFlight));
+    assert_eq!(record_state("slow").await, Some(RequestState::InFlight));
     stage.a_minute_later();
     let second = first("slow").await;
     let refused = slow.serve(make()).await.unwrap_err();
     assert_eq!((refused.status().as_u16(), refused.code()), (409, "idempotency_in_flight"));
     second.serve(make()).await.unwrap();
 
-    // Killed after it did it: for a day, nobody does it again.
-    assert_eq!(standing("slow").await, Some(RequestState::Done));
+    // Killed after it did the work: for a day, no request with this key does it again.
+    assert_eq!(record_state("slow").await, Some(RequestState::Done));
     cx.store.release_idempotency(&second).await.unwrap();
     stage.a_minute_later();
-    assert_eq!(standing("slow").await, Some(RequestState::Done));
+    assert_eq!(record_state("slow").await, Some(RequestState::Done));
     stage.clock.set(stage.clock.now() + SignedDuration::from_hours(24));
-    assert_eq!(standing("slow").await, None);
+    assert_eq!(record_state("slow").await, None);
 
     // Released: it can be requested again at once.
     let released = first("free").await;
     cx.store.release_idempotency(&released).await.unwrap();
-    assert_eq!(standing("free").await, None);
+    assert_eq!(record_state("free").await, None);
 
     // Only the first of its transactions is marked, and the answer is stored after it.
     let twice = first("twice").await;
     twice.serve(async { (make().await.unwrap(), make().await.unwrap()) }).await;
     let answer = RequestState::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
     cx.store.complete_idempotency(&twice, answer.clone(), cx.clock.now()).await.unwrap();
-    assert_eq!(standing("twice").await, Some(answer));
+    assert_eq!(record_state("twice").await, Some(answer));
 }
 
 #[tokio::test]

@@ -251,7 +251,7 @@ async fn a_prompt_without_a_keyword_keeps_the_document() {
         assert_eq!(next["contextVersion"], before["contextVersion"], "{prompt}");
         let warning = "No keyword found at the start of the prompt: PLAN is assumed.";
         assert_eq!(next["warnings"], json!([warning]));
-        assert!(text(&next["contextNote"]).contains("is as it was"), "{next:#}");
+        assert!(text(&next["contextNote"]).contains("is not changed"), "{next:#}");
     }
     let anew = c.gives("parse_mode", json!({"prompt": "PLAN the tests"})).await;
     assert_eq!(anew["contextDocument"]["sections"].as_array().unwrap().len(), 1);

@@ -1,5 +1,5 @@
-//! Hostile MCP clients: unknown tools, wrong and huge arguments, ids of another owner. The tests cover every tool of the
-//! table, also tools that are added later.
+//! Hostile MCP clients: unknown tools, wrong and huge arguments, ids of another owner. The tests cover every tool of the table,
+//! including tools that are added later.
 
 use domain::tools::{LOOP, MCP, ToolDef};
 use reqwest::Method;
@@ -56,10 +56,10 @@ async fn wrong_arguments_do_not_break_a_tool() {
             let arguments: Map<String, Value> =
                 properties(def).into_iter().map(|(name, _)| (name, value.clone())).collect();
             let answer = c.call(def.name, json!(arguments)).await;
-            // Nothing that arrives may be an error of the server.
+            // No argument may cause an internal error of the server.
             let text = answer["content"][0]["text"].as_str().unwrap();
             assert!(!text.contains("internal"), "{def:?} {text}");
-            // A short text is valid for a tool that takes texts alone; null is valid for a tool that requires nothing.
+            // A short text is valid for a tool that takes only texts. Null is valid for a tool that requires no argument.
             let is_short = value.as_str().is_some_and(|text| text.len() < 1_000);
             let is_absent = value.is_null() && properties(def).keys().all(|name| !is_required(def, name));
             assert!(answer["isError"] == true || is_short || is_absent, "{def:?} {value}: {text}");
@@ -144,7 +144,7 @@ async fn ids_of_another_owner_give_no_access() {
             let text = answer["content"][0]["text"].as_str().unwrap();
             tried += 1;
             match (def.name, *tested) {
-                // Ids of logs are chosen by their writers: the same id is another log.
+                // The writer of a log chooses its id. So the same id of another owner is another log.
                 ("append_agent_log", "agent_id") => {}
                 ("read_agent_log", _) => assert!(!text.contains("Theirs"), "{text}"),
                 _ => {

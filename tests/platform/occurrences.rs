@@ -1,4 +1,4 @@
-//! Occurrences with a clock that the test sets: every due time gets one result, whatever happens to executors.
+//! Occurrences with a clock that the test sets: every due time gets one result, even if executors die.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One owner's runs are on a bounded number of executors at once: nobody else waits for them, and nothing is lost when executors
-//! that hold places die.
+//! A limited number of executors work on one owner's runs at once. So other owners do not wait for them. If executors that hold
+//! places die, nothing is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use tokio::task::JoinHandle;
 
 use crate::occurrences::Stage;
 
-/// As the platform of these tests has them.
+/// The number of executors on the platform of these tests.
 const EXECUTORS: usize = 4;
 const BATCH: usize = shared::lambda::BATCH;
 
-/// How long something may take that happens by itself.
+/// How long the tests wait for something to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn stage(model: &ScriptedModel) -> Stage {
@@ -39,12 +39,12 @@ fn held() -> impl Future<Output = ScriptedModel> {
     ScriptedModel::held(|_: &[Value]| Says::Text("Lamp oil is dear.".into()))
 }
 
-/// One executor: invocations one after the other, as Lambda's event source mapping makes them. Aborting it kills it.
+/// One executor. It makes one invocation after the other, like Lambda's event source mapping. Aborting the task kills it.
 fn executor(stage: &Stage) -> JoinHandle<()> {
     let cx = stage.h.platform.cx.clone();
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap().clone();
     let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor").unwrap();
-    let Trigger::Queue { handler } = function.trigger else { panic!("a queue wakes it") };
+    let Trigger::Queue { handler } = function.trigger else { panic!("the trigger must be a queue") };
     tokio::spawn(async move {
         loop {
             let messages = queue.receive(BATCH, Duration::from_secs(20)).await;
@@ -103,7 +103,7 @@ async fn became(stage: &Stage, owner: &Owner, id: ActionId) -> Vec<domain::actio
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let began = std::time::Instant::now();
     while !is_so().await {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < PATIENCE, "did not happen in time: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -113,14 +113,14 @@ async fn asked(model: &ScriptedModel, times: usize) {
     assert!(asked.is_ok(), "the model was asked {} times and not {times} times", model.asked());
 }
 
-/// How many executors have a place. The records of those that died stay until another executor takes their place.
+/// How many executors hold a place. The record of an executor that died stays until another executor takes its place.
 async fn places(stage: &Stage, owner: &Owner) -> usize {
     let now = stage.clock.now();
     let places = stage.h.platform.cx.store.places(owner).await.unwrap();
     places.iter().filter(|((_, lease), _)| !lease.is_over(now)).count()
 }
 
-/// Nobody holds a place or waits for one, and every run has succeeded, once.
+/// Checks that no executor holds a place, no run waits for one, and every run has succeeded once.
 async fn all_is_done(stage: &Stage, owner: &Owner, ids: &[ActionId]) {
     let store = &stage.h.platform.cx.store;
     for id in ids {
@@ -134,7 +134,7 @@ async fn all_is_done(stage: &Stage, owner: &Owner, ids: &[ActionId]) {
     assert_eq!(store.waiting_runs(owner, 10).await.unwrap(), []);
 }
 
-/// However many executors want a place at once, no more than may have one.
+/// Many executors ask for a place at once. No more get one than the limit allows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_more_executors_get_a_place_than_allowed() {
     let h = tests::Harness::start().await;
@@ -161,7 +161,7 @@ async fn no_more_executors_get_a_place_than_allowed() {
     }
 }
 
-/// The runs of an invocation share a place, and the last one gives it back. A holder that is silent loses it.
+/// The runs of an invocation share a place, and the last run gives it back. A holder that does not renew its lease loses the place.
 #[tokio::test]
 async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
     let model = held().await;
@@ -171,29 +171,29 @@ async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
     let cx = Cx { config: Arc::new(config), ..stage.h.platform.cx.clone() };
     let (first, second, owner) = (Places::default(), Places::default(), Owner::new("one").unwrap());
     let runs = [first.enter(&cx, &owner, false).await, first.enter(&cx, &owner, true).await];
-    let [Ok(Ok(a)), Ok(Ok(b))] = runs else { panic!("both are let in") };
+    let [Ok(Ok(a)), Ok(Ok(b))] = runs else { panic!("both runs must get the place") };
     assert_eq!(cx.store.places(&owner).await.unwrap().len(), 1);
     a.leave(&cx).await;
-    assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "a run still uses it");
-    // While the holder lives, its lease goes on.
+    assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "a run still uses the place");
+    // As long as the holder lives, it renews its lease.
     let until_at = |places: Vec<((u32, domain::lease::Lease<uuid::Uuid>), u64)>| places[0].0.1.until;
     let before = until_at(cx.store.places(&owner).await.unwrap());
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(30));
     until("it is renewed", async || until_at(cx.store.places(&owner).await.unwrap()) > before).await;
-    // It dies.
+    // The holder dies.
     drop((b, first));
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(59));
-    assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "its lease is not over");
+    assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "its lease has not ended");
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(1));
     let entered = second.enter(&cx, &owner, false).await.unwrap();
     assert!(entered.is_ok());
-    // A lease of a clock that was ahead and was set back holds nobody up.
+    // A lease that was written by a clock that was ahead and was set back does not block a place.
     stage.clock.set(stage.clock.now() - SignedDuration::from_hours(24));
     assert!(Places::default().enter(&cx, &owner, false).await.unwrap().is_ok());
 }
 
-/// One owner has three batches under way and as many runs waiting. The run of another owner starts at once, and so does a run
-/// that the first one starts by hand. What waits says why, and goes on as soon as there is room.
+/// One owner has three batches under way, and as many runs wait. The run of another owner starts at once. A run that the first
+/// owner starts by hand also starts at once. The waiting runs say why they wait, and start as soon as there is room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_with_many_due_runs_does_not_delay_others() {
     let model = held().await;
@@ -204,7 +204,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     let quiet = Owner::new("quiet").unwrap();
     let others = due_at_one(&stage, &quiet, 1).await;
     stage.at(1);
-    // Every message comes twice.
+    // Every message is delivered twice.
     stage.executors.trouble(1.0, 0.0);
     let working = executors(&stage);
     stage.sweep().await;
@@ -227,7 +227,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     let before = started().await;
     assert!((1..=limit).contains(&before), "{before} runs are under way, at most {limit} may be");
 
-    // What waits says so.
+    // A waiting run says why it waits.
     let mut waits = None;
     for id in &ids {
         let occurrence = became(&stage, &stage.owner, *id).await.remove(0);
@@ -236,7 +236,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
             waits = Some(*id);
         }
     }
-    let waits = waits.expect("a run waits");
+    let waits = waits.expect("at least one run waits");
     let why = stage.h.get(&format!("/actions/{waits}/why")).await.expect(200);
     assert_eq!((&why["code"], &why["reason_code"]), (&json!("about_to_run"), &json!("too_many_runs")));
     let sentence = why["sentence"].as_str().unwrap();
@@ -255,7 +255,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     assert_eq!(started().await, before, "nothing else has started for it");
     assert!(run["run_id"].is_string());
 
-    // A waiting run that is cancelled stays so.
+    // A waiting run that is cancelled stays cancelled.
     let cancelled = became(&stage, &stage.owner, waits).await[0].run_id;
     stage.h.post(&format!("/runs/{cancelled}/cancel"), json!({})).await.expect(202);
 
@@ -270,8 +270,8 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     kill(working).await;
 }
 
-/// All executors that hold the owner's places die. The places are free when their leases are over, what waits goes on, and the
-/// runs of the dead executors come again when their own leases are over.
+/// All executors that hold the owner's places die. When the leases of the places end, the places are free and the waiting runs
+/// start. When the leases of the dead executors' runs end, these runs are continued.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_continue_after_all_executors_with_places_die() {
     let model = held().await;
@@ -293,14 +293,14 @@ async fn runs_continue_after_all_executors_with_places_die() {
     assert_eq!(places(&stage, &stage.owner).await, limit, "nobody has given them back");
     let waited = cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len();
 
-    // Before the leases are over nothing moves, and nothing is lost.
+    // Before the leases end, nothing happens and nothing is lost.
     let working = executors(&stage);
     due::dispatch(cx, &DueItem::backlog(&stage.owner)).await;
     until("it was looked at", async || queue.depth().visible == 0).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len(), waited);
 
-    // Two minutes later a sweep finds the mark. Everything that waits runs, in as many rounds as it takes.
+    // Two minutes later a sweep finds the mark. All waiting runs run, in as many rounds as they need.
     model.allow(10_000);
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(121));
     stage.sweep().await;
@@ -309,7 +309,7 @@ async fn runs_continue_after_all_executors_with_places_die() {
             && places(&stage, &stage.owner).await == 0
     })
     .await;
-    // The runs of the executors that died.
+    // Now the runs of the executors that died.
     for minutes in [18, 22] {
         stage.at(minutes);
         stage.sweep().await;

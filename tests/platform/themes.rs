@@ -323,7 +323,7 @@ async fn an_incomplete_theme_does_not_replace_the_theme() {
     assert!(ended["reason"].as_str().unwrap().contains("has no layout/theme.liquid"), "{ended:#}");
     assert_eq!(h.get(&format!("{PROJECT}/files?limit=200")).await.expect(200), before);
 
-    // A folder around it is removed, whatever is next to it.
+    // A folder around the theme is removed, even if other files are next to it.
     let wrapped: Vec<(String, Vec<u8>)> = harbour()
         .into_iter()
         .map(|(path, content)| (format!("downloads/harbour/{path}"), content))

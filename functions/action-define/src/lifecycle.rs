@@ -81,7 +81,7 @@ async fn schedule(
 
 /// Run an action now, once
 ///
-/// The action must be approved as it is now, as for a due time. Follow the run at `Location`.
+/// The current content of the action must be approved, as for a due time. Follow the run at `Location`.
 #[utoipa::path(
     post, path = "/actions/{action_id}/run", tag = "actions", operation_id = "run_action",
     params(
@@ -143,7 +143,7 @@ async fn resume(
 
 /// Cancel the live run, or unschedule the action
 ///
-/// If nothing is live, or nothing more is due afterwards, the approval is withdrawn.
+/// If no run is live, or if nothing is due after the cancelled run, the approval is withdrawn.
 #[utoipa::path(
     post, path = "/actions/{action_id}/cancel", tag = "actions", operation_id = "cancel_action",
     params(("action_id" = ActionId, Path)),

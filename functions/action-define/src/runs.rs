@@ -18,7 +18,7 @@ shared::routes!(list, read, outputs, why, preview);
 
 /// List an action's runs, newest first
 ///
-/// One entry for every due time that has come, whatever the result was, and one for every run that was started by hand.
+/// One entry for every due time that has come, with any result, and one for every run that was started by hand.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs", tag = "actions", operation_id = "list_action_runs",
     params(("action_id" = ActionId, Path), PageQuery),

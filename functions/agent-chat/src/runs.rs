@@ -85,8 +85,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<u64, FieldErrors> {
 
 /// Cancel a run
 ///
-/// The run ends within two seconds, before this answers, and makes no further call. A run that has already ended is not
-/// changed. A run that waits for a person is cancelled, too.
+/// The run ends within two seconds and makes no further call. The answer comes when it has ended. A run that has already ended is
+/// not changed. A run that waits for a person is cancelled, too.
 #[utoipa::path(
     post, path = "/runs/{run_id}/cancel", tag = "runs",
     params(("run_id" = RunId, Path)),
@@ -101,22 +101,22 @@ async fn cancel_run(
     Ok((StatusCode::ACCEPTED, axum::Json(run_view::view(&cx, &caller.owner, run).await?)))
 }
 
-/// The id of a call, as the cards of a run have it.
+/// The id of a call, from a card of the run.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path, names("run_id", "call_id"))]
 #[allow(dead_code, reason = "it describes the path")]
 struct CallPath(
     RunId,
-    /// The step and the place of the call in it: the `call_id` of a card.
+    /// The `call_id` of a card: the step, and the position of the call in it.
     #[param(pattern = "^[1-9][0-9]*\\.(0|[1-9][0-9]*)$", example = "3.0")]
     String,
 );
 
 /// Approve a call that waits
 ///
-/// The call is made once, and the run goes on when all calls that wait are answered. The same answer a second time changes
-/// nothing. 409 if the call was rejected (`already_answered`), the time for an answer is over (`card_expired`), the run has
-/// ended or went on without an answer (`card_void`), or the card has another hash than the one given (`card_mismatch`).
+/// The call is made once. The run continues when all waiting calls are answered. Repeating the same answer changes nothing. 409 if
+/// the call was rejected (`already_answered`), if the time for an answer is over (`card_expired`), if the run has ended or has
+/// continued without an answer (`card_void`), or if `hash` is not the hash of the card (`card_mismatch`).
 #[utoipa::path(
     post, path = "/runs/{run_id}/calls/{call_id}/approve", tag = "runs",
     params(CallPath),
@@ -134,8 +134,8 @@ async fn approve_call(
 
 /// Reject a call that waits
 ///
-/// The call is not made. The model is told so, with the reason, and the run goes on when all calls that wait are answered. The
-/// same answer a second time changes nothing. 409 as for an approval.
+/// The call is not made, and the model is told so with the reason. The run continues when all waiting calls are answered. Repeating
+/// the same answer changes nothing. 409 as for an approval.
 #[utoipa::path(
     post, path = "/runs/{run_id}/calls/{call_id}/reject", tag = "runs",
     params(CallPath),
@@ -153,8 +153,8 @@ async fn reject_call(
 
 /// Say whether a call happened whose result was lost
 ///
-/// For a card that asks for the `outcome`: the process that made the call died, or the call had no answer. A call that
-/// `happened` is not made again; one that `not_happened` is made again. 409 as for an approval.
+/// For a card that asks for the `outcome`: the process that made the call died, or the call got no answer. With `happened`, the
+/// call is not made again. With `not_happened`, it is made again. 409 as for an approval.
 #[utoipa::path(
     post, path = "/runs/{run_id}/calls/{call_id}/resolve", tag = "runs",
     params(CallPath),

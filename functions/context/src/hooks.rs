@@ -19,7 +19,7 @@ shared::routes!(receive, list_refused);
 /// Send the payload that the assistant gives to its hooks: `PreToolUse` and `PostToolUse` of the tools `Task` and
 /// `Agent`, and `SubagentStop`. The answer is always 200 with an empty body. Payloads that were not accepted are listed
 /// under `/context/hooks/rejected`. The end of an agent whose call was not reported yet is also listed there, and is
-/// logged after that report. A payload with a `tool_use_id` is logged once, however often it is sent.
+/// logged after that report. A payload with a `tool_use_id` is logged once, even if it is sent often.
 #[utoipa::path(
     post, path = "/context/hooks", tag = "context", operation_id = "report_hook",
     params(

@@ -1,7 +1,6 @@
-//! Executes due items: an action with due times to decide and an occurrence to run, or a chat turn whose process is
-//! gone.
+//! Executes due items: an action with due times to decide and an occurrence to run, or a chat turn whose process has died.
 //!
-//! Ten of them run at once. Each has its own lease and deadline, and one that fails or panics is reported alone.
+//! Up to ten items run at once. Each has its own lease and deadline. An item that fails or panics does not affect the others.
 //!
 //! A message of the queue names only the due item. The work itself is read from the table and decided by the domain, so
 //! a repeated message runs nothing twice.

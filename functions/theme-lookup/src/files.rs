@@ -147,7 +147,7 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
 
 /// Write a file
 ///
-/// The body is the content, whatever its type, up to 4.4 MB. Larger files need an import. Writing the same content
+/// The body is the content, of any type, up to 4.4 MB. Larger files need an import. Writing the same content
 /// again changes nothing. The map is updated within seconds; answers always use the current files.
 #[utoipa::path(
     put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_theme_file",

@@ -1,4 +1,5 @@
-//! How long a hook takes of an assistant's time: the whole program, from its start to its end, the server's time taken off.
+//! Measures how long a hook delays an assistant: the time of the whole program from its start to its end, without the time of
+//! the server.
 //!
 //! `cargo run --release -p lamplighter-cli --example hook_time [runs]`, after `cargo build --release -p lamplighter-cli`.
 
@@ -14,21 +15,21 @@ use std::time::{Duration, Instant};
 
 fn main() {
     let runs = std::env::args().nth(1).and_then(|runs| runs.parse().ok()).unwrap_or(300);
-    let example = std::env::current_exe().expect("a program knows where it lies");
+    let example = std::env::current_exe().expect("the path of this program is known");
     let program =
-        example.parent().and_then(Path::parent).expect("it lies in a folder of its own").join("lamplighter");
-    let size = fs::metadata(&program).expect("the command was built before").len();
+        example.parent().and_then(Path::parent).expect("the program is in a subfolder").join("lamplighter");
+    let size = fs::metadata(&program).expect("the command must be built before").len();
     println!("{} is {:.2} MB; {runs} runs each, milliseconds", program.display(), size as f64 / 1e6);
 
-    let home = tempfile::tempdir().expect("a folder is made");
+    let home = tempfile::tempdir().expect("a temporary folder can be created");
     let bench = Bench { program, home: home.path().to_owned(), runs };
     let (up, busy) = server();
-    bench.measure("starts, and does nothing", &["--version"], "", &up, &busy);
+    bench.measure("starts and does nothing", &["--version"], "", &up, &busy);
     bench.measure("server up", &["log", "-a"], PAYLOAD, &up, &busy);
     let long = PAYLOAD.replace("Look", &"Look around. ".repeat(8_000));
     bench.measure("server up, 100 kB", &["log", "-u"], &long, &up, &busy);
     bench.measure("server down", &["log", "-a"], PAYLOAD, "http://127.0.0.1:1", &busy);
-    bench.measure("server far away and down", &["log", "-a"], PAYLOAD, "https://127.0.0.1.invalid", &busy);
+    bench.measure("remote server down", &["log", "-a"], PAYLOAD, "https://127.0.0.1.invalid", &busy);
 }
 
 const PAYLOAD: &str = r#"{"session_id":"6f1c","hook_event_name":"PreToolUse","tool_name":"Task","tool_use_id":"toolu_1","tool_input":{"subagent_type":"the-architect","description":"Look","prompt":"AgentId: arch-001\nLook"}}"#;
@@ -68,7 +69,7 @@ impl Bench {
     }
 }
 
-/// A server that takes everything, and how long it had the last request, from its last byte to the answer, in nanoseconds.
+/// A server that accepts every request. Also returns how long it needed for the answer to the last request, in nanoseconds.
 fn server() -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));

@@ -80,7 +80,7 @@ pub enum ConfigError {
     Key(String),
     #[error("{} has both api_key and api_key_file; one is enough", .0.display())]
     TwoKeys(PathBuf),
-    #[error("{} may not name {}: the file of a project's key must lie in the project's folder", path.display(), key_file.display())]
+    #[error("{} may not name {}: the file of a project's key must be in the project's folder", path.display(), key_file.display())]
     KeyOutside { path: PathBuf, key_file: PathBuf },
 }
 
@@ -174,7 +174,7 @@ impl Places {
             ));
         }
         if key.is_some() && !url.is_private() {
-            warnings.push(format!("the API key goes to {url} in the clear; use https"));
+            warnings.push(format!("the API key goes to {url} without encryption; use https"));
         }
         let project = sources.into_iter().find_map(|source| source.project);
         Ok(Settings { url, url_from, is_trusted, key, project, warnings })
@@ -282,6 +282,6 @@ fn open_to_others(path: &Path) -> Option<String> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
     (mode & 0o077 != 0).then(|| {
-        format!("{path} holds an API key and is open to others ({mode:04o}); run `chmod 600 {path}`")
+        format!("{path} contains an API key, and others can read it ({mode:04o}); run `chmod 600 {path}`")
     })
 }

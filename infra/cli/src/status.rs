@@ -137,7 +137,7 @@ fn spool(places: &Places) -> String {
     }
     for (decider, waiting) in spool.others() {
         said.push_str(&format!(
-            "\n{:10}{waiting} more wait for the server that is decided by {}",
+            "\n{:10}{waiting} more wait for the server that is named by {}",
             "",
             safe(&decider)
         ));
@@ -161,7 +161,7 @@ fn of_server(text: &mut String, server: &Server, settings: &Settings) -> Result<
     }
     if !rejected.dropped.is_empty() {
         let command = format!(
-            "to take every agent: curl -X PATCH {}/projects/{id} -H 'content-type: application/json' -d '{{\"hook_filter\": \"all\"}}'",
+            "to record every agent: curl -X PATCH {}/projects/{id} -H 'content-type: application/json' -d '{{\"hook_filter\": \"all\"}}'",
             settings.url
         );
         row(text, "", &command);
@@ -195,7 +195,7 @@ fn filter(filter: &Value) -> String {
         Value::Array(prefixes) => {
             let prefixes: Vec<String> =
                 prefixes.iter().filter_map(|prefix| Some(format!("{}…", safe(prefix.as_str()?)))).collect();
-            format!("takes agents of the types {}; drops all others", prefixes.join(", "))
+            format!("records agents of the types {}; drops all others", prefixes.join(", "))
         }
         _ => "takes every agent".to_owned(),
     }

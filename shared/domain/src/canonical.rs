@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// JSON without blanks and with sorted keys, whatever the order of the keys in the map.
+/// JSON without blanks and with sorted keys. The order of the keys in the map does not matter.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Array(items) => {

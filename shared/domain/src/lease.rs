@@ -1,6 +1,6 @@
 //! A lease: who may work on something, and until when.
 //!
-//! Whoever holds a lease renews it while they work. If they die, it ends by itself, and another one may take it.
+//! The holder renews the lease while it works. If the holder dies, the lease ends by itself, and another worker may take it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};

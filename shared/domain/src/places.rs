@@ -1,9 +1,9 @@
-//! On how many executors one owner's runs may be at once, so that one owner with many due runs does not delay the others.
+//! How many executors may work on one owner's runs at once, so that one owner with many due runs does not delay the others.
 //!
-//! An executor drives up to ten runs, and is busy until the last of them ends: executors are what is scarce. So an owner has a
-//! number of *places*. An executor takes one of them before it drives runs of the owner, and gives it back when it has ended
-//! the last of them. A place is a record of its own with a [`Lease`]. Nothing counts up and down, so nothing can be lost: the
-//! place of an executor that died is free when its lease is over.
+//! An executor drives up to ten runs and is busy until the last of them ends, so executors are the scarce resource. Each owner
+//! has a number of *places*. An executor takes a place before it drives runs of the owner, and gives it back after the last of
+//! them. A place is a record of its own with a [`Lease`]. There is no counter that a crash could leave too high: if an executor
+//! dies, its place is free when its lease ends.
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -16,15 +16,15 @@ pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
 /// How often an executor renews its lease of a place.
 pub const RENEW_EVERY: SignedDuration = SignedDuration::from_secs(20);
 
-/// By how much the clocks of executors may differ. A lease that ends later than one that begins now by more than this was
-/// written by a clock that has been set back since, and is void.
+/// The largest accepted difference between the clocks of two executors. A lease that ends more than this after a lease that
+/// begins now is void: a clock that was ahead and was set back has written it.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
-/// A place: its number from 0, and who has it.
+/// A place: its number from 0, and the lease of its holder.
 pub type Place = (u32, Lease<Uuid>);
 
-/// How many executors may work on one owner's runs: three of ten, and at least one, are left for the other owners. An executor is
-/// busy with what it received first, even if that is a single run, so one or two of many would soon be taken.
+/// How many executors may work on one owner's runs. Three of ten executors, and at least one, are left for the other owners.
+/// One or two would not be enough: an executor is busy with the first message that it receives, even if that is a single run.
 #[must_use]
 pub const fn of_owner(executors: u32) -> u32 {
     let share = executors.saturating_mul(3) / 10;
@@ -36,19 +36,19 @@ pub const fn of_owner(executors: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub number: u32,
-    /// Whether the owner has all of its places with this one.
+    /// Whether it is the owner's last free place.
     pub is_last: bool,
 }
 
-/// As many executors as may work on the owner's runs.
+/// The limit is reached: this many executors already work on the owner's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     pub executors: u32,
 }
 
-/// Chooses one of the free places. `taken` are the records that are there, and `random` is any number: executors that choose
-/// at the same time should choose different places. Runs that a person started by hand have one place more, which is chosen
-/// when all others are taken.
+/// Chooses a free place. `taken` are the stored records. `random` is any number, so that executors that choose at the same time
+/// choose different places. Runs that a person started by hand have one additional place, which is chosen when all others are
+/// taken.
 ///
 /// # Errors
 /// [`Full`] if no place is free.
@@ -81,7 +81,7 @@ mod tests {
         Timestamp::from_second(1_795_251_600).unwrap()
     }
 
-    /// The places with these numbers, each for so many more seconds.
+    /// The places with these numbers. The second number of each pair says in how many seconds its lease ends.
     fn taken(numbers: &[(u32, i64)]) -> Vec<Place> {
         let place = |(number, seconds): &(u32, i64)| {
             let lease =
@@ -123,14 +123,14 @@ mod tests {
             (&[(0, 60), (1, 60), (2, 60)], false, 0, full),
             (&[(0, 60), (1, 60), (2, 60)], true, 0, first(3, true)),
             (&[(0, 60), (1, 60), (2, 60), (3, 60)], true, 0, full),
-            // The place of runs by hand is nobody else's.
+            // Other runs never get the place for runs by hand.
             (&[(0, 60), (1, 60), (3, 60)], false, 0, first(2, true)),
-            // Leases that are over, and one of a clock that was set back.
+            // Leases that have ended, and a lease written by a clock that was set back.
             (&[(0, 60), (1, 0), (2, 60)], false, 0, first(1, true)),
             (&[(0, 1), (1, 60), (2, -900)], false, 0, first(2, true)),
             (&[(0, 60), (1, 120), (2, 60)], false, 0, full),
             (&[(0, 60), (1, 121), (2, 60)], false, 0, first(1, true)),
-            // More executors than now had places.
+            // There were more executors before, so there are more places than now.
             (&[(0, 60), (7, 60), (8, 60), (9, 60)], false, 1, first(2, false)),
         ] {
             let chosen = choose(&taken(numbers), 4, by_hand, now(), random);

@@ -1,4 +1,4 @@
-//! One call of a model: reserved before, streamed to the run's followers, settled after.
+//! One call of a model: its cost is reserved before the call and settled after it. Its text is streamed to the run's followers.
 
 use domain::agent_loop::{Call, Reply};
 use domain::chats::signals::SignalReader;
@@ -14,7 +14,7 @@ use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::problem::Error;
 use crate::store::table::Write;
 
-/// A reply shorter than this is no use: if the budget pays for less, the call is not made.
+/// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.
 const MIN_OUTPUT_TOKENS: u32 = 64;
 
 /// Why there is no answer.
@@ -24,7 +24,7 @@ pub enum CallError {
     Model(ModelError),
     /// Somebody asked the run to stop.
     Cancelled,
-    /// The time is nearly up, or the process is about to end.
+    /// The time is nearly over, or the process is about to end.
     PutDown,
     Failed(Error),
 }
@@ -42,7 +42,7 @@ impl From<ModelError> for CallError {
 }
 
 impl CallError {
-    /// As the run's record has it. `Cancelled` and `PutDown` are no errors of a run.
+    /// The error for the run's record. `Cancelled` and `PutDown` never appear in the record of a failed run.
     #[must_use]
     pub fn run_error(&self) -> RunError {
         let (code, detail, retryable) = match self {
@@ -92,11 +92,11 @@ pub struct Replied {
     pub usage: Option<(EventKind, Value)>,
 }
 
-/// Calls a model. Its text goes to the run's followers as it comes if `shown`. What it used is counted in the run's record
-/// whatever becomes of the call; after a reply, the caller stores that together with the reply.
+/// Calls a model. If `shown`, its text is streamed to the run's followers. The usage is always added to the run's record, even if
+/// the call fails. After a reply, the caller stores the record together with the reply.
 ///
 /// # Errors
-/// [`CallError`]; a failed call is settled.
+/// [`CallError`]. The cost of a failed call is already settled.
 pub async fn call(
     cx: &Cx,
     recorder: &mut Recorder,
@@ -132,7 +132,7 @@ pub async fn call(
     }
 }
 
-/// What has come of a reply.
+/// The part of a reply that has arrived.
 #[derive(Default)]
 struct Reading {
     reader: SignalReader,
@@ -145,7 +145,7 @@ struct RunCaller<'a> {
     cx: &'a Cx,
     recorder: &'a mut Recorder,
     limits: Limits,
-    /// Whether followers are shown the text.
+    /// Whether followers get the text.
     shown: bool,
     has_shown: bool,
     reading: Reading,
@@ -169,13 +169,13 @@ impl RunCaller<'_> {
 impl Caller for RunCaller<'_> {
     type Error = CallError;
 
-    /// Takes what the call may cost from the day's ceiling, having cut the reply to what the run's ceiling pays for.
+    /// Shortens the longest reply to what the run's ceiling pays for, and reserves the highest possible cost from the day's ceiling.
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
         let run_micros = self.limits.run_micros;
         let spent = self.recorder.run().cost_micros;
         let Some(affordable) = prices::max_output_affordable(model, input_tokens, run_micros - spent) else {
-            // A model without a price, for example one of the person's own machine, costs nothing that is known.
+            // A model without a known price counts as free, for example a model on a person's own machine.
             return Ok(max_output_tokens);
         };
         let max_output_tokens = max_output_tokens.min(affordable);
@@ -255,10 +255,10 @@ impl Caller for RunCaller<'_> {
     }
 }
 
-/// Stores text that waits, keeps the lease, and says if the run must stop.
+/// Stores collected text, renews the lease, and checks whether the run must stop.
 ///
 /// # Errors
-/// [`CallError::Cancelled`], [`CallError::PutDown`], or when the table does not answer.
+/// [`CallError::Cancelled`] or [`CallError::PutDown`] if it must stop; another error if the table does not answer.
 pub async fn look(cx: &Cx, recorder: &mut Recorder, limits: Limits) -> Result<(), CallError> {
     recorder.flush_if_due().await?;
     recorder.keep_alive().await?;

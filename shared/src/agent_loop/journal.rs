@@ -1,4 +1,4 @@
-//! The stored steps of a run: read at the start, written as they come.
+//! The stored steps of a run. They are read at the start, and each new step is written when it is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::store::steps::{StepPart, continued};
 use crate::store::table::Write;
 
-/// A part of a step that is larger than this lies in S3, in bytes of JSON.
+/// A part of a step that is larger than this is stored in S3. In bytes of JSON.
 const MAX_INLINE: usize = 64 * 1024;
 
 /// Where a run's steps are written.
@@ -24,11 +24,11 @@ pub struct Journal {
     fence: u64,
     /// The number of the last stored step.
     last: u32,
-    /// The next step begins the conversation anew.
+    /// Whether the earlier steps have expired, so that the conversation begins with the next step.
     anew: bool,
 }
 
-/// The content of a part that lies in S3.
+/// The content of a part that is stored in S3.
 #[derive(Serialize, Deserialize)]
 struct Body {
     #[serde(default)]
@@ -38,13 +38,13 @@ struct Body {
 }
 
 impl Journal {
-    /// For a run that nobody has worked on.
+    /// For a run without stored steps.
     #[must_use]
     pub const fn new(run: RunId, fence: u64) -> Self {
         Self { run, fence, last: 0, anew: false }
     }
 
-    /// Reads what is stored. `done` is how many replies were stored, if that is known.
+    /// Reads the stored steps. `done` is the number of stored replies, if it is known.
     ///
     /// # Errors
     /// If the table or the bucket does not answer.
@@ -64,10 +64,10 @@ impl Journal {
         Ok((Self { run, fence, last, anew: steps.is_empty() && last > 0 }, steps))
     }
 
-    /// The write of the next step's reply; [`Journal::stored`] says that it is stored.
+    /// The write of the next step's reply. Call [`Journal::stored`] once it is stored.
     ///
     /// # Errors
-    /// When a large reply can't be stored.
+    /// If a large reply can't be stored.
     pub async fn reply(
         &self,
         cx: &Cx,
@@ -87,15 +87,16 @@ impl Journal {
         self.write(cx, owner, part).await
     }
 
+    /// Notes that the next step's reply is stored.
     pub fn stored(&mut self) {
         self.last += 1;
         self.anew = false;
     }
 
-    /// The write of a result of the last step's calls.
+    /// The write of the result of one of the last step's calls.
     ///
     /// # Errors
-    /// When a large result can't be stored.
+    /// If a large result can't be stored.
     pub async fn result(
         &self,
         cx: &Cx,
@@ -123,14 +124,14 @@ impl Journal {
         Ok(Store::step_write(owner, self.run, &part)?)
     }
 
-    /// The step that is worked on, from 1.
+    /// The number of the current step, from 1.
     #[must_use]
     pub const fn last(&self) -> u32 {
         self.last
     }
 }
 
-/// Reads a part that lies in S3.
+/// Reads the content of a part that is stored in S3.
 async fn fill(cx: &Cx, owner: &Owner, run: RunId, part: &mut StepPart) -> Result<()> {
     if part.overflow {
         let json = cx.blobs.get(&BlobKey::step(owner, run, part.n, part.call, part.fence)).await?;
@@ -140,7 +141,7 @@ async fn fill(cx: &Cx, owner: &Owner, run: RunId, part: &mut StepPart) -> Result
     Ok(())
 }
 
-/// The arguments of the calls that these cards are about, as far as their steps are still stored.
+/// The arguments of the calls that these cards are about. Calls whose steps are no longer stored are left out.
 ///
 /// # Errors
 /// If the table or the bucket does not answer.

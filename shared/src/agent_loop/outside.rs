@@ -1,7 +1,7 @@
 //! Tools that act outside the platform.
 //!
-//! The loop stores a mark before such a call and removes it with the result, so that no call is made twice without somebody
-//! knowing. See `docs/architecture.md`.
+//! The loop stores a mark before such a call, and removes the mark when it stores the result. So no such call is made twice
+//! unnoticed. See `docs/architecture.md`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use domain::tools::ToolDef;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// The longest time that a call may take. A run is put down earlier than this before its process ends.
+/// The longest time that a call may take. It is shorter than the time between the put-down of a run and the end of its process.
 pub const LONGEST_CALL: Duration = Duration::from_secs(50);
 
 /// A call that is made now.
@@ -22,25 +22,25 @@ pub struct OutsideCall {
     pub owner: Owner,
     pub tool: &'static ToolDef,
     pub arguments: Value,
-    /// The same for every attempt at this call. An idempotent tool does what the key names once.
+    /// The idempotency key. It is the same for every attempt at this call, and an idempotent tool does the work once per key.
     pub key: String,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Called {
-    /// It is known what happened: the call succeeded, or it was refused and did nothing.
+    /// The result is known: the call succeeded, or it was refused and did nothing.
     Done(CallResult),
-    /// It was sent, and it is not known whether it happened.
+    /// The call was sent, and it is not known whether it happened.
     Unknown,
 }
 
 /// Makes calls outside the platform.
 pub trait Outside: Send + Sync {
-    /// The tools; each has the effect [`Outside`](domain::tools::Effect::Outside).
+    /// The tools. Each of them has the effect [`Outside`](domain::tools::Effect::Outside).
     fn tools(&self) -> Vec<&'static ToolDef>;
 
-    /// What a call is expected to cost, in micro-dollars.
+    /// The expected cost of a call, in micro-dollars.
     fn cost_micros(&self, _tool: &ToolDef, _arguments: &Value) -> Option<i64> {
         None
     }
@@ -73,7 +73,7 @@ impl OutsideTools {
         self.0.as_ref()?.cost_micros(tool, arguments)
     }
 
-    /// Makes a call. A call without an end in [`LONGEST_CALL`] is unknown.
+    /// Makes a call. If it does not end within [`LONGEST_CALL`], its result is unknown.
     pub async fn call(&self, call: OutsideCall) -> Called {
         match &self.0 {
             None => Called::Done(CallResult::refused(format!("there is no tool {}", call.tool.name))),

@@ -1,8 +1,8 @@
-//! The one writer of a run: its record, its events, and what is stored together with them.
+//! The only writer of a run. It writes the record, the events, and everything that is stored together with them.
 //!
-//! Every store of a run creates an event, and an event's id can be taken once. A process that takes a run over writes an
-//! event first: from then on nothing of the former process is stored any more. What concerns the run as a whole (a reply,
-//! a reservation, its end) also replaces the record at the version that this writer knows.
+//! Each write for a run creates an event with the next id, and an id can be used only once. A process that takes a run over
+//! first writes an event. From then on, all writes of the former process are refused. Writes that concern the run as a whole (a
+//! reply, a reservation, its end) also replace the record, on the condition that it still has the version that this writer knows.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::store::table::{Write, Written};
 use crate::store::threads::thread_of;
 use crate::store::{Store, Versioned};
 
-/// Text is stored and sent in pieces no more often than this.
+/// The shortest interval between two stored pieces of text.
 const PIECE: Duration = Duration::from_millis(200);
 
 /// How long an executor's lease lasts.
@@ -29,26 +29,26 @@ const LEASE: SignedDuration = SignedDuration::from_secs(60);
 /// How long before its end a lease is renewed.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(30);
 
-/// How often a run looks whether it should stop.
+/// How often a run checks whether it should stop.
 const CANCEL_CHECK: Duration = Duration::from_millis(500);
 
-/// When a lease that is given now ends.
+/// The end of a lease that begins now.
 #[must_use]
 pub fn lease_from(now: Timestamp) -> Timestamp {
     now + LEASE
 }
 
-/// The run was taken away from its executor: another process has it, somebody ended it, or it was deleted.
+/// The executor has lost the run: another process has taken it over, somebody has ended it, or it was deleted.
 #[derive(Debug, thiserror::Error)]
-#[error("the run is no longer this executor's")]
+#[error("this executor no longer holds the run")]
 pub struct Lost;
 
-/// Whether a store happened whose extra writes have conditions of their own.
+/// The result of a transaction with additional writes that have conditions of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Stored {
     Yes,
-    /// A condition of the extra writes did not hold. Nothing was written.
+    /// A condition of an additional write was not met. Nothing was written.
     Refused(Guard),
 }
 
@@ -56,7 +56,7 @@ pub enum Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
     Yes,
-    /// The day's ceiling does not pay for it.
+    /// The day's ceiling is too low for it.
     TooDear,
 }
 
@@ -69,7 +69,7 @@ pub struct Recorder {
     next_event: u64,
     pending: String,
     pending_since: Option<Instant>,
-    /// The step that is worked on, from 1.
+    /// The number of the current step, from 1.
     step: u32,
     cancel_checked: Instant,
     cancelled: bool,
@@ -77,7 +77,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a run that was just created (or taken over) at `version`, with `last_event` its newest event.
+    /// The writer of a run that was just created or taken over. `last_event` is the id of its newest event.
     #[must_use]
     pub fn new(cx: Cx, owner: Owner, run: Versioned<Run>, last_event: u64) -> Self {
         cx.live.tell(run.value.run_id, last_event);
@@ -102,7 +102,8 @@ impl Recorder {
         &self.run
     }
 
-    /// The record; it is stored with the next [`Recorder::commit`], renewal of the lease, or the end of the run.
+    /// The record. Changes are stored by the next [`Recorder::commit`], with the next renewal of the lease, or at the end of the
+    /// run.
     pub fn run_mut(&mut self) -> &mut Run {
         &mut self.run
     }
@@ -118,41 +119,41 @@ impl Recorder {
         self.next_event - 1
     }
 
-    /// Whether the run is no longer ours: there is nothing more to write.
+    /// Whether this executor has lost the run. Then it must not write anything more.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// From now on, text and usage belong to this step.
+    /// Begins a step: text and usage that follow belong to it.
     pub fn begin_step(&mut self, step: u32) {
         self.step = step;
     }
 
-    /// The step that is worked on, from 1.
+    /// The number of the current step, from 1.
     #[must_use]
     pub fn step(&self) -> u32 {
         self.step
     }
 
-    /// Adds text of the reply. It is stored once enough has come together.
+    /// Adds text of the reply. The text is collected, and stored at most every 200 milliseconds.
     ///
     /// # Errors
-    /// When it can't be stored.
+    /// If the text can't be stored.
     pub async fn text(&mut self, delta: &str) -> Result<()> {
         if delta.is_empty() {
             return Ok(());
         }
         self.pending.push_str(delta);
-        // The first piece goes out at once: people wait for it.
+        // The first piece is sent at once, because people wait for it.
         let since = *self.pending_since.get_or_insert_with(|| Instant::now() - PIECE);
         if since.elapsed() >= PIECE { self.flush_soon().await } else { Ok(()) }
     }
 
-    /// Stores the text that has come together.
+    /// Stores the collected text.
     ///
     /// # Errors
-    /// When it can't be stored; then it is stored with what comes after it.
+    /// If it can't be stored. The next call stores it together with later text.
     pub async fn flush(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -164,28 +165,28 @@ impl Recorder {
         Ok(())
     }
 
-    /// Stores the text that has come together. If the table does not answer, it waits for the next time.
+    /// Stores the collected text. If the table does not answer, the next call tries again.
     async fn flush_soon(&mut self) -> Result<()> {
         let flushed = self.flush().await;
         self.pending_since = Some(Instant::now());
         self.tolerate(flushed)
     }
 
-    /// A table that does not answer for a moment is no reason to stop while the lease lasts.
+    /// Ignores an error of the table as long as the lease lasts: the table may answer the next call.
     fn tolerate(&self, done: Result<()>) -> Result<()> {
         match done {
             Err(error) if !self.lost && !self.run.lease().is_over(self.cx.clock.now()) => {
-                tracing::warn!(cause = %error.causes(), "the table did not answer; it is asked again");
+                tracing::warn!(cause = %error.causes(), "the table did not answer; the write will be tried again");
                 Ok(())
             }
             done => done,
         }
     }
 
-    /// Stores the text that has come together, if it has waited long enough.
+    /// Stores the collected text if it has waited at least 200 milliseconds.
     ///
     /// # Errors
-    /// When it can't be stored.
+    /// If it can't be stored.
     pub async fn flush_if_due(&mut self) -> Result<()> {
         if self.pending_since.is_some_and(|since| since.elapsed() >= PIECE) {
             self.flush_soon().await
@@ -194,10 +195,10 @@ impl Recorder {
         }
     }
 
-    /// Adds an event; the lease is renewed with it when that is due.
+    /// Adds an event, and renews the lease with it if the lease ends soon.
     ///
     /// # Errors
-    /// When it can't be stored.
+    /// If it can't be stored.
     pub async fn event(&mut self, kind: EventKind, data: Value) -> Result<()> {
         self.flush().await?;
         self.pending_since = None;
@@ -208,11 +209,11 @@ impl Recorder {
         }
     }
 
-    /// Adds events together with the record and with what they tell of: followers never hear of something that is not
-    /// there.
+    /// Adds events in one transaction with the record and with the objects that the events report. So followers never receive an
+    /// event about an object that does not exist.
     ///
     /// # Errors
-    /// When it can't be stored.
+    /// If it can't be stored.
     pub async fn commit(&mut self, events: Vec<(EventKind, Value)>, more: Vec<Write>) -> Result<Stored> {
         self.flush().await?;
         self.pending_since = None;
@@ -223,7 +224,7 @@ impl Recorder {
         self.cx.clock.now() + RENEW_BEFORE > self.run.lease_until
     }
 
-    /// Says that the run is no longer ours.
+    /// Notes that this executor has lost the run. Returns the error to report.
     pub(super) fn lose(&mut self) -> Error {
         self.lost = true;
         Error::internal(Lost.to_string())
@@ -276,10 +277,10 @@ impl Recorder {
         Ok(Stored::Yes)
     }
 
-    /// Keeps the lease while nothing else is written.
+    /// Renews the lease if it ends soon. For times in which nothing else is written.
     ///
     /// # Errors
-    /// When the run was taken away.
+    /// If this executor has lost the run.
     pub async fn keep_alive(&mut self) -> Result<()> {
         if !self.must_renew() {
             return Ok(());
@@ -288,10 +289,11 @@ impl Recorder {
         self.tolerate(renewed)
     }
 
-    /// Takes a reservation from the day's ceiling and notes it in the record: whoever takes the run over settles it.
+    /// Takes a reservation from the day's ceiling and notes it in the record, so that a process that takes the run over can
+    /// settle it.
     ///
     /// # Errors
-    /// When it can't be stored.
+    /// If it can't be stored.
     pub async fn reserve(&mut self, reservation: Reservation, ceiling: i64) -> Result<Reserved> {
         let write = Store::reserve_write(&self.owner, reservation.at, reservation.micros, ceiling);
         self.run.reserved = Some(reservation);
@@ -305,7 +307,8 @@ impl Recorder {
         }
     }
 
-    /// Counts what a call has used, and gives its reservation back. The writes go with the next commit.
+    /// Adds the usage of a call to the record, and returns the writes that settle its reservation. The next commit must include
+    /// them.
     pub fn settle(&mut self, used: Usage, cost_micros: i64) -> Vec<Write> {
         self.run.usage += used;
         self.run.cost_micros += cost_micros;
@@ -320,7 +323,7 @@ impl Recorder {
         }
     }
 
-    /// Whether somebody asked the run to stop. Looks at most twice a second.
+    /// Whether somebody asked the run to stop. Reads the table at most twice a second.
     ///
     /// # Errors
     /// If the table does not answer.
@@ -336,10 +339,10 @@ impl Recorder {
         Ok(self.cancelled)
     }
 
-    /// Gives the lease back: the run goes on in another process.
+    /// Gives the lease back, so that another process can continue the run.
     ///
     /// # Errors
-    /// When it can't be stored; then the lease ends by itself.
+    /// If it can't be stored. Then the lease ends by itself.
     pub async fn put_down(mut self) -> Result<()> {
         self.run.lease_until = self.cx.clock.now();
         let write = Store::replace_run_write(&self.owner, &self.run, self.version)?;
@@ -347,11 +350,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// The writes that end the run or let it wait, with `events` before its last one, for a transaction with more that must go
-    /// together; text must have been flushed.
+    /// The writes that end the run or let it wait. `events` come before its last event. The caller stores them in one transaction
+    /// with its own writes. Call [`Recorder::flush`] first.
     ///
     /// # Errors
-    /// For a state in which the run goes on; a bug.
+    /// If `state` is a state in which the run continues, which is a bug.
     pub fn end_writes(
         &mut self,
         events: &[(EventKind, Value)],
@@ -375,21 +378,22 @@ impl Recorder {
         Ok(writes)
     }
 
-    /// Lets the run wait for a person, with events about what it waits for. Its conversation stays its own.
+    /// Lets the run wait for a person, with events that say what it waits for. The run keeps its conversation.
     ///
     /// # Errors
-    /// When it can't be stored; then the run is taken over once its lease is over.
+    /// If it can't be stored. Then another process takes the run over when its lease ends.
     pub async fn wait(mut self, events: &[(EventKind, Value)]) -> Result<()> {
         self.flush().await?;
         let writes = self.end_writes(events, RunState::Waiting, None)?;
         if self.cx.store.transact(writes).await?.done() { Ok(()) } else { Err(self.lose()) }
     }
 
-    /// Ends the run and frees its conversation: its record, its last event and `more` are written together, or nothing is.
-    /// `false` if a condition of `more` failed, for example because the chat was deleted: the run has ended without `more`.
+    /// Ends the run and releases its conversation. The record, the last event and `more` are written in one transaction. Returns
+    /// `false` if a condition of `more` was not met, for example because the chat was deleted: then the run has ended without
+    /// `more`.
     ///
     /// # Errors
-    /// When it can't be stored; then the run is taken over once its lease is over.
+    /// If it can't be stored. Then another process takes the run over when its lease ends.
     pub async fn finish(
         mut self,
         state: RunState,
@@ -408,7 +412,7 @@ impl Recorder {
             }
             match self.cx.store.transact(writes).await? {
                 Written::Yes => return Ok(whole),
-                // A newer run holds the conversation, and keeps its mark.
+                // A newer run holds the conversation. Its mark must stay.
                 Written::Refused(Guard::Conversation) if frees => frees = false,
                 Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
                 Written::Refused(_) if whole => whole = false,
@@ -419,7 +423,7 @@ impl Recorder {
 }
 
 impl Drop for Recorder {
-    /// Followers hear that nobody here writes any more, and look for themselves.
+    /// Tells followers that this process writes no more events, so that they read the table.
     fn drop(&mut self) {
         self.cx.live.forget(self.run.run_id);
         let Run { run_id, state, cost_micros, .. } = &self.run;
@@ -427,9 +431,9 @@ impl Drop for Recorder {
     }
 }
 
-/// The writes that end a run: its record, in the final state that it has, and the event that says so.
+/// The writes that end a run: its record, which is in its final state already, and its last event.
 fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
-    let kind = run.state.event().ok_or_else(|| Error::internal("a run ends in a final state"))?;
+    let kind = run.state.event().ok_or_else(|| Error::internal("a run must end in a final state"))?;
     let data = json!({
         "run_id": run.run_id,
         "state": run.state,
@@ -441,8 +445,8 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
     Ok(vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?])
 }
 
-/// Settles the reservation that a process has left behind, by an estimate: what was sent, and the text that came back
-/// after the event `since`. Gives the write, and counts it in the record.
+/// Settles the reservation of a process that died. The cost is estimated from the input of the call and from the text that was
+/// stored after the event `since`. Adds it to the record and returns the write.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -464,7 +468,8 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
     Ok(Some(Store::settle_write(owner, at, micros, cost)))
 }
 
-/// Ends a run whose executor is gone or told to stop, as it was `found`. `false`: it was written meanwhile, look again.
+/// Ends a run that has no executor, or whose executor is to stop. `found` is its record as it was read. Returns `false` if the
+/// record has changed meanwhile: then read it again.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -492,7 +497,7 @@ pub async fn end_without_executor(
     let free = thread_of(&run).map(|thread| Store::free_thread(owner, thread, run.run_id));
     let freeing = writes.iter().cloned().chain(free).collect();
     let written = match cx.store.transact(freeing).await? {
-        // A newer run holds the conversation, and keeps its mark.
+        // A newer run holds the conversation. Its mark must stay.
         Written::Refused(Guard::Conversation) => cx.store.transact(writes).await?,
         written => written,
     };
@@ -500,7 +505,7 @@ pub async fn end_without_executor(
         return Ok(false);
     }
     if let Some(agent) = run.agent_id.filter(|_| run.cost_micros > 0 && run.kind != RunKind::Action) {
-        // The agent may be gone.
+        // The write is refused if the agent was deleted.
         let count = Store::count(owner, agent, vec![("cost_micros", run.cost_micros)]);
         let _ = cx.store.transact(vec![count]).await?;
     }

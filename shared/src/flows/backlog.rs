@@ -1,5 +1,5 @@
-//! An executor that was sent to the runs of an owner that wait for a place ([`super::waiting`]): it takes a place, fills itself
-//! from the list, and drives the runs.
+//! Drives runs of an owner that wait for a place ([`super::waiting`]): an executor takes a place, takes runs from the list, and
+//! drives them.
 
 use domain::ids::{ActionId, Owner};
 use futures::FutureExt;
@@ -11,12 +11,11 @@ use crate::context::Cx;
 use crate::problem::{Error, Result, caught};
 use crate::store::DueItem;
 
-/// Takes a place for the owner, fills this invocation with runs that wait, and drives them.
+/// Takes a place for the owner, takes as many waiting runs as this invocation has room for, and drives them.
 ///
 /// # Errors
-/// When the table does not answer; the message comes again.
+/// If the table does not answer. Then the message is delivered again.
 pub async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
-    // This message counts as one of those that the invocation was called for, and is no run.
     let Ok(entered) = cx.places.enter(cx, owner, false).await? else { return Ok(()) };
     let driven = drive(cx, owner, deadline).await;
     entered.leave(cx).await;
@@ -24,6 +23,7 @@ pub async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
 }
 
 async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+    // This message is not a run itself, so there is room for one run in its place.
     let room = 1 + cx.places.take_room(usize::MAX);
     let mut taken: Vec<ActionId> = Vec::with_capacity(room);
     let more = loop {
@@ -36,7 +36,7 @@ async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
         }
         let missing = room - taken.len();
         for (sort_key, waiting) in found.into_iter().take(missing) {
-            // Otherwise another executor has taken it.
+            // If this fails, another executor has taken the run.
             if cx.store.take_waiting(owner, &sort_key).await?.done() {
                 taken.push(waiting.action_id);
             }
@@ -46,18 +46,18 @@ async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
     if !more {
         cx.store.unmark_backlog(owner).await?;
     } else if waiting::is_free(cx, owner).await? {
-        // One executor calls the next, until no place is free or nothing waits.
+        // Each executor wakes the next one, until no place is free or no run waits.
         due::dispatch(cx, &DueItem::backlog(owner)).await;
     }
     join_all(taken.into_iter().map(|id| run(cx, owner, id, deadline).boxed())).await;
     Ok(())
 }
 
-/// Drives a run that was on the list. If that fails, the run comes again as a message of its own.
+/// Drives a run from the list. If that fails, the run gets a message of its own.
 async fn run(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) {
     if let Err(error) = caught(wake::wake(cx, owner, id, deadline).boxed()).await.flatten() {
         let error: Error = error;
-        tracing::error!(code = error.code(), cause = %error.causes(), "a run that had waited failed");
+        tracing::error!(code = error.code(), cause = %error.causes(), "a run from the list of waiting runs failed; it is dispatched again");
         due::dispatch(cx, &DueItem::action(owner, id)).await;
     }
 }

@@ -1,7 +1,7 @@
 //! A person's answer about a call of a run.
 //!
-//! The answer, its event and the state of the run are stored in one transaction. Once the last question is answered, the run
-//! is due, and any process goes on with it.
+//! The answer, its event and the state of the run are stored in one transaction. When the last question is answered, the run is
+//! due, and any process can continue it.
 
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::agent_loop::CallId;
@@ -20,7 +20,7 @@ use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
 
-/// A person's yes to a call.
+/// A person approves a call.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({}))]
@@ -30,12 +30,12 @@ pub struct ApproveCall {
     pub hash: Option<String>,
 }
 
-/// A person's no to a call.
+/// A person rejects a call.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"reason": "Not before Monday"}))]
 pub struct RejectCall {
-    /// What the model is told. Up to 1,000 characters.
+    /// The reason that the model is told. At most 1,000 characters.
     #[serde(default)]
     #[schema(max_length = 1_000)]
     pub reason: Option<String>,
@@ -53,9 +53,9 @@ pub struct ResolveCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResolvedAs {
-    /// It is not made again. The model is told that it happened, and that its result is lost.
+    /// The call is not made again. The model is told that it happened and that its result is lost.
     Happened,
-    /// It is made again.
+    /// The call is made again.
     NotHappened,
 }
 
@@ -84,11 +84,11 @@ impl From<ResolveCall> for Answer {
     }
 }
 
-/// Stores an answer. The same answer a second time changes nothing.
+/// Stores an answer. Storing the same answer again changes nothing.
 ///
 /// # Errors
-/// 404 if there is no such run, or no such call of it has waited; 409 if the call was answered in another way, its time is
-/// over, or the run has ended.
+/// 404 if the run does not exist, or it has no such call that waits or has waited for an answer; 409 if the call already has
+/// another answer, the time for an answer is over, or the run has ended.
 pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
     let mut tries = edit::Tries::default();
     loop {
@@ -131,7 +131,7 @@ pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answ
     }
 }
 
-/// The writes by which a run of an action goes on. `None`: its occurrence does not wait, because somebody else has just changed
+/// The writes that let a run of an action continue. `None` if its occurrence does not wait, because somebody else has just changed
 /// it.
 async fn resume(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<Option<Vec<Write>>> {
     let Loaded { action, live } = actions::load_live(cx, owner, id).await?;

@@ -58,7 +58,7 @@ pub async fn check(cx: &Cx) -> Result<ClockState> {
         }
         return Ok(ClockState::Fine);
     }
-    tracing::warn!(%seen, %now, "the clock was set back; the actions that it was ahead of are planned again");
+    tracing::warn!(%seen, %now, "the clock was set back; actions that were planned by the wrong clock are planned again");
     // The stored time may be one step older than the last id.
     cx.clock.ids_after(seen + STEP);
     let actions = plan_again(cx, now).await?;

@@ -1,9 +1,9 @@
 //! Turns for clients that keep the conversation themselves and send all of it each time, as the OpenAI API works.
 //!
-//! Each conversation is a chat, so its turns are stored, resumed and counted like any other. A chat is found again by what the
-//! client sends: after a turn, a hash of the whole conversation leads to the chat, for a month. The next call takes that mark
-//! away, so that one chat never gets two continuations. A call without a mark (a new conversation, an edited one, a reply that
-//! was asked for again) begins a new chat with the messages that it brings.
+//! Each conversation is a chat, so its turns are stored, resumed and counted like any other. The next call finds the chat by the
+//! conversation that the client sends: after a turn, a mark is stored for a month under a hash of the whole conversation. The next
+//! call removes the mark, so that one chat never gets two continuations. A call without a mark begins a new chat with the messages
+//! that it contains. This happens if the conversation is new, if it was edited, or if the client asks for a reply again.
 
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::ids::{AgentId, ChatId, Owner};
@@ -22,15 +22,15 @@ use crate::store::ClaimedRequest;
 /// A conversation as its client sends it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversation {
-    /// The client's own instructions. They are put before the person's first message: the agent has instructions of its own.
+    /// The client's own instructions. They are put before the person's first message, because the agent has its own instructions.
     pub system: String,
-    /// What was said before.
+    /// The earlier messages.
     pub history: Vec<(Role, String)>,
-    /// What the person says now.
+    /// The person's new message.
     pub message: String,
 }
 
-/// A turn that was begun, and what finds its chat again.
+/// A turn that has begun, with what is needed to find its chat again.
 pub struct Completion {
     pub begun: Begun,
     agent: AgentId,
@@ -39,7 +39,7 @@ pub struct Completion {
 }
 
 impl Conversation {
-    /// Identifies the conversation after a reply.
+    /// A hash that identifies the conversation `said`.
     fn hash(&self, agent: AgentId, said: &[(Role, String)]) -> String {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -50,7 +50,7 @@ impl Conversation {
         add(self.system.trim());
         for (role, text) in said {
             add(if *role == Role::User { "user" } else { "assistant" });
-            // Clients trim what they show.
+            // Clients may trim the texts that they show.
             add(text.trim());
         }
         domain::hex(&hash.finalize())
@@ -64,7 +64,7 @@ impl Conversation {
         }
     }
 
-    /// The messages with which a new chat begins, and the person's message.
+    /// The messages that a new chat begins with, and the person's message.
     fn unfold(&self) -> Result<(Vec<NewMessage>, String)> {
         let mut errors = FieldErrors::default();
         let mut messages: Vec<NewMessage> = Vec::new();
@@ -75,7 +75,7 @@ impl Conversation {
         }
         let message = if messages.is_empty() { self.first(&self.message) } else { self.message.clone() };
         errors.length("messages[].content", &message, 1, MAX_MESSAGE);
-        // A model sees the newest part of a conversation, whatever its length.
+        // A model gets only the newest part of a conversation, so older messages are not needed.
         let old = messages.len().saturating_sub(MAX_APPEND);
         messages.drain(..old);
         Ok(errors.into_result((messages, message))?)
@@ -110,20 +110,20 @@ pub async fn begin(
         |chat, message| Said { topic: Topic::Agent(agent, Some(chat)), message, if_busy: IfBusy::Reject };
     if let Some(chat) = known {
         match turn::start(cx, owner, said(chat, message.clone()), invocation).await {
-            // It was deleted, or somebody talks in it elsewhere: this client has its own copy.
+            // The chat was deleted, or another client uses it. This client continues with its own copy.
             Err(Error::NotFound("chat")) | Err(Error::Conflict { code: "turn_in_progress", .. }) => {}
             begun => return Ok(Completion { begun: begun?, agent, chat, conversation }),
         }
     }
     let new = NewChat { title: conversation.title(), messages, ..NewChat::default() };
-    // Only the turn does the request's work: a chat without one is empty.
+    // It may be repeated: if the turn does not begin, the new chat has no effect.
     let chat = ClaimedRequest::repeatable(chats::create(cx, owner, agent, new)).await?.chat.chat_id;
     let begun = turn::start(cx, owner, said(chat, message), invocation).await?;
     Ok(Completion { begun, agent, chat, conversation })
 }
 
 impl Completion {
-    /// The reply is `text`, as the client has it: the next call leads to the same chat.
+    /// Notes the reply as the client has received it, so that the next call continues the same chat.
     pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str) {
         let Self { agent, chat, conversation, .. } = self;
         let mut said = conversation.history.clone();
@@ -132,7 +132,7 @@ impl Completion {
         let hash = conversation.hash(agent, &said);
         // Without the mark, the next call begins a new chat with the same messages.
         if let Err(error) = cx.store.mark_client_conversation(owner, &hash, chat, cx.clock.now()).await {
-            tracing::warn!(cause = %Error::from(error).causes(), "a conversation will begin a new chat");
+            tracing::warn!(cause = %Error::from(error).causes(), "the next call of a conversation will begin a new chat");
         }
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_chat_begins_with_what_the_client_brings() {
+    fn a_new_chat_begins_with_the_messages_of_the_client() {
         use Role::{Assistant, User};
         let check = |conversation: &Conversation, messages: &[&str], message: &str| {
             let (brought, said) = conversation.unfold().unwrap();

@@ -74,7 +74,7 @@ async fn wait_until(cx: &Cx, at: Timestamp) -> bool {
 pub async fn dispatch(cx: &Cx, item: &DueItem) {
     let now = Dispatch { item: item.clone(), delay_seconds: 0 };
     if !cx.due_queue.send(&[now]).await.is_empty() {
-        tracing::warn!("a due item waits for the next sweep");
+        tracing::warn!("a due item was not sent; the next sweep will send it");
     }
 }
 

@@ -1,7 +1,7 @@
-//! A run of an action: its task in, outputs saved, a check against what was expected.
+//! A run of an action: the model gets the task, saves outputs, and a check compares them with the expected output.
 //!
-//! The occurrence is what a claim is made on: every reply is stored together with it, under the fence of the claim. An
-//! executor that was given up for dead can write nothing any more.
+//! An executor claims the occurrence, and stores every reply together with it, under the fence of the claim. So an executor that
+//! was believed dead cannot write any more.
 
 use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Outcome, Policy, Purpose, Reply, Revisions, Transcript};
@@ -41,20 +41,20 @@ const MAX_REVISIONS: Revisions = Revisions(2);
 /// How many outputs a run may save.
 const MAX_OUTPUTS: usize = 20;
 
-/// The most of the outputs that a check reads, in bytes.
+/// How much of the outputs a check reads, in bytes.
 const MAX_CHECKED: usize = 120 * 1024;
 
-/// How a run comes to rest.
+/// Why the work on a run stops.
 enum Rest {
     Loop(agent_loop::Rest),
-    /// What would run is not what was approved.
+    /// The action, its agent or its tools are no longer what was approved.
     Drifted,
 }
 
-/// Runs a claimed occurrence until it comes to rest.
+/// Runs a claimed occurrence until it ends, waits, or is handed on.
 ///
 /// # Errors
-/// When its end can't be stored; the lease will tell.
+/// If its end can't be stored. Then another executor takes it over when its lease ends.
 pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestamp) -> Result<()> {
     let run_id = claimed.occurrence.value.run_id;
     let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
@@ -82,13 +82,13 @@ struct ActionRun {
     occurrence: Versioned<Occurrence>,
     fence: u64,
     outputs: Vec<RunOutput>,
-    /// The output that is being saved, and its place.
+    /// The output that is being saved, and its index.
     saving: Option<(usize, RunOutput)>,
     /// The occurrence after the step that is being stored.
     next: Option<(Occurrence, (Usage, i64))>,
-    /// What the occurrence says that the run has used.
+    /// The usage and cost that are stored in the occurrence.
     settled: (Usage, i64),
-    /// What the run had cost when this executor took it up.
+    /// What the run had cost when this executor claimed it.
     began_at_cost: i64,
 }
 
@@ -100,7 +100,7 @@ impl Kind for ActionRun {
             max_repairs: usize::MAX,
             continues_cut_off: true,
             checked: Some(MAX_REVISIONS),
-            // A run may have waited for a person; what bounds it are its steps and its budget.
+            // A run may wait for a person for a long time. Its steps and its budget limit it.
             until: Timestamp::MAX,
         }
     }
@@ -138,7 +138,7 @@ impl Kind for ActionRun {
         Ok(prompts::to_check(&self.action, &outputs))
     }
 
-    /// A model that was given no tool, or forgot it: what it wrote is the output.
+    /// If the model has saved no output with a tool, the text of its reply is the output.
     fn complete(&self, reply: &mut Reply) {
         let text = reply.text.trim();
         let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
@@ -193,7 +193,7 @@ impl Kind for ActionRun {
                 self.save(asset).await
             }
             ToolCall::AskPerson(AskPerson { question }) => {
-                let told = "the person is asked; the run goes on with the answer";
+                let told = "the person is asked; the run continues when the answer is there";
                 Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
             }
             ToolCall::Deliver(Deliverable::Actions { mut actions }) => {
@@ -240,7 +240,7 @@ impl Kind for ActionRun {
 }
 
 impl ActionRun {
-    /// Saves an output as an asset and under the run. A title that was saved before gets a new version.
+    /// Saves an output as an asset, and lists it with the run. An output with the title of an earlier one becomes its new version.
     async fn save(&mut self, output: NewAsset) -> Result<Performed> {
         if let Err(errors) = output.validate() {
             return Ok(CallResult::repair(&errors.to_string()).into());
@@ -264,7 +264,7 @@ impl ActionRun {
     }
 }
 
-/// Takes up a run where it was put down. `None`: another executor was faster, or it was ended.
+/// Begins a run, or continues it after its last stored step. `None` if another executor was faster, or the run has ended.
 async fn begin(
     cx: &Cx,
     owner: &Owner,
@@ -277,7 +277,7 @@ async fn begin(
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        // The first claim has the first fence: nobody else has written anything.
+        // The first claim has fence 1. Nothing is stored before it.
         let ((mut journal, mut steps), outputs, last, stored) = if fence == 1 {
             ((Journal::new(run_id, fence), Vec::new()), Vec::new(), 0, 0)
         } else {
@@ -308,14 +308,15 @@ async fn begin(
         let Ok(mut next) = occurrence.value.transition(OccurrenceCommand::Start { fence }, now) else {
             return Ok(None);
         };
-        let mut heard = Vec::new();
-        // While a call has no result, nothing else may be said to the model: what people said goes into the call's result.
+        let mut answer_writes = Vec::new();
+        // While a call has no result, the model can't get another message. What people said is added to the call's result.
         let is_open = steps.last().is_some_and(|step| step.results.len() < step.reply.calls.len());
         if !is_open
-            && let Some(text) = heard_since(cx, owner, &action, &occurrence.value, steps.is_empty()).await?
+            && let Some(text) =
+                answers_since_wait(cx, owner, &action, &occurrence.value, steps.is_empty()).await?
         {
             let reply = Reply { text, ..Reply::default() };
-            heard.push(journal.reply(cx, owner, Purpose::Heard, &reply, last + 1).await?);
+            answer_writes.push(journal.reply(cx, owner, Purpose::Heard, &reply, last + 1).await?);
             let usage = Usage::default();
             let command = OccurrenceCommand::StepDone { fence, usage, cost_micros: 0 };
             next = next.transition(command, now).map_err(refused)?;
@@ -340,7 +341,7 @@ async fn begin(
             },
             Store::event_write(owner, run_id, &event)?,
         ];
-        writes.extend(heard);
+        writes.extend(answer_writes);
         writes.extend(settle);
         match cx.store.transact(writes).await? {
             Written::Yes => {
@@ -370,14 +371,14 @@ async fn begin(
                 }));
             }
             Written::Refused(Guard::Occurrence) => return Ok(None),
-            // A former executor still wrote something: look again.
+            // A former executor has written something meanwhile. Read again.
             Written::Refused(_) => {}
         }
     }
 }
 
-/// What people have said to a run that waited, if this claim is the first since then.
-async fn heard_since(
+/// What people have said to a run that waited, if this is the first claim after the wait.
+async fn answers_since_wait(
     cx: &Cx,
     owner: &Owner,
     action: &Action,
@@ -389,12 +390,12 @@ async fn heard_since(
     }
     let mut answers = said_to(cx, owner, action, occurrence.run_id, begins_anew).await?;
     if answers.is_empty() {
-        answers.push("The person has seen this, and lets the run go on.".to_owned());
+        answers.push("The person has seen this and lets the run continue.".to_owned());
     }
     Ok(Some(answers.join("\n\n")))
 }
 
-/// What people have said to a run since it asked, with the question if the run knows nothing of it any more.
+/// What people have said to a run since it asked. If the steps with the question have expired, the question is included.
 async fn said_to(
     cx: &Cx,
     owner: &Owner,
@@ -409,7 +410,7 @@ async fn said_to(
         for message in of_run.filter(|message| message.run_id == Some(run)) {
             if message.role == Role::Assistant {
                 if begins_anew {
-                    answers.push(format!("You have begun on this before, and asked: {}", message.text()));
+                    answers.push(format!("You have worked on this before and asked: {}", message.text()));
                 }
                 break 'asked;
             }
@@ -424,7 +425,7 @@ async fn said_to(
     Ok(answers)
 }
 
-/// Writes the rest down: the occurrence, the action and the run's record together.
+/// Stores how the work stopped: the occurrence, the action and the run's record in one transaction.
 async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
     let agent_loop::Agent { cx, kind, mut recorder, .. } = agent;
     let (fence, owner) = (kind.fence, kind.owner.clone());
@@ -465,13 +466,13 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         }
     };
     recorder.flush().await?;
-    // What was spent since the last step belongs to the occurrence however it ends.
+    // The cost since the last step always counts for the occurrence.
     let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
     let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
-        // As this executor has left it; if somebody has changed it meanwhile, as it is now.
+        // The action as this executor knows it. If somebody has changed it meanwhile, it is read again.
         let action = match held.take() {
             Some(held) => held,
             None => match actions::load(&cx, &owner, kind.action.id).await {
@@ -514,7 +515,11 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         let writes = merged(writes);
         match cx.store.transact(writes).await? {
             Written::Yes => {
-                tracing::info!(state = next.state.as_str(), attempts = next.attempts, "a run came to rest");
+                tracing::info!(
+                    state = next.state.as_str(),
+                    attempts = next.attempts,
+                    "the work on a run stopped"
+                );
                 let item = DueItem::action(&owner, action.value.id);
                 due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
                 return Ok(());
@@ -532,7 +537,7 @@ fn card(cx: &Cx, owner: &Owner, action: domain::ids::ActionId, occurrence: &Occu
     Ok(Store::message_write(owner, action, &message.into())?)
 }
 
-/// Adds to one item are one add: a transaction takes each item once.
+/// Merges all additions to the same item into one write, because a transaction may contain each item only once.
 fn merged(writes: Vec<Write>) -> Vec<Write> {
     let mut out: Vec<Write> = Vec::with_capacity(writes.len());
     for write in writes {
@@ -555,7 +560,7 @@ fn failure(code: &str, detail: String) -> RunError {
 /// Ends the record of a run whose occurrence ended without an executor.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) -> Result<()> {
     let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
     if found.value.state.has_ended() {

@@ -80,8 +80,8 @@ pub fn follow(
     let live = cx.live.listen(id);
     let follower = Follower { cx, owner, id, after, until, ended: false, spoke: Instant::now(), live };
     futures::stream::unfold(follower, |mut follower| async move {
-        let heard = follower.next().await?;
-        Some((heard, follower))
+        let update = follower.next().await?;
+        Some((update, follower))
     })
 }
 

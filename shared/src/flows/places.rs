@@ -1,8 +1,8 @@
-//! The places that one invocation of an executor holds among its owners' runs. [`domain::places`] has the rules.
+//! The places that one invocation of an executor holds for the owners of its runs. [`domain::places`] has the rules.
 //!
-//! All runs of an owner in one invocation share one place. It is taken before the first of them is claimed, renewed while they
-//! are under way, and given back after the last one. What finds no free place goes on the owner's list of waiting runs
-//! ([`super::waiting`]); whoever gives a place back wakes that list.
+//! All runs of an owner in one invocation share one place. The invocation takes the place before it claims the first of these
+//! runs, renews its lease while they are under way, and gives it back after the last one. A run that finds no free place goes on
+//! the owner's list of waiting runs ([`super::waiting`]). An invocation that gives a place back wakes that list.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,17 +22,17 @@ use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Store;
 
-/// How long a holder waits at least before it renews its lease.
+/// The shortest wait of a holder before it renews its lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The places of an invocation; clones are the same.
+/// The places of an invocation. Clones share them.
 #[derive(Clone, Default)]
 pub struct Places(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     owners: Mutex<HashMap<Owner, Arc<OfOwner>>>,
-    /// How many more runs the invocation may take up.
+    /// How many more runs the invocation may start.
     room: AtomicUsize,
 }
 
@@ -49,9 +49,9 @@ struct Held {
     number: u32,
     version: u64,
     lease: Lease<Uuid>,
-    /// Whether the owner had all of its places with this one.
+    /// Whether this was the owner's last free place.
     is_last: bool,
-    /// Whether only runs by hand may use it.
+    /// Whether only runs that a person started by hand may use it.
     only_by_hand: bool,
     _renews: AbortOnDrop,
 }
@@ -68,7 +68,7 @@ impl Drop for AbortOnDrop {
 pub struct Entered {
     of: Arc<OfOwner>,
     owner: Owner,
-    /// Whether the owner has all of its places.
+    /// Whether this was the owner's last free place.
     pub is_last: bool,
 }
 
@@ -79,13 +79,13 @@ impl Drop for Entered {
 }
 
 impl Places {
-    /// The places of an invocation that may take up so many runs besides those that it was called for.
+    /// The places of an invocation that may start up to `room` runs in addition to those that it was called for.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
         Self(Arc::new(Inner { room: AtomicUsize::new(room), ..Inner::default() }))
     }
 
-    /// Takes up to `wanted` of what the invocation may still take up, and gives how many these are.
+    /// Reserves room for up to `wanted` additional runs. Returns for how many there was room.
     pub(super) fn take_room(&self, wanted: usize) -> usize {
         let take = |room: usize| Some(room - room.min(wanted));
         let before = self.0.room.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
@@ -101,10 +101,10 @@ impl Places {
         Arc::clone(owners.entry(owner.clone()).or_default())
     }
 
-    /// Lets a run of this owner in: on the place that this invocation has, or on one that it takes now.
+    /// Lets a run of this owner use the place that this invocation has, or a place that it takes now.
     ///
     /// # Errors
-    /// When the table does not answer. The inner error says that no place is free.
+    /// If the table does not answer. The inner error says that no place is free.
     pub async fn enter(
         &self,
         cx: &Cx,
@@ -122,7 +122,7 @@ impl Places {
                 Ok(taken) => {
                     let is_last = taken.is_last;
                     if let Some(former) = place.replace(taken) {
-                        // Runs by hand that are under way go on under the new place.
+                        // Runs by hand that are under way use the new place from now on.
                         let _ = cx.store.free_place(owner, former.number, former.version).await?;
                     }
                     is_last
@@ -141,8 +141,8 @@ impl Places {
         Ok(Ok(Entered { of, owner: owner.clone(), is_last }))
     }
 
-    /// Gives back what is left at the end of the invocation, and wakes the runs that it has put off where a place is free by now:
-    /// whoever had it may have given it back before they were on the list.
+    /// Gives back the remaining places at the end of the invocation. Where a place is free by now, it also wakes the runs that
+    /// this invocation has put off: the place may have been given back before they were on the list.
     pub async fn leave_all(&self, cx: &Cx) {
         let owners: Vec<_> = {
             let owners = self.0.owners.lock().expect("no code panics while it holds the places");
@@ -171,7 +171,7 @@ impl Entered {
     }
 }
 
-/// Gives the place back if no run uses it, and wakes who waits for it. `false`: there was none to give back.
+/// Gives the place back if no run uses it, and wakes the runs that wait for it. `false` if there was no place to give back.
 async fn free(cx: &Cx, owner: &Owner, of: &OfOwner) -> Result<bool> {
     let mut place = of.place.lock().await;
     if of.runs.load(Ordering::Acquire) > 0 {
@@ -229,10 +229,10 @@ async fn take(
     }
 }
 
-/// Renews the lease of a place for as long as this invocation holds it. It has no `Cx`, which would keep the places alive.
+/// Renews the lease of a place as long as this invocation holds it. It has no `Cx`, because a `Cx` would keep the places alive.
 async fn renew(clock: Clock, store: Store, owner: Owner, of: std::sync::Weak<OfOwner>, holder: Uuid) {
     loop {
-        // A clock that is set by hand does not wait.
+        // With the manual clock, `sleep` may return at once.
         tokio::join!(clock.sleep(RENEW_EVERY.unsigned_abs()), tokio::time::sleep(SHORTEST_PAUSE));
         let Some(of) = of.upgrade() else { return };
         let mut place = of.place.lock().await;
@@ -243,15 +243,15 @@ async fn renew(clock: Clock, store: Store, owner: Owner, of: std::sync::Weak<OfO
         }
         match store.take_place(&owner, held.number, held.version, &lease).await {
             Ok(written) if written.done() => (held.lease, held.version) = (lease, held.version + 1),
-            // It was over, and another executor has it. The runs here go on; who is let in next takes another place.
+            // The lease ended, and another executor has the place. The runs here continue. The next run takes another place.
             Ok(_) => {
-                tracing::warn!("the lease of a place was over before it was renewed");
+                tracing::warn!("the lease of a place ended before it was renewed");
                 *place = None;
                 return;
             }
             Err(error) => {
                 let error = Error::from(error);
-                tracing::warn!(cause = %error.causes(), "the lease of a place was not renewed; it is tried again");
+                tracing::warn!(cause = %error.causes(), "the lease of a place was not renewed; it will be tried again");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Any run, of a conversation or of an action: read and cancelled.
+//! Reads and cancels runs of conversations and of actions.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
 
-/// How long a live executor has to end its run by itself: it looks for the request twice a second.
+/// How long a live executor has to end its run by itself. It checks for the request twice a second.
 const PATIENCE: Duration = Duration::from_millis(1_200);
 
-/// How often it is looked at meanwhile.
+/// How often the run is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A run that a request began, or made continue.
+/// A run that a request began, or that continues because of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// This process drives it.
     Here(RunId),
-    /// Another process drives it. What it does now comes after the event `after`.
+    /// Another process drives it. Its new events come after the event `after`.
     Elsewhere { run: RunId, after: u64 },
 }
 
@@ -43,8 +43,8 @@ pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
     cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))
 }
 
-/// Cancels a run. It has come to its end when this returns, within two seconds, whether or not its executor still lives. A
-/// run that has ended stays as it is.
+/// Cancels a run, within two seconds. The run has ended when this returns, even if its executor is dead. A run that has already
+/// ended is not changed.
 ///
 /// # Errors
 /// 404 if it does not exist.
@@ -72,7 +72,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
         }
         tokio::time::sleep(LOOK).await;
     }
-    // Its executor is dead, or too slow: what it writes from now on is refused.
+    // Its executor is dead or too slow. From now on its writes are refused.
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;

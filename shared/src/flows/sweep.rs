@@ -1,4 +1,4 @@
-//! The sweep: what will be due before the next sweep has looked, of all owners, is leased and sent to the executors.
+//! The sweep: leases the items of all owners that will be due before the next sweep, and sends them to the executors.
 
 use domain::actions::plan::ON_TIME;
 use domain::dispatch::{LEASE, LOOK_AHEAD};
@@ -12,30 +12,30 @@ use crate::problem::Result;
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, StoreError};
 
-// What was lost is found again, by the next sweep after its lease, while it is still on time.
+// If a message is lost, the first sweep after the end of its lease sends the item again while it is still on time.
 const _: () = assert!(LEASE.as_secs() + 60 < ON_TIME.as_secs());
 
-/// No new round begins this long before the deadline.
+/// The shortest time before the deadline at which a new round may begin.
 const RESERVE: SignedDuration = SignedDuration::from_secs(10);
 
-/// How many entries of one shard a round takes.
+/// How many entries of one shard a round reads.
 const PER_SHARD: usize = 100;
 
-/// What a sweep has done.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     pub leased: usize,
     pub published: usize,
-    /// Not taken by the queue, and given back.
+    /// How many items the queue refused. Their leases were ended.
     pub failed: usize,
-    /// How long the one that had waited longest had been due, in milliseconds.
+    /// How long the oldest item had been due, in milliseconds.
     pub oldest_lag_ms: i64,
 }
 
-/// Dispatches everything that is due soon, page by page in each shard, until nothing is or the deadline is near.
+/// Dispatches everything that is due soon, page by page in each shard, until nothing is left or the deadline is near.
 ///
 /// # Errors
-/// When the table does not answer for a shard; the others were served.
+/// If the table does not answer for a shard. The items of the other shards were dispatched.
 pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
     let (mut swept, mut unread) = (Swept::default(), None);
     let now = cx.clock.now();
@@ -65,7 +65,7 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
         let failed = due::send(cx, leased).await;
         swept.published += round - failed;
         swept.failed += failed;
-        // What was given back is for the next sweep: the queue is not asked again at once.
+        // The next sweep sends the refused items. This one does not call the queue again.
         if failed > 0 {
             break;
         }
@@ -73,14 +73,14 @@ pub async fn sweep(cx: &Cx, deadline: Timestamp) -> Result<Swept> {
     unread.map_or(Ok(swept), |error| Err(error.into()))
 }
 
-/// Where the sweep goes on in a shard.
+/// Where the sweep continues in a shard.
 struct Cursor {
     shard: u32,
     /// The last entry that was read.
     after: Option<DueEntry>,
 }
 
-/// The next page of a shard, and where to go on if there is more.
+/// The next page of a shard, and where to continue if there are more entries.
 async fn read(
     cx: &Cx,
     due_by: Timestamp,

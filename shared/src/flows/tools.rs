@@ -1,7 +1,8 @@
-//! The tools that look things up. Their results are JSON for a model, bounded in size.
+//! The tools that look something up. Their results are JSON for a model, with a limited size.
 //!
-//! An agent's tools reach what belongs to this agent and nothing else, also of the same owner: a person who talks to one
-//! agent, or approves its action, decides about that agent alone. What belongs to another agent is not there for it.
+//! An agent's tools can only read what belongs to this agent. For everything else, including other agents of the same owner, they
+//! answer that it does not exist. The reason: a person who talks to one agent, or approves its action, decides only about that
+//! agent.
 
 use domain::actions::Action;
 use domain::assets::Asset;
@@ -15,10 +16,10 @@ use super::assets;
 use crate::context::Cx;
 use crate::problem::Result;
 
-/// The most of an asset's content that a model is shown, in bytes.
+/// How much of an asset's content a model gets at once, in bytes.
 const MAX_READ: usize = 48 * 1024;
 
-/// How many records a query reads at most while it looks for matches.
+/// The largest number of records that a query reads while it looks for matches.
 const MAX_SCANNED: usize = 400;
 
 /// An agent's actions, newest first.
@@ -144,6 +145,6 @@ pub async fn look_up(
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)
         | ToolCall::ReadResult(_)
-        | ToolCall::ChangeAction(_) => Err("this tool is not for looking things up".to_owned()),
+        | ToolCall::ChangeAction(_) => Err("this tool does not look anything up".to_owned()),
     })
 }

@@ -1,10 +1,11 @@
 //! The runs of an owner that wait for a place on an executor.
 //!
-//! A run that finds no place goes on a list. Whoever gives a place back sends one message, and the executor that takes it fills
-//! itself from the list ([`super::backlog`]). So a run is put off once, and moves on as soon as there is room, however many wait.
+//! A run that finds no place goes on a list. An executor that gives a place back sends one message. The executor that receives
+//! this message takes as many runs from the list as it has room for ([`super::backlog`]). So each run is put off once, and starts
+//! as soon as there is room, even if many runs wait.
 //!
-//! If that chain breaks, because executors die or a message is lost, two things start it again: the mark that the owner has a
-//! list is an item of the due index, at which a sweep looks every few minutes, and so is each run, a quarter of an hour later.
+//! This chain breaks if executors die or a message is lost. Two items of the due index restart it: the mark that the owner has
+//! a list, which a sweep checks every few minutes, and each waiting run itself, after a quarter of an hour.
 
 use domain::actions::{Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::ids::Owner;
@@ -19,14 +20,14 @@ use crate::store::places::Waiting;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store};
 
-/// When a sweep looks at an owner's list for the first time.
+/// How long after the first run is put on the list a sweep checks the list.
 const LOOK_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
-/// When a run that waits is looked at in any case, at the earliest and at the latest.
+/// A waiting run is checked again after a random time in this range, even if nothing wakes it.
 const LOOK_AGAIN_SECONDS: std::ops::Range<i64> = 900..1_200;
 
-/// The occurrence after it was put off because no place is free. `None` if it is held by an executor that died: its lease has
-/// ended, so it is looked at again soon.
+/// The occurrence after it was put off because no place is free. `None` if an executor that died holds it: its lease has ended,
+/// so the sweep finds it soon.
 #[must_use]
 pub fn put_off(occurrence: &Occurrence, full: Full, now: Timestamp) -> Option<Occurrence> {
     let text = match full.executors {
@@ -42,27 +43,27 @@ pub fn put_off(occurrence: &Occurrence, full: Full, now: Timestamp) -> Option<Oc
 /// The write that puts a run on its owner's list.
 ///
 /// # Errors
-/// When the record has no form as an item; a bug.
+/// If the record cannot be written as an item, which is a bug.
 pub fn wait_write(owner: &Owner, occurrence: &Occurrence, by_hand: bool, now: Timestamp) -> Result<Write> {
     let waiting = Waiting { action_id: occurrence.action_id, run_id: occurrence.run_id };
     Ok(Store::wait_write(owner, &waiting, by_hand, occurrence.due_at, now)?)
 }
 
-/// Makes sure that a sweep looks at the owner's list.
+/// Makes sure that a sweep checks the owner's list.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn mark(cx: &Cx, owner: &Owner) -> Result<()> {
     let now = cx.clock.now();
-    // It may be there already.
+    // The mark may already exist.
     let _ = cx.store.mark_backlog(owner, now, now.saturating_add(LOOK_AFTER).unwrap_or(now)).await?;
     Ok(())
 }
 
-/// Sends an executor to the owner's list, if there is one.
+/// Asks an executor to work on the owner's list, if runs wait there.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn wake(cx: &Cx, owner: &Owner) -> Result<()> {
     if !cx.store.waiting_runs(owner, 1).await?.is_empty() {
         due::dispatch(cx, &DueItem::backlog(owner)).await;
@@ -70,10 +71,10 @@ pub async fn wake(cx: &Cx, owner: &Owner) -> Result<()> {
     Ok(())
 }
 
-/// The same, but only if a place is free.
+/// Like [`wake`], but only if a place is free.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn wake_if_free(cx: &Cx, owner: &Owner) -> Result<()> {
     if is_free(cx, owner).await? { wake(cx, owner).await } else { Ok(()) }
 }
@@ -81,7 +82,7 @@ pub async fn wake_if_free(cx: &Cx, owner: &Owner) -> Result<()> {
 /// Whether the owner has a free place.
 ///
 /// # Errors
-/// When the table does not answer.
+/// If the table does not answer.
 pub async fn is_free(cx: &Cx, owner: &Owner) -> Result<bool> {
     let taken: Vec<_> = cx.store.places(owner).await?.into_iter().map(|(place, _)| place).collect();
     Ok(places::choose(&taken, cx.config.executors.count, false, cx.clock.now(), 0).is_ok())

@@ -1,7 +1,7 @@
-//! An action has something to do: decide about the due times that have come, then run what may run.
+//! Processes an action: decides the due times that have come, then runs the next occurrence if it may run.
 //!
-//! The event says only which action. Everything else is read here and decided by the domain, so an event that comes
-//! twice, late or never does no harm: the sweep sends another one.
+//! The message names only the action. Everything else is read here and decided by the domain. So a message that comes twice, late
+//! or never does no harm: the sweep sends another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,25 +24,25 @@ use crate::problem::{Error, Result};
 use crate::store::table::Order;
 use crate::store::{Store, Versioned};
 
-/// How many due times one transaction decides about: each may be an occurrence and a run.
+/// How many due times one transaction decides. Each of them may write an occurrence and a run.
 const AT_ONCE: usize = 40;
 
-/// How much longer than its executor a lease lasts.
+/// How long a lease lasts after its executor's deadline.
 const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
 
-/// The function that looks at actions: the dimension of its metrics.
+/// The name of the function that processes actions, which is the dimension of its metrics.
 const EXECUTOR: &str = "scheduled-executor";
 
 /// The longest lease that any executor takes.
 pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 
-/// How long an occurrence is put off that can't begin yet.
+/// How long an occurrence that can't begin yet is put off.
 const DEFER: SignedDuration = SignedDuration::from_secs(60);
 
-/// Looks at an action that was sent for.
+/// Processes an action.
 ///
 /// # Errors
-/// When the table does not answer, or others write the action all the time; the message comes again.
+/// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
     let Some(planned) = plan(cx, owner, id, deadline).await? else { return Ok(()) };
     let mut place = None;
@@ -57,7 +57,7 @@ pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> 
     ran
 }
 
-/// An action that has nothing left to decide about, as it was a moment ago.
+/// An action without undecided due times, in the state that was last read or written.
 struct Planned {
     loaded: Loaded,
     agent: Agent,
@@ -71,12 +71,12 @@ async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
     }
 }
 
-/// Writes down what becomes of every due time that has come. `None`: there is no such action any more, or the time is up and
-/// the next sweep goes on.
+/// Stores a decision for every due time that has come. `None` if the action was deleted, or if the time is up. Then the next sweep
+/// continues.
 async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<Option<Planned>> {
     let mut tries = edit::Tries::default();
-    // Due times that have a record already, those whose record a clock wrote that was ahead, and the version of the action at
-    // which that was looked up.
+    // The due times that already have a record; the due times whose record was written by a clock that was ahead; and the
+    // version of the action when the records were read.
     let (mut recorded, mut premature, mut refused_at) = (BTreeSet::new(), BTreeMap::new(), None);
     loop {
         tries.next().await?;
@@ -95,7 +95,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         }
         let next = match transition(&action.value, Command::Planned { plan: &plan }, now) {
             Ok(next) => next,
-            // Nothing is due for an action in this state; an old entry of the index.
+            // Nothing is due for an action in this state. The entry of the index was out of date.
             Err(_) => return Ok(Some(Planned { loaded, agent })),
         };
         let mut writes = Vec::new();
@@ -124,7 +124,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         if let (Some(run), Some(live)) =
             (cancelled, live.as_ref().filter(|live| Some(live.value.run_id) == cancelled))
         {
-            let reason = Reason::new(ReasonCode::Replaced, "a later due time took its place");
+            let reason = Reason::new(ReasonCode::Replaced, "a later due time replaced it");
             if let Ok(replaced) = live.value.transition(OccurrenceCommand::Cancel { reason }, now) {
                 writes.push(Store::replace_occurrence(owner, &replaced, live.version)?);
             }
@@ -133,7 +133,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
         writes.extend(actions::action_writes(owner, action, &next, live.as_ref().map(|l| &l.value), now)?);
         if !cx.store.transact(writes).await?.done() {
-            // Refused twice though nobody has changed the action: a due time has a record already.
+            // Refused twice, although nobody has changed the action. So a due time already has a record.
             if refused_at == Some(action.version) {
                 for (due_at, record) in on_record(cx, owner, id, &plan).await? {
                     if record.value.is_premature(now) {
@@ -157,8 +157,9 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
     }
 }
 
-/// Tells how long after its time a run begins. Runs that were put off, which wait for other runs or for a person, do not count;
-/// nor do, at the caller, those of an owner with as many runs as one may have, which may have waited for each other.
+/// Writes the metric of how long after its due time a run begins. Runs that were put off do not count, because they waited for
+/// other runs or for a person. The caller leaves out runs that took their owner's last place, because they may have waited for
+/// each other.
 fn tell_lag(claimed: &Occurrence, now: Timestamp) {
     if claimed.fence == 1 && claimed.kind != OccurrenceKind::Manual && claimed.put_off.is_none() {
         let lag = i64::try_from(claimed.lag_at(now).as_millis()).unwrap_or(i64::MAX);
@@ -166,7 +167,8 @@ fn tell_lag(claimed: &Occurrence, now: Timestamp) {
     }
 }
 
-/// The records of those of the decided due times that have one: the clock was set back, and they come for the second time.
+/// The existing records of the decided due times. There are such records if the clock was set back, so that the same due times
+/// come again.
 async fn on_record(
     cx: &Cx,
     owner: &Owner,
@@ -180,7 +182,7 @@ async fn on_record(
     Ok(try_join_all(reads).await?.into_iter().flatten().collect())
 }
 
-/// The plan; where the agent does not work, its actions are as good as paused.
+/// The plan. If the agent is not active, its actions are planned as if they were paused.
 fn planned(
     action: &Action,
     status: AgentStatus,
@@ -206,15 +208,15 @@ fn planned(
     plan
 }
 
-/// An occurrence that is ours to run.
+/// An occurrence that this executor has claimed.
 pub struct ClaimedRun {
     pub agent: Agent,
     pub action: Versioned<Action>,
     pub occurrence: Versioned<Occurrence>,
 }
 
-/// Takes the occurrence whose turn it is, on a place of its owner. `None`: there is none, it is not time yet, no place is free,
-/// or another executor has it.
+/// Claims the next occurrence, and takes a place of its owner for it. `None` if there is no such occurrence, if its time has not
+/// come, if no place is free, or if another executor has it.
 async fn claim(
     cx: &Cx,
     owner: &Owner,
@@ -223,7 +225,7 @@ async fn claim(
     place: &mut Option<Entered>,
 ) -> Result<Option<ClaimedRun>> {
     let id = loaded.action.value.id;
-    // What was decided from is what the first try claims: should it have changed, the write is refused.
+    // The first try uses the state that the plan was made from. If it has changed since, the write is refused.
     let mut planned = Some(loaded);
     let mut tries = edit::Tries::default();
     loop {
@@ -236,7 +238,8 @@ async fn claim(
         let now = cx.clock.now();
         let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
             if action.value.live_run.is_none() && action.value.queued > 0 {
-                // Nothing is queued, whatever was counted: the action would be looked at again and again.
+                // The count says that runs are queued, but there are none. Without a correction, the action would be processed
+                // again and again.
                 let next = unqueued(&action.value, 0, now);
                 let writes = actions::action_writes(owner, &action, &next, None, now)?;
                 if !cx.store.transact(writes).await?.done() {
@@ -288,7 +291,7 @@ async fn claim(
             return Ok(Some(ClaimedRun { agent, action, occurrence }));
         }
         if occurrence.value.state.is_final() {
-            // Expired or cancelled: the next in line may begin.
+            // It has expired or was cancelled, so the next queued occurrence may begin.
             execute::close(cx, owner, run, &occurrence.value).await?;
             tries = edit::Tries::default();
             continue;
@@ -297,7 +300,7 @@ async fn claim(
     }
 }
 
-/// The next occurrence to run: the live one, or else the oldest that is queued.
+/// The next occurrence to run: the live one, or else the oldest queued one.
 async fn next_occurrence(
     cx: &Cx,
     owner: &Owner,
@@ -323,7 +326,7 @@ async fn next_occurrence(
     }
 }
 
-/// What the action and the occurrence become when an executor wants to begin; `None` when nothing is to be written.
+/// The action and the occurrence after an executor tries to begin. `None` if nothing must be written.
 fn start(
     action: &Action,
     occurrence: &Occurrence,
@@ -334,7 +337,7 @@ fn start(
 ) -> Option<(Action, Occurrence)> {
     let run = occurrence.run_id;
     if occurrence.state == OccurrenceState::Waiting {
-        // Only the end of the time for an answer brings an executor here.
+        // A waiting occurrence is due only when the time for an answer is over.
         let given_up = occurrence.transition(OccurrenceCommand::Unanswered, now).ok()?;
         return Some((ended(action, &given_up, now), given_up));
     }
@@ -364,7 +367,7 @@ fn start(
         Err(refused) => {
             let reason = Reason::new(ReasonCode::Cancelled, refused.to_string());
             let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now).ok()?;
-            // One that was queued is not what the action calls its live run.
+            // A queued occurrence is not the live run of the action.
             let next = if action.live_run == Some(run) {
                 ended(action, &cancelled, now)
             } else {
@@ -379,7 +382,7 @@ fn unqueued(action: &Action, left: u32, now: Timestamp) -> Action {
     transition(action, Command::Unqueued { left }, now).unwrap_or_else(|_| action.clone())
 }
 
-/// The action after its occurrence has come to this state.
+/// The action after its occurrence has reached this state.
 pub(super) fn ended(action: &Action, occurrence: &Occurrence, now: Timestamp) -> Action {
     let outcome = match occurrence.state {
         OccurrenceState::Succeeded => ExecutionResult::Succeeded,

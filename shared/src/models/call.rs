@@ -30,9 +30,9 @@ const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub connect: Duration,
-    /// Until the answer's headers arrive.
+    /// The longest time until the answer's headers arrive.
     pub first_byte: Duration,
-    /// Between two pieces of the answer. Providers send pings while a model thinks.
+    /// The longest time between two pieces of the answer. Providers send pings while a model thinks.
     pub idle: Duration,
     /// For the whole answer, with all tries.
     pub deadline: Duration,
@@ -277,7 +277,7 @@ struct Tries<D> {
 /// The result of a try.
 enum Try {
     Opened(EventStream),
-    /// It failed, may have been billed, and another one follows.
+    /// The try failed and may have been billed, and another one follows.
     Lost,
 }
 
@@ -302,7 +302,7 @@ impl<D: Decode> Tries<D> {
                 };
                 self.failures += 1;
                 let last = limits.retry.pause(self.failures, &error, 0.0).is_none();
-                // A reply that has begun is billed, however it ends.
+                // A reply that has begun is billed, even if it fails.
                 if last && (error.may_be_billed() || !began) {
                     return Err(error);
                 }

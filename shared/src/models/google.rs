@@ -198,7 +198,7 @@ impl Decode for Decoder {
         }
         match candidate["finishReason"].as_str() {
             None => {}
-            // The model wrote a call that is none. Its text is not in the answer.
+            // The model wrote an invalid call. Its text is not in the answer.
             Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => return Err(ModelError::Malformed),
             Some(reason) => self.stop = Some(self.stop_reason(reason)),
         }
@@ -298,7 +298,7 @@ impl Decoder {
 
     fn stop_reason(&self, reason: &str) -> StopReason {
         match reason {
-            // There is no reason of its own for calls.
+            // The API has no separate reason for calls.
             "STOP" if self.calls > 0 => StopReason::ToolUse,
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
@@ -310,7 +310,8 @@ impl Decoder {
     }
 }
 
-/// Google counts cached tokens as part of the prompt, and thoughts beside the candidates; [`Usage`] does neither.
+/// Google includes cached tokens in the prompt tokens, and counts thoughts separately from the candidates. [`Usage`] counts cached
+/// tokens separately, and includes thoughts in the output.
 fn usage(usage: &Value) -> Option<Usage> {
     let prompt = usage["promptTokenCount"].as_u64()?;
     let count = |key: &str| usage[key].as_u64().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The OpenAI Responses format, in both directions. Everything except [`Responses`] itself is pure.
 //!
 //! Nothing is stored at the provider. A reasoning item comes back encrypted and is sent again before the item that it led
-//! to, so that the model can go on with its thoughts after a tool call.
+//! to, so that the model can continue its thoughts after a tool call.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
                 let output = if *is_error { format!("Error: {content}") } else { content.clone() };
                 json!({"type": "function_call_output", "call_id": tool_use_id, "output": output})
             }
-            // The API refuses a thought that nothing follows.
+            // The API refuses a thought without a following item.
             Block::Native { block, .. } if block["type"] == "reasoning" && at + 1 == blocks.len() => continue,
             Block::Native { block, .. } => block.clone(),
         });
@@ -112,7 +112,7 @@ fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
 pub struct Decoder {
     model: ModelId,
     begun: bool,
-    /// Calls that are under way, by their place in the output.
+    /// Calls that are not complete yet, by their position in the output.
     calls: BTreeMap<u64, Partial>,
     done: Vec<(u64, Block)>,
     called: bool,
@@ -159,7 +159,7 @@ impl Decode for Decoder {
                 let error = if nested { event.clone() } else { json!({"error": event}) };
                 return Err(classify_event(Provider::OpenAi, &error));
             }
-            // Parts of items that come whole at their end, progress, and future event types.
+            // Parts of items that arrive complete at their end, progress, and future event types.
             _ => {}
         }
         Ok(events)
@@ -190,7 +190,7 @@ impl Decoder {
         }
     }
 
-    /// An item has come whole.
+    /// Handles a complete item.
     fn close(&mut self, place: u64, item: &Value, events: &mut Vec<ModelEvent>) {
         match item["type"].as_str().unwrap_or_default() {
             "message" => {

@@ -107,7 +107,7 @@ impl Models {
         Ok(Self::new(&found, config))
     }
 
-    /// No models, whatever is configured.
+    /// No models, even if some are configured.
     ///
     /// # Errors
     /// Never. The result type is the one that a [`Function`](crate::function::Function) declares.

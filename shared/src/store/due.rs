@@ -1,4 +1,4 @@
-//! The index of due items. It is the only thing that is read across owners.
+//! The index of due items. It is the only data that is read across owners.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::{self, DUE_INDEX, Key};
 use super::table::{Store, StoreError, Written, text, unavailable};
 
-/// Something that must be looked at at a certain time. It does not say what to do: that is decided from the stored
-/// state. So an item that is dispatched twice or late does no harm.
+/// Something that must be processed at a certain time. It does not say what to do. The stored state decides that, so an item
+/// that is dispatched twice or late does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DueItem {
     pub owner: Owner,
@@ -36,8 +36,8 @@ pub enum DueTarget {
 }
 
 impl DueTarget {
-    /// Whether it is dispatched only when its time has come, and not ahead. A live executor renews its lease before the
-    /// lease ends, and waiting runs are mostly woken by others.
+    /// Whether it is dispatched only when its time has come, and not ahead. Usually its time never comes: a live executor renews
+    /// its lease in time, and other executors wake waiting runs.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
         matches!(self, Self::Run(_) | Self::Backlog)

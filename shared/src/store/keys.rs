@@ -45,7 +45,7 @@
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
 //!
-//! The index `due` has the items that must be looked at at a certain time (actions, the runs of chat turns, and the
+//! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, and the
 //! marks that runs of an owner wait). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
 //! text sorts like the time).
 

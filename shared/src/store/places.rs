@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::keys;
 use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
 
-/// Records that nobody took away are deleted after this.
+/// Records that no executor removed are deleted after this time.
 const KEPT: SignedDuration = SignedDuration::from_hours(48);
 
 /// How many places are read at once. An installation has at most a thousand executors.
@@ -23,14 +23,14 @@ pub struct Waiting {
     pub run_id: RunId,
 }
 
-/// The mark that runs of an owner wait. It is a due item: a sweep finds it if nobody wakes them.
+/// The mark that runs of an owner wait. It is a due item, so a sweep finds it if no executor wakes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Backlog {
     since: Timestamp,
 }
 
 impl Store {
-    /// The places that are recorded, also if their lease is over, with the versions of their records.
+    /// All recorded places with the versions of their records. The leases of some may have ended.
     pub async fn places(&self, owner: &Owner) -> Result<Vec<(Place, u64)>, StoreError> {
         let found = self.query::<Lease<Uuid>>(&keys::places(owner), None, PLACES, Order::Oldest).await?;
         let place = |(sk, lease): (String, Versioned<Lease<Uuid>>)| {
@@ -39,7 +39,7 @@ impl Store {
         Ok(found.items.into_iter().filter_map(place).collect())
     }
 
-    /// Takes or renews a place whose record was read at `version`; 0 for none.
+    /// Takes or renews a place. `version` is the version of its record as it was read, 0 if there was none.
     pub async fn take_place(
         &self,
         owner: &Owner,
@@ -56,7 +56,8 @@ impl Store {
         self.transact(vec![Write::Remove { key: keys::place(owner, number), version }]).await
     }
 
-    /// The write that puts a run on the list of those that wait. Runs by hand are first, then those that are due longest.
+    /// The write that puts a run on the list of waiting runs. Runs by hand come first. The others are in the order of their due
+    /// times.
     pub fn wait_write(
         owner: &Owner,
         waiting: &Waiting,
@@ -68,7 +69,7 @@ impl Store {
         Ok(Write::Put { key, item: item(waiting, &Extras::expiring(now + KEPT))? })
     }
 
-    /// The first runs of those that wait, each with its sort key.
+    /// The first waiting runs, each with its sort key.
     pub async fn waiting_runs(
         &self,
         owner: &Owner,
@@ -78,13 +79,13 @@ impl Store {
         Ok(found.items.into_iter().map(|(sk, waiting)| (sk, waiting.value)).collect())
     }
 
-    /// Takes a run off the list. Of two executors that try, one succeeds.
+    /// Removes a run from the list. If two executors try, one succeeds.
     pub async fn take_waiting(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
         let key = keys::Key::new(keys::waiting_runs(owner).pk, sort_key);
         self.transact(vec![Write::Delete { key, must_exist: true }]).await
     }
 
-    /// Marks that runs of this owner wait, so that a sweep looks after them at `look_at`. An earlier mark stays.
+    /// Marks that runs of this owner wait, so that a sweep checks them at `look_at`. An existing mark stays.
     pub async fn mark_backlog(
         &self,
         owner: &Owner,
@@ -96,7 +97,7 @@ impl Store {
         self.transact(vec![Write::Create { key: keys::backlog(owner), item }]).await
     }
 
-    /// Takes the mark away.
+    /// Removes the mark.
     pub async fn unmark_backlog(&self, owner: &Owner) -> Result<(), StoreError> {
         self.delete(&keys::backlog(owner)).await
     }

@@ -1,4 +1,4 @@
-//! The Chat Completions format of OpenAI, as far as agents have it.
+//! The part of OpenAI's Chat Completions format that agents support.
 
 use domain::ids::{AgentId, RunId};
 use domain::models::{Role, Usage};
@@ -24,10 +24,10 @@ pub struct CompletionRequest {
     /// Options of a stream.
     #[serde(default)]
     pub stream_options: Option<StreamOptions>,
-    /// 1, if given.
+    /// Must be 1 or absent.
     #[serde(default)]
     pub n: Option<u32>,
-    /// Empty, if given: an agent has its own tools.
+    /// Must be empty or absent, because an agent has its own tools.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Value>>,
@@ -123,14 +123,14 @@ pub struct ChatCompletion {
     pub created: i64,
     /// The agent's id.
     pub model: String,
-    /// One choice. None in the chunk that reports the usage.
+    /// One choice. Empty in the chunk that reports the usage.
     pub choices: Vec<Choice>,
-    /// The usage. In a stream only in the last chunk, if it was asked for.
+    /// The usage. In a stream, only the last chunk has it, and only if the request asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<CompletionUsage>,
 }
 
-/// The reply, or in a stream a piece of it.
+/// The reply. In a stream, a piece of it.
 #[derive(Serialize, ToSchema)]
 pub struct Choice {
     /// 0.
@@ -138,11 +138,11 @@ pub struct Choice {
     /// The whole reply. Absent in a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<ReplyMessage>,
-    /// In a stream: `role` in the first chunk, and the next part of `content`.
+    /// Only in a stream: the first chunk has the `role`, the others have the next part of `content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub delta: Option<Value>,
-    /// `stop`; or `length` if the answer had to end before the run, which goes on.
+    /// `stop`, or `length` if the response had to end before the run. The run continues then.
     pub finish_reason: Option<&'static str>,
 }
 
@@ -151,16 +151,16 @@ pub struct Choice {
 pub struct ReplyMessage {
     /// `assistant`
     pub role: &'static str,
-    /// The reply. A line for each draft says where it waits for a yes.
+    /// The reply. For each draft, a line says where you can accept it.
     pub content: String,
 }
 
-/// The tokens of all calls of models for this reply.
+/// The tokens of all model calls for this reply.
 #[derive(Serialize, ToSchema)]
 pub struct CompletionUsage {
     /// All input, cached or not.
     pub prompt_tokens: u64,
-    /// All output, with the model's reasoning.
+    /// All output, including the model's reasoning.
     pub completion_tokens: u64,
     /// Input and output.
     pub total_tokens: u64,

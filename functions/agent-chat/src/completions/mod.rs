@@ -27,14 +27,14 @@ use format::{
 
 shared::routes!(complete, list_models);
 
-/// The most agents in the list of models.
+/// The largest number of agents in the list of models.
 const MAX_MODELS: usize = 1_000;
 
 /// Talk to an agent with an OpenAI client
 ///
-/// `model` is the agent's id. The client keeps the conversation and sends all of it each time, as with OpenAI; here, it is stored
-/// as a chat of the agent all the same. Drafts of assets and actions wait as proposals, and the reply names them. If a process
-/// dies while it streams, the reply goes on, and a part of it may come twice.
+/// `model` is the agent's id. The client keeps the conversation and sends all of it with each request, as with OpenAI. The
+/// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals, and the reply names them. If
+/// a process dies while it streams, the reply continues, and a part of it may be sent twice.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once. A repeated stream is answered with the events of its run")),
@@ -72,7 +72,7 @@ async fn complete(
     Ok(response)
 }
 
-/// How a reply is told.
+/// Writes a run's reply in OpenAI's format.
 struct Answer {
     cx: Cx,
     owner: Owner,
@@ -95,7 +95,7 @@ impl Answer {
         }
     }
 
-    /// The reply in one piece, once the run has ended.
+    /// The whole reply, when the run has ended.
     async fn whole(&self, completion: Completion) -> Result<ChatCompletion> {
         let run = follow::to_its_end(&self.cx, &self.owner, self.run, self.until).await?;
         let (state, usage) = (run.state, run.usage);
@@ -112,7 +112,7 @@ impl Answer {
         Ok(self.completion("chat.completion", vec![choice], Some(usage)))
     }
 
-    /// What the client must know besides the text: drafts that wait, and why there is no more.
+    /// What the client must know in addition to the text: the drafts that wait, and why the reply ends.
     async fn notes(&self, run: Run) -> Result<String> {
         let state = run.state;
         let view = run_view::view(&self.cx, &self.owner, run).await?;
@@ -127,7 +127,8 @@ impl Answer {
         }
         match state {
             RunState::Running => {
-                notes.push_str(&format!("\n\n*The reply goes on: {}.*", at(&format!("/runs/{}", self.run))));
+                notes
+                    .push_str(&format!("\n\n*The reply continues: {}.*", at(&format!("/runs/{}", self.run))));
             }
             RunState::Cancelled => notes.push_str("\n\n*The reply was cancelled.*"),
             RunState::Completed | RunState::Failed | RunState::Waiting => {}
@@ -135,11 +136,11 @@ impl Answer {
         Ok(notes)
     }
 
-    /// The reply as it is written.
+    /// Streams the reply while it is written.
     fn stream(self, completion: Completion) -> Response {
-        let heard = follow::follow(self.cx.clone(), self.owner.clone(), self.run, 0, self.until).boxed();
+        let updates = follow::follow(self.cx.clone(), self.owner.clone(), self.run, 0, self.until).boxed();
         let chunks =
-            Chunks { answer: self, heard, completion: Some(completion), text: String::new(), begun: false };
+            Chunks { answer: self, updates, completion: Some(completion), text: String::new(), begun: false };
         event_stream(stream::unfold(chunks, |mut chunks| async move {
             let next = chunks.next().await?;
             Some((Bytes::from(next), chunks))
@@ -154,10 +155,10 @@ fn finish_reason(state: RunState) -> &'static str {
 /// A reply that is being streamed.
 struct Chunks {
     answer: Answer,
-    heard: BoxStream<'static, RunUpdate>,
-    /// Until the end is sent.
+    updates: BoxStream<'static, RunUpdate>,
+    /// `None` once the end was sent.
     completion: Option<Completion>,
-    /// All text that the client has.
+    /// All text that was sent to the client.
     text: String,
     begun: bool,
 }
@@ -172,7 +173,7 @@ impl Chunks {
             return Some(frames);
         }
         while frames.is_empty() {
-            match self.heard.next().await {
+            match self.updates.next().await {
                 Some(RunUpdate::Silence) => return Some(": still at work\n\n".to_owned()),
                 Some(RunUpdate::Events(events)) => {
                     let mut is_over = false;

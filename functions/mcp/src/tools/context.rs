@@ -31,7 +31,7 @@ struct ModeAnswer {
     context_document: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_warning: Option<&'static str>,
-    /// What became of the document that was there.
+    /// What happened to the previous document.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_note: Option<String>,
     mandatory_action: Value,
@@ -55,16 +55,16 @@ pub async fn parse_mode(client: Client, arguments: ParseMode) -> ToolResult {
     let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
     if entered.task_cut {
         warnings.push(
-            "The prompt is longer than a task may be (2,000 characters): the document has its beginning."
+            "The prompt has more than 2,000 characters, so the document contains only its beginning."
                 .to_owned(),
         );
     }
     let context_note = match (entered.replaced, &entered.document) {
         (Some(version), _) => Some(format!(
-            "A new context document was begun. The one before is kept as version {version}; restore_context brings it back."
+            "A new context document was begun. The previous one is kept as version {version}; restore_context restores it."
         )),
         (None, Some(_)) if !request.is_explicit() => Some(
-            "The prompt names no mode, so the context document is as it was. Begin a prompt with PLAN to start a new document."
+            "The prompt names no mode, so the context document is not changed. Begin a prompt with PLAN to start a new document."
                 .to_owned(),
         ),
         _ => None,

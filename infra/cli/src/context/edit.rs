@@ -122,9 +122,9 @@ impl Draft {
         let (mine, theirs) = (self.path.display(), theirs.display());
         let again = if from.is_some() { "again " } else { "" };
         Ok(format!(
-            "the document has changed {again}since you read it; nothing was written over\n\n{diff}\n\
-             your text:       {mine}\nas it is now:    {theirs}\n\
-             to go on:        put into yours what you want of theirs, then `lamplighter context edit --from {mine}`"
+            "the document has changed {again}since you read it; nothing was overwritten\n\n{diff}\n\
+             your text:       {mine}\ncurrent text:    {theirs}\n\
+             to continue:     merge the current text into yours, then `lamplighter context edit --from {mine}`"
         ))
     }
 }

@@ -32,7 +32,7 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
             Ok(SectionUpdate::Unchanged) => "unchanged",
             Ok(SectionUpdate::Damaged) => {
                 failed += 1;
-                "not changed: its lamplighter:context marks are not one pair"
+                "not changed: its lamplighter:context marks are not exactly one pair"
             }
             Err(error) => {
                 failed += 1;

@@ -40,7 +40,7 @@ pub fn run() -> Result<(), Failure> {
     output::print(format!("sent {}, waiting {}\n", report.sent, counts.waiting))?;
     output::warn(&remarks(&spool, counts));
     for (decider, waiting) in spool.others() {
-        output::warn(&[format!("{waiting} more wait for the server that is decided by {decider}")]);
+        output::warn(&[format!("{waiting} more wait for the server that is named by {decider}")]);
     }
     match report.end {
         End::Failed(error) => Err(error.into()),
@@ -109,7 +109,7 @@ pub fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
     }
     if rejected > 0 {
         remarks.push(format!(
-            "{rejected} hook payloads will never be taken; {dir}/rejected has them and the reasons"
+            "{rejected} hook payloads will never be accepted; {dir}/rejected has them and the reasons"
         ));
     }
     if lost > 0 {

@@ -1,6 +1,6 @@
 //! `log --assistant` and `log --user`: record the payload that an assistant's hook writes to standard input.
 //!
-//! The assistant waits for this program and shows its output. So it prints nothing and ends with 0, whatever happens. The payload
+//! The assistant waits for this program and shows its output. So it always prints nothing and ends with 0. The payload
 //! goes to the spool first and from there to the server. If this process, the server or the network fails at any moment, the
 //! payload is in the spool, at the server, or in both under the same id.
 //!
@@ -82,7 +82,7 @@ pub enum HookError {
     Server(#[from] ServerError),
     #[error("there is no usable configuration")]
     NotConfigured,
-    #[error("the spool does not take it")]
+    #[error("the spool does not accept it")]
     NotKept,
 }
 

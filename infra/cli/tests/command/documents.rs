@@ -132,7 +132,7 @@ fn a_conflict_is_shown_and_both_texts_are_kept() {
     });
     let bed = Bed::new(&server.url).with("EDITOR", "printf 'title\\nmine\\n' >");
     let output = bed.run(&["context", "edit"]);
-    output.failed("the document has changed since you read it; nothing was written over");
+    output.failed("the document has changed since you read it; nothing was overwritten");
     assert_eq!(document.text(), "title\ntheirs\n");
     let [mine, theirs] = &drafts(&bed)[..] else { panic!("{:?}", drafts(&bed)) };
     assert_eq!(fs::read_to_string(mine).unwrap(), "title\nmine\n");

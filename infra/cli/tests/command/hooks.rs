@@ -1,4 +1,4 @@
-//! Hooks print nothing, whatever happens, and nothing is lost.
+//! Hooks always print nothing, and no payload is lost.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

@@ -142,7 +142,7 @@ fn a_key_file_is_read_only_from_allowed_places() {
             "project/lamplighter.toml",
             format!("url = '{}'\nproject = 'default'\napi_key_file = '{named}'", server.url),
         );
-        bed.run(&["context", "show"]).failed("the file of a project's key must lie in the project's folder");
+        bed.run(&["context", "show"]).failed("the file of a project's key must be in the project's folder");
     }
     fs::remove_file(bed.path("project/lamplighter.toml")).unwrap();
     for named in ["../../key", "~/key", bed.path("key").to_str().unwrap()] {
@@ -210,7 +210,7 @@ fn a_key_that_others_can_read_causes_a_warning_but_not_in_a_hook() {
         fs::set_permissions(&holder, fs::Permissions::from_mode(mode)).unwrap();
         let holder = holder.display();
         let warning = format!(
-            "lamplighter: warning: {holder} holds an API key and is open to others ({mode:04o}); run `chmod 600 {holder}`\n"
+            "lamplighter: warning: {holder} contains an API key, and others can read it ({mode:04o}); run `chmod 600 {holder}`\n"
         );
         assert_eq!(bed.run(&["context", "show"]).err, if warns { warning } else { String::new() });
         bed.give(&["log", "-a"], "{}").silent();
@@ -221,6 +221,6 @@ fn a_key_that_others_can_read_causes_a_warning_but_not_in_a_hook() {
 fn an_unencrypted_key_causes_a_warning() {
     let bed = Bed::bare().with("LAMPLIGHTER_URL", "http://nowhere.invalid").with("LAMPLIGHTER_API_KEY", KEY);
     bed.run(&["context", "show", "--project", "default"])
-        .failed("the API key goes to http://nowhere.invalid in the clear; use https");
+        .failed("the API key goes to http://nowhere.invalid without encryption; use https");
     Bed::new(DOWN).run(&["context", "show"]).failed("failed to reach http://127.0.0.1:1");
 }

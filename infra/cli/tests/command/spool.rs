@@ -1,4 +1,4 @@
-//! Waiting records are sent in order and once, whatever dies in between.
+//! Waiting records are sent in order and once, even if processes die in between.
 
 use std::fs::{self, File};
 use std::sync::Mutex;
@@ -82,7 +82,7 @@ fn a_temporary_failure_stops_the_queue_and_a_permanent_one_does_not() {
             bed.spooled().into_iter().filter(|path| path.parent().unwrap().ends_with("rejected")).collect();
         assert_eq!(aside.len(), 2 * rejected, "{status}");
         if rejected > 0 {
-            assert!(err.contains("1 hook payloads will never be taken"), "{err}");
+            assert!(err.contains("1 hook payloads will never be accepted"), "{err}");
             let why = format!("{} answered {status}: because\n", server.url);
             assert_eq!(fs::read_to_string(&aside[1]).unwrap(), why);
             assert!(fs::read_to_string(&aside[0]).unwrap().ends_with(&payload(1)));
@@ -143,7 +143,7 @@ fn a_damaged_record_is_rejected_and_the_others_are_sent() {
         bed.configure(&server.url);
         let Output { code, out, err } = bed.run(&["log", "--flush"]);
         assert_eq!((code, out.as_str()), (0, "sent 2, waiting 0\n"));
-        assert!(err.contains("1 hook payloads will never be taken"), "{err}");
+        assert!(err.contains("1 hook payloads will never be accepted"), "{err}");
         assert_eq!(server.bodies(), payloads([0, 2]));
         let aside = bed.spooled();
         assert_eq!((aside.len(), aside[0].file_name()), (2, file.file_name()));
@@ -163,7 +163,7 @@ fn old_files_of_killed_writers_are_rejected() {
     bed.configure(&server.url);
     let Output { code, err, .. } = bed.run(&["log", "--flush"]);
     assert_eq!(code, 0);
-    assert!(err.contains("1 hook payloads will never be taken"), "{err}");
+    assert!(err.contains("1 hook payloads will never be accepted"), "{err}");
     assert_eq!(server.bodies(), payloads([0]));
     let names: Vec<_> =
         bed.spooled().iter().map(|path| path.strip_prefix(&dir).unwrap().display().to_string()).collect();
@@ -208,7 +208,7 @@ fn fill(count: usize, bytes: u64) {
     let Output { code, err, .. } = bed.run(&["log", "--flush"]);
     assert_eq!(code, 0);
     assert!(err.contains("3 hook payloads were lost"), "{err}");
-    assert!(err.contains(&format!("{count} hook payloads will never be taken")), "{err}");
+    assert!(err.contains(&format!("{count} hook payloads will never be accepted")), "{err}");
     assert_eq!(server.bodies(), payloads([0]));
 }
 
@@ -220,7 +220,7 @@ fn each_server_has_its_own_spool() {
     let server = Server::taking();
     bed.configure(&server.url);
     bed.run(&["log", "--flush"])
-        .failed_after("sent 0, waiting 1\n", "1 more wait for the server that is decided by");
+        .failed_after("sent 0, waiting 1\n", "1 more wait for the server that is named by");
     assert_eq!(server.bodies(), Vec::<String>::new());
     fs::remove_file(bed.path("project/lamplighter.toml")).unwrap();
     let Output { code, out, err } = bed.run(&["log", "--flush"]);

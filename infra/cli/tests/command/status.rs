@@ -36,7 +36,7 @@ fn status_shows_the_server_and_the_results_of_hooks() {
         "key       one is sent",
         "spool     empty; no hook has run yet",
         &format!("project   {PROJECT} \"Shop\""),
-        "filter    takes agents of the types the-…, my-…; drops all others",
+        "filter    records agents of the types the-…, my-…; drops all others",
         "dropped   3 hooks of `Explore [2J` in prj_1: the filter",
         "{\"hook_filter\": \"all\"}",
         "rejected  7 since yesterday\n          2026-11-21T09:00:00Z session_id: is missing",

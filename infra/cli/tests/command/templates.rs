@@ -110,7 +110,7 @@ fn files_that_are_not_templates_or_not_safe_to_change_are_kept() {
     assert_eq!(code, 1);
     assert_eq!(
         out,
-        "agents/damaged.md: not changed: its lamplighter:context marks are not one pair\n\
+        "agents/damaged.md: not changed: its lamplighter:context marks are not exactly one pair\n\
          agents/latin.md: not changed: stream did not contain valid UTF-8\n\
          agents/link.md: written\n\
          agents/team/good.MD: written\n"

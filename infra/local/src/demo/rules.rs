@@ -196,7 +196,7 @@ fn after(name: &str, result: &str) -> String {
     }
 }
 
-/// The titles in a list, wherever in the result the list is.
+/// The titles in a list, which may be anywhere in the result.
 fn titles(result: &Value) -> Vec<String> {
     match result {
         Value::Array(items) => items

@@ -130,7 +130,7 @@ impl Demo {
             let span = tokens(bytes) - marked;
             marked = tokens(bytes);
             match (new, mark["ttl"] == "1h") {
-                // Everything before a known prefix is also known, whatever its own marks were.
+                // Everything before a known prefix is also known, independent of its marks.
                 (false, _) => (read, minutes, hour) = (marked, 0, 0),
                 (true, true) => hour += span,
                 (true, false) => minutes += span,

@@ -16,7 +16,7 @@ use super::dynamo::{Dynamo, DynamoError};
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     #[error(
-        "use the data folder {}: {what}. Restore the folder from a backup, as a whole; or choose another folder; or, to begin anew without what is left, delete it",
+        "use the data folder {}: {what}. Restore the folder from a backup, as a whole; or choose another folder; or, to start again without the remaining data, delete it",
         folder.display()
     )]
     Inconsistent { folder: PathBuf, what: &'static str },

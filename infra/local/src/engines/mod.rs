@@ -60,7 +60,7 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(3600);
 /// Where the data is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataLocation {
-    /// The data survives the end of the process, however it ends.
+    /// The data survives every end of the process, even a kill.
     Folder(PathBuf),
     /// The data is lost with the engines: the table is in memory, the bucket in a temporary folder.
     Memory,

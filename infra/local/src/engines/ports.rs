@@ -151,7 +151,7 @@ fn check(
         .into();
     let request = SignableRequest::new(method, uri, covered.into_iter(), SignableBody::Bytes(body));
     let again = sign(request.map_err(|_| failed)?, &params).map_err(|_| failed)?;
-    // Comparing hashes takes the same time wherever the signatures differ.
+    // Comparing hashes takes the same time for every difference of the signatures.
     let hash = |signature: &str| domain::hex(&<sha2::Sha256 as sha2::Digest>::digest(signature));
     if hash(again.signature()) == hash(signature) {
         Ok(())

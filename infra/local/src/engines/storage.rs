@@ -72,7 +72,7 @@ impl Storage {
         let Some((path, _)) = lost else { return Ok(()) };
         self.log_once(StorageFailure::Gone, || {
             format!(
-                "{} is not there any more, or is another file; nothing is written. Put the folder {} back, or stop \
+                "{} no longer exists, or is another file; nothing is written. Put the folder {} back, or stop \
                  the server and start it on another folder",
                 path.display(),
                 folder.display()

@@ -18,7 +18,7 @@ pub struct Action {
     pub priority: Priority,
     pub task_config: TaskConfig,
     pub schedule: Option<Schedule>,
-    /// The names of the tools that it may call unattended, sorted.
+    /// The names of the tools that it may call without asking a person, sorted.
     pub grants: Vec<String>,
     pub model_tier: ModelTier,
     pub budget: Budget,
@@ -32,8 +32,8 @@ pub struct Action {
     /// time.
     #[serde(default)]
     pub last_due: Option<Timestamp>,
-    /// When a sweep first found `next_due`, and up to when sweeps have looked without a break. The fire times in between are
-    /// decided as of their own time, however late an executor gets to them: a full queue makes no fire time late.
+    /// When a sweep first found `next_due`, and up to when sweeps have checked without a break. The fire times between the two
+    /// are decided as of their own time, even if an executor processes them much later. So a full queue makes no fire time late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub found_at: Option<Timestamp>,
@@ -45,7 +45,7 @@ pub struct Action {
     /// How many further runs wait for the live run to end.
     #[serde(default)]
     pub queued: u32,
-    /// Whether it was paused when its run asked a person. Once that is answered it is paused again.
+    /// Whether it was paused when its run asked a person. After the answer it is paused again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// Counts changes.
@@ -55,8 +55,8 @@ pub struct Action {
 }
 
 impl Action {
-    /// As of when its next due time is decided about: when the due time came, if a sweep had found it by then, otherwise when
-    /// a sweep found it, otherwise now.
+    /// The time that counts as the present in the decision about its next due time. If a sweep found the due time before it came,
+    /// this is the due time. If a sweep found it later, this is the time when the sweep found it. Otherwise it is `now`.
     #[must_use]
     pub fn decided_as_of(&self, now: Timestamp) -> Timestamp {
         let wake = |(schedule, due): (&Schedule, Timestamp)| schedule.wake_at(self.id, due);
@@ -67,7 +67,7 @@ impl Action {
         }
     }
 
-    /// Forgets what sweeps have found: other due times come, or all that came are decided about.
+    /// Forgets what sweeps have found, because the due times have changed, or because all that have come are decided.
     pub(super) fn forget_found(&mut self) {
         (self.found_at, self.found_until) = (None, None);
     }
@@ -77,7 +77,7 @@ impl Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionState {
-    /// Not due: it has no approval or no schedule, or its approval was withdrawn.
+    /// Nothing is due: it has no approval or no schedule, or its approval was withdrawn.
     Defined,
     /// Approved, and due in the future.
     Scheduled,

@@ -1,4 +1,4 @@
-//! What an approval is bound to: all that the model is told, and all that its run may do and spend.
+//! The content that an approval is bound to: everything that the model is told, and everything that its run may do and spend.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::models::ModelTier;
 use crate::schedule::Schedule;
 use crate::tools;
 
-/// A tool that an action may call, as far as an approval binds it.
+/// The part of a tool that an approval binds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ApprovedTool)]
 pub struct ToolSpecForHash {
@@ -23,7 +23,7 @@ pub struct ToolSpecForHash {
     pub schema: Value,
 }
 
-/// What a run is told of its agent, in the system prompt.
+/// What a run is told about its agent, in the system prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentBrief {
     pub name: String,
@@ -45,7 +45,7 @@ impl From<&Agent> for AgentBrief {
     }
 }
 
-/// What an approval binds beside the action itself: its agent and the tools that it is granted, as they are now.
+/// What an approval binds in addition to the action: the current state of its agent and of the tools that it is granted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Briefing {
     pub agent: AgentBrief,
@@ -66,16 +66,16 @@ pub struct ApprovalContent {
     pub description: String,
     pub task_config: TaskConfig,
     pub schedule: Option<Schedule>,
-    /// The tools that it may call unattended, by name, sorted.
+    /// The names of the tools that it may call without asking a person, sorted.
     pub grants: Vec<String>,
-    /// These tools as they were, with the schemas of their input.
+    /// These tools with the schemas of their input at that time.
     pub tools: Vec<ToolSpecForHash>,
     pub model_tier: ModelTier,
     pub budget: Budget,
     pub agent: AgentBrief,
 }
 
-/// An approval with what was approved.
+/// An approval with the approved content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalRecord {
     pub hash: String,
@@ -83,16 +83,16 @@ pub struct ApprovalRecord {
     pub content: ApprovalContent,
 }
 
-/// A field that an approval binds and that is not what was approved.
+/// A field that an approval binds and that has changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Difference {
     /// Its path, such as `task_config.instructions` or `agent.goal`.
     #[schema(example = "agent.goal")]
     pub field: String,
-    /// As it was approved.
+    /// The approved value.
     #[schema(value_type = Value)]
     pub approved: Value,
-    /// As it is now.
+    /// The current value.
     #[schema(value_type = Value)]
     pub current: Value,
 }
@@ -122,7 +122,7 @@ impl ApprovalContent {
         crate::hex(&Sha256::digest(canonical(&content)))
     }
 
-    /// What is not as it was in `approved`, field by field.
+    /// The fields that differ from `approved`.
     #[must_use]
     pub fn differences(&self, approved: &Self) -> Vec<Difference> {
         let (approved, current) = (json!(approved), json!(self));
@@ -148,20 +148,20 @@ fn differ(differences: &mut Vec<Difference>, field: String, approved: &Value, cu
     }
 }
 
-/// The hash of all that a person approves; the tools may come in any order.
+/// The hash of everything that a person approves. The order of the tools does not matter.
 #[must_use]
 pub fn approval_hash(action: &Action, briefing: &Briefing) -> String {
     ApprovalContent::of(action, briefing).hash()
 }
 
 impl Action {
-    /// Whether what would run, with its agent and tools as they are now, is what was approved. If not it must not run.
+    /// Whether the action, its agent and its tools are still what was approved. If not, the action must not run.
     #[must_use]
     pub fn is_approved(&self, briefing: &Briefing) -> bool {
         self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, briefing))
     }
 
-    /// The same for the agent as it is stored: what every run asks before it begins.
+    /// Like [`Action::is_approved`], for the stored agent. Every run checks this before it begins.
     #[must_use]
     pub fn is_approved_with(&self, agent: &Agent) -> bool {
         self.is_approved(&Briefing::of(self, agent))
@@ -198,8 +198,8 @@ mod tests {
         assert!(!approved(&Value::Null).is_approved(&Briefing::default()));
     }
 
-    /// Whatever a run is told of its action and its agent is bound: each field is changed, and where the prompt changes so
-    /// does the hash.
+    /// The hash binds everything that a run is told about its action and its agent: if a change of a field changes the prompt, it
+    /// also changes the hash.
     #[test]
     fn everything_in_the_prompt_is_bound() {
         let action = approved(&json!({"every": "1h"}));

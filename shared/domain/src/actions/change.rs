@@ -28,7 +28,7 @@ impl ActionChange {
     /// Checks that it is a valid change of `action`.
     ///
     /// # Errors
-    /// Every invalid field with its limit; or that nothing would change.
+    /// Every invalid field with its limit, or that the change would change nothing.
     pub fn check(&self, action: &Action) -> Result<(), FieldErrors> {
         let patch = ActionPatch::default().over(self.clone()).validate()?;
         if patch.changes(action) { Ok(()) } else { Err(FieldErrors::one("change", "must change something")) }

@@ -1,4 +1,4 @@
-//! Work that an agent does later: the action, its approval, its due times, and what happened at each of them.
+//! Work that an agent does later: the action, its approval, its due times, and a record of what happened at each due time.
 //!
 //! - [`action`] and [`input`]: an action, and the input that can change it
 //! - [`change`]: the change that a model may propose
@@ -15,13 +15,13 @@
 //!
 //! # The life of a due time
 //! 1. A sweep finds an action whose [`Action::wake_at`] has come, calls [`plan_due`], and writes the occurrences (if absent)
-//!    and the action after [`Command::Planned`]. If the live run, or else the oldest one that is due, may be claimed, it
-//!    sends for an executor.
+//!    and the action after [`Command::Planned`]. If the live run (or else the oldest run that is due) may be claimed, it
+//!    sends a message to the executors.
 //! 2. The executor writes [`Command::OccurrenceStarted`] and [`OccurrenceCommand::Claim`]. If that is refused because another
-//!    run is live, the action is paused or a person was asked, it writes `Defer`; if it is refused for another reason,
-//!    `Cancel`. If no attempt is left, it writes `Expire`.
+//!    run is live, the action is paused or a person was asked, it writes `Defer`. If it is refused for another reason, it
+//!    writes `Cancel`. If no attempt is left, it writes `Expire`.
 //! 3. If the action is no longer what was approved ([`Action::is_approved`]), it writes `Drift`. Otherwise it writes `Start`,
-//!    and each step when it is done.
+//!    and then each step when the step is complete.
 //! 4. When the run ends, the occurrence and [`Command::OccurrenceEnded`] are written together.
 
 pub mod action;

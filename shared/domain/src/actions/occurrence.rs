@@ -21,7 +21,7 @@ use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
 
-/// What became of one due time.
+/// The record of one due time: what happened at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Occurrence {
     pub run_id: RunId,
@@ -30,12 +30,12 @@ pub struct Occurrence {
     /// The fire time, without jitter. For a manual run, the time of the request.
     pub due_at: Timestamp,
     pub state: OccurrenceState,
-    /// A sentence, if it has not simply succeeded.
+    /// A sentence that says why it did not simply succeed.
     pub reason: Option<String>,
     pub reason_code: Option<ReasonCode>,
     /// How often it was claimed, not counting hand-overs.
     pub attempts: u32,
-    /// How many of its attempts were over when its last step was stored. The bound of attempts counts those after them.
+    /// How many attempts had ended when its last step was stored. The limit of attempts counts only later ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(ignore)]
     pub attempts_before_step: u32,
@@ -48,12 +48,12 @@ pub struct Occurrence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub starts_at: Option<Timestamp>,
-    /// Why it was put off last, if it was.
+    /// Why it was last put off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub put_off: Option<ReasonCode>,
-    /// While it waits for a place among its owner's runs: when to look again if nothing wakes it before. Unlike `not_before`,
-    /// it is no bound of a claim.
+    /// While it waits for a place among its owner's runs: when to check again if nothing wakes it before. It may be claimed
+    /// earlier, unlike with `not_before`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub look_again_at: Option<Timestamp>,
@@ -70,12 +70,12 @@ pub struct Occurrence {
     pub approval_hash: Option<String>,
     /// How many steps are stored. A retry continues after them.
     pub steps_done: u32,
-    /// An effect outside the platform that was begun and whose result is not stored. An executor that claims the occurrence
-    /// makes the call again if the tool is idempotent. Otherwise the run waits for a person who says whether it happened.
+    /// An effect outside the platform that has begun and whose result is not stored. An executor that claims the occurrence
+    /// makes the call again if the tool is idempotent. Otherwise the run waits until a person says whether the effect happened.
     pub open_effect: Option<String>,
 }
 
-/// Why there is a run.
+/// Why the run exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OccurrenceKind {
@@ -85,7 +85,7 @@ pub enum OccurrenceKind {
     CatchUp,
 }
 
-/// What became of a due time.
+/// The state of a due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OccurrenceState {
@@ -94,7 +94,7 @@ pub enum OccurrenceState {
     Running,
     Succeeded,
     Failed,
-    /// For a person's answer.
+    /// It waits for a person's answer.
     Waiting,
     Missed,
     Skipped,
@@ -228,7 +228,7 @@ impl Occurrence {
         self.state == OccurrenceState::Waiting && self.answer_by.is_some_and(|until| until <= now)
     }
 
-    /// Whether a clock that was ahead of `now` wrote it, and it never ran. Then the due time comes again, and is decided again.
+    /// Whether a clock that was ahead of `now` wrote it and it never ran. Then its due time is still to come, and is decided again.
     #[must_use]
     pub fn is_premature(&self, now: Timestamp) -> bool {
         let never_ran =

@@ -28,7 +28,7 @@ fn fail(fence: u64, retryable: bool) -> OccurrenceCommand {
     OccurrenceCommand::Fail { fence, error: "the model is overloaded".into(), retryable }
 }
 
-/// In `state` with fence 1, at noon; a lease runs for fifteen minutes.
+/// An occurrence in `state` with fence 1, at noon. A lease lasts fifteen minutes.
 fn in_state(state: OccurrenceState) -> Occurrence {
     use OccurrenceState::{
         Cancelled, Claimed, Due, Failed, Held, Missed, Running, Skipped, Succeeded, Unknown, Waiting,
@@ -155,7 +155,7 @@ fn a_run_ends_if_nobody_answers_in_time() {
     // An answer ends the wait, and keeps the mark until the call has a result.
     let goes_on = waits(Some("send_email")).transition(OccurrenceCommand::Answer, after(5)).unwrap();
     assert_eq!((goes_on.answer_by, goes_on.open_effect.as_deref()), (None, Some("send_email")));
-    // Without an approval no answer could let it go on.
+    // Without an approval, no answer can let it continue.
     let withdrawn = Action { approval: None, ..approved(&json!(null)) };
     let reason = Reason::new(ReasonCode::EffectUnknown, "?");
     let wait = OccurrenceCommand::Wait { fence: 1, reason, answer_by: Some(until) };
@@ -175,7 +175,7 @@ fn a_claim_is_granted_if_the_run_is_due_or_its_lease_has_ended() {
         (Occurrence { attempts: MAX - 1, ..due() }, 0, Ok(())),
         (Occurrence { attempts: MAX, ..due() }, 0, Err(OccurrenceRefused::AttemptsUsed { max: MAX })),
         (running.clone(), 14, Err(OccurrenceRefused::Leased { lease_until: after(15) })),
-        // A lease is over at its end.
+        // A lease has ended at exactly its end time.
         (running.clone(), 15, Ok(())),
         (running.clone(), 16, Ok(())),
         (in_state(OccurrenceState::Claimed), 16, Ok(())),
@@ -227,13 +227,13 @@ fn after_too_many_kills_a_run_fails_or_is_unknown() {
         (
             OccurrenceState::Unknown,
             ReasonCode::EffectUnknown,
-            "send_email was begun, and whether it happened cannot be known".into()
+            "send_email was begun, and it is not known whether it happened".into()
         )
     );
 }
 
-/// Attempts count since the last stored step. `s` is a stored step, `k` a kill, `f` a failure that a retry may help, `h` a
-/// hand-over, `a` the answer to a question; each attempt begins by itself.
+/// Attempts are counted since the last stored step. `s` is a stored step, `k` a kill, `f` a failure that allows a retry, `h` a
+/// hand-over, `a` the answer to a question. Each attempt begins by itself.
 #[test]
 fn attempts_count_since_the_last_stored_step() {
     let progress = "sk".repeat(19);
@@ -242,17 +242,17 @@ fn attempts_count_since_the_last_stored_step() {
         ("kkk", 3, "failed, killed"),
         ("fff", 3, "failed, error"),
         ("kkf", 3, "failed, error"),
-        // Two tries are lost, then a step is stored: the next step has three tries of its own.
+        // Two attempts fail, then a step is stored. The next step has three attempts of its own.
         ("kksk", 3, "running"),
         ("kkskk", 4, "running"),
         ("kkskkk", 5, "failed, killed"),
         ("kksffs", 5, "running"),
         ("fsfsfsfs", 5, "running"),
-        // Hand-overs are no attempts, whenever they come.
+        // Hand-overs never count as attempts.
         ("hhhhhhkk", 2, "running"),
         ("shshshkkk", 3, "failed, killed"),
         ("khkhk", 3, "failed, killed"),
-        // A run that kills its executor after each step ends, too.
+        // A run that kills its executor after each step ends at some time.
         (&progress, 19, "running"),
         (&poison, 20, "failed, killed"),
         // A person's answer begins a new count.
@@ -319,7 +319,7 @@ fn a_hand_over_keeps_the_steps_and_does_not_count_as_an_attempt() {
         ..running
     };
     assert_eq!(handed, expected);
-    // The executor that handed it over can write nothing any more once it is claimed.
+    // Once it is claimed again, the executor that handed it over can't write any more.
     let claimed = handed.transition(claim(30), after(14)).unwrap();
     let late =
         claimed.transition(OccurrenceCommand::Succeed { fence: 1, score: None, note: None }, after(15));
@@ -395,7 +395,7 @@ fn states_and_reasons_round_trip() {
 }
 
 proptest! {
-    /// Whatever two executors do in whatever order, only the one that claimed last can write.
+    /// Two executors act in any order. Only the executor with the last claim can write.
     #[test]
     fn only_the_last_claim_can_write(minutes in prop::collection::vec(0i64..40, 1..20)) {
         let mut occurrence = due();

@@ -1,4 +1,4 @@
-//! Decides about the fire times that have come: one decision for each, at one wake-up.
+//! Decides the fire times that have come. Each wake-up makes one decision for each of them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
 
-/// A fire time that is found with a smaller delay is on time, unless a newer fire time has already come.
+/// A fire time that is found with a smaller delay is on time, unless a newer fire time has also come.
 pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);
 
 /// How many runs of one action may be queued. Further due times are skipped.
@@ -102,20 +102,20 @@ impl Occurrence {
     }
 }
 
-/// Decides about the fire times of `action`, beginning with `next_due`, whose wake time (with jitter) is not after `now`. At
-/// most `limit` of them (at least one) are decided. `live` is the occurrence `action.live_run`; without it, that run counts as
-/// live. If it has ended and the action does not know, write
-/// [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded) together with the plan.
+/// Decides the fire times of `action` from `next_due` on whose wake time (with jitter) has come. It decides at most `limit` of
+/// them, and at least one. `live` is the occurrence `action.live_run`. Without it, that run counts as live. If that run has ended
+/// and the action is not updated yet, write [`Command::OccurrenceEnded`](super::Command::OccurrenceEnded) together with the
+/// plan.
 ///
-/// Several steps, each stored before the next, give the same result as one step. Fire times that sweeps have seen come are
-/// decided one after the other, each as of its own time ([`Action::decided_as_of`]); then `more` is set.
+/// Several steps, each stored before the next, give the same result as one step. Fire times that sweeps found in time are decided
+/// one after the other, each as of its own time ([`Action::decided_as_of`]). Then `more` is set.
 #[must_use]
 pub fn plan_due(action: &Action, now: Timestamp, live: Option<&Occurrence>, limit: usize) -> DuePlan {
     plan_due_except(action, now, live, limit, &BTreeSet::new())
 }
 
-/// Like [`plan_due`], but skips the fire times in `recorded`, which already have a record. This happens if a clock was set
-/// back, so that its fire times come again.
+/// Like [`plan_due`], but skips the fire times in `recorded`, which already have a record. That happens if a clock was set back, so
+/// that the same fire times come again.
 #[must_use]
 pub fn plan_due_except(
     action: &Action,
@@ -153,7 +153,7 @@ struct Planner<'a> {
     action: &'a Action,
     schedule: &'a Schedule,
     now: Timestamp,
-    /// Whether a run is live or queued, and which is live.
+    /// Whether a run is live or queued.
     busy: bool,
     live: Option<RunId>,
     /// How many runs are queued.
@@ -204,7 +204,7 @@ impl<'a> Planner<'a> {
         } else {
             match self.schedule.overlap() {
                 Overlap::Replace if !newest => {
-                    let text = "a later due time that had come already took its place";
+                    let text = "a later due time had already come and replaced it";
                     return Decision::Skipped(Reason::new(ReasonCode::Replaced, text));
                 }
                 Overlap::Replace => self.live,

@@ -1,4 +1,5 @@
-//! What becomes of fire times: tables over overlap, catch-up and state, and that deciding in steps is deciding at once.
+//! Decisions about fire times: tables over overlap, catch-up and state. Deciding in steps gives the same result as deciding at
+//! once.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -37,7 +38,7 @@ fn words(plan: &DuePlan) -> String {
     format!("{} | next {next}{}", decided.join(", "), if plan.more { ", more" } else { "" })
 }
 
-/// Due from noon on, with a run of its live if `live`.
+/// An action that is due from noon on. If `live`, one of its runs is live.
 fn action(schedule: &Value, live: bool) -> (Action, Option<Occurrence>) {
     let action = approved(schedule);
     if !live {
@@ -124,7 +125,7 @@ fn decisions_follow_overlap_and_catch_up() {
             "12:04",
             "12:02 skipped replaced, 12:04 run scheduled cancelling | next 12:06",
         ),
-        // Appointments.
+        // Schedules with `at`.
         (json!({"at": "2026-11-21T13:00:00Z"}), false, "12:59", " | next 13:00"),
         (json!({"at": "2026-11-21T13:00:00Z"}), false, "13:00", "13:00 run scheduled | next nothing"),
         (json!({"at": "2026-11-21T13:00:00Z"}), false, "23:00", "13:00 run catch_up | next nothing"),
@@ -200,8 +201,8 @@ fn catch_up_also_decides_overtaken_times_of_the_last_five_minutes() {
     }
 }
 
-/// Executors may come to a due time long after a sweep found it, because the queue is full. What becomes of it is decided as
-/// of when it was found.
+/// If the queue is full, an executor may process a due time long after a sweep found it. The decision is the one of the time when
+/// the sweep found it.
 #[test]
 fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
     let once = |more: Value| {
@@ -210,24 +211,24 @@ fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
         json
     };
     let hourly = |overlap: &str| json!({"cron": "@hourly", "overlap": overlap, "catch_up": "none"});
-    // The schedule; when a sweep first found it and up to when sweeps have looked ahead since; when an executor looks.
+    // The schedule; when a sweep first found it, and up to when sweeps have looked ahead since; when an executor processes it.
     let cases = [
-        // Nobody has found it.
+        // No sweep has found it.
         (once(json!({})), None, "13:04", "13:00 run scheduled"),
         (once(json!({})), None, "13:05", "13:00 missed catch_up_off"),
-        // Found ahead: it runs, however late the executor comes.
+        // Found before its time: it runs, even if the executor is very late.
         (once(json!({})), Some(("12:59", "13:00")), "13:05", "13:00 run scheduled"),
         (once(json!({})), Some(("12:59", "13:00")), "23:00", "13:00 run scheduled"),
         (once(json!({"max_age": "1m"})), Some(("12:59", "13:00")), "23:00", "13:00 run scheduled"),
-        // Found after its time: decided as of then.
+        // Found after its time: decided as of the time when it was found.
         (once(json!({})), Some(("13:04", "13:05")), "23:00", "13:00 run scheduled"),
         (once(json!({})), Some(("13:05", "13:06")), "23:00", "13:00 missed catch_up_off"),
         (once(json!({"max_age": "1m"})), Some(("13:02", "13:03")), "23:00", "13:00 missed too_old"),
-        // Sweeps have not looked as far as its time: nobody has seen it come.
+        // Sweeps have not looked ahead as far as its time, so no sweep has found it.
         (once(json!({})), Some(("12:30", "12:59")), "13:05", "13:00 missed catch_up_off"),
-        // A sweep whose clock is ahead of the executor's. Nothing is decided as of the future.
+        // The clock of the sweep is ahead of the executor's clock. Nothing is decided as of a time in the future.
         (once(json!({})), Some(("14:00", "14:01")), "13:04", "13:00 run scheduled"),
-        // Several due times, each as of its own time: the same as if an executor had come to each of them.
+        // Several due times, each decided as of its own time, as if an executor had processed each of them in time.
         (
             hourly("skip"),
             Some(("12:59", "15:01")),
@@ -246,7 +247,7 @@ fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
             "15:30",
             "13:00 run scheduled, 14:00 run scheduled cancelling, 15:00 run scheduled cancelling",
         ),
-        // Sweeps stopped after 13:00. The due times after that were found by nobody.
+        // Sweeps stopped after 13:00. No sweep has found the later due times.
         (
             hourly("queue"),
             Some(("12:59", "13:01")),
@@ -261,7 +262,7 @@ fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
         let (mut decided, mut live) = (Vec::new(), None);
         loop {
             let plan = plan_due(&action, time(now), live.as_ref(), 100);
-            assert!(plan.decided.len() <= 100 && decided.len() < 10, "it ends: {decided:?}");
+            assert!(plan.decided.len() <= 100 && decided.len() < 10, "planning must end: {decided:?}");
             action = transition(&action, Command::Planned { plan: &plan }, time(now)).unwrap();
             let began = plan.decided.iter().find(|d| action.live_run == Some(d.run_id(action.id)));
             live = began.map(|began| Occurrence::decided(&action, began, time(now))).or(live);
@@ -271,7 +272,7 @@ fn a_found_due_time_is_decided_as_of_the_time_when_it_was_found() {
             }
         }
         assert_eq!(decided.join(", "), expected, "{schedule}, found {found:?}, looked at {now}");
-        assert_eq!((action.found_at, action.found_until), (None, None), "the next due time is found anew");
+        assert_eq!((action.found_at, action.found_until), (None, None), "the next due time is not found yet");
     }
 }
 
@@ -313,7 +314,7 @@ fn a_queue_has_a_limit() {
     let Decision::Skipped(reason) = &plan.decided[0].decision else { panic!("{plan:?}") };
     assert_eq!(reason.text, "200 runs were queued already, which is the limit");
 
-    // Ten hours that are all caught up.
+    // Catches up ten hours.
     let all = approved(&json!({"cron": "*/2 * * * *", "catch_up": "all"}));
     let plan = plan_due(&all, ts("2026-11-21T22:01:00Z"), None, 1_000);
     let runs = plan.decided.iter().filter(|decided| matches!(decided.decision, Decision::Run { .. }));
@@ -350,7 +351,7 @@ fn decisions_follow_the_state() {
         ("waiting", waiting, with_state(OccurrenceState::Waiting), "13:00 held needs_approval | next 14:00"),
         ("asked", asked, None, "13:00 held needs_approval | next 14:00"),
         ("live", live.clone(), None, "13:00 skipped overlap | next 14:00"),
-        // The run has ended, and only the action does not know it yet.
+        // The run has ended, but the action is not updated yet.
         ("ended", live.clone(), with_state(OccurrenceState::Succeeded), "13:00 run scheduled | next 14:00"),
         (
             "about to wait",

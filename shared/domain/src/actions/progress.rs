@@ -58,11 +58,11 @@ pub enum OccurrenceCommand {
         reason: Reason,
         answer_by: Option<Timestamp>,
     },
-    /// What would have run is not what was approved.
+    /// The action, its agent or its tools are no longer what was approved.
     Drift {
         fence: u64,
     },
-    /// It is unknown whether the effect happened, and no person can say it any more.
+    /// It is unknown whether the effect happened, and no person can answer any more.
     LoseTrack {
         fence: u64,
         effect: String,
@@ -133,7 +133,7 @@ impl OccurrenceCommand {
         match self {
             Self::Wait { reason, .. } if action.approval.is_none() => {
                 let text = format!(
-                    "the action was changed while it ran, which withdrew its approval, and then it needed a person: {}",
+                    "the action was changed while it ran, which withdrew its approval. Then it needed a person: {}",
                     reason.text
                 );
                 Self::Cancel { reason: Reason::new(ReasonCode::Cancelled, text) }
@@ -190,7 +190,7 @@ impl Occurrence {
         self.check_claim(now).is_ok()
     }
 
-    /// How often it was tried since its last stored step.
+    /// The number of attempts since its last stored step.
     const fn attempts_since_step(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before_step)
     }
@@ -334,7 +334,7 @@ impl Occurrence {
                 Due => {
                     next.look_again_at = Some(look_again_at);
                     next.put_off_for(reason.code);
-                    // The reason why a run waited is kept: it says what the run is told of the answer.
+                    // The reason why a run waited for a person is kept. It decides what the run is told about the answer.
                     if matches!(self.reason_code, None | Some(ReasonCode::Retrying | ReasonCode::TooManyRuns))
                     {
                         next.because(reason.code, &reason.text);
@@ -392,7 +392,7 @@ impl Occurrence {
         Ok(next)
     }
 
-    /// Notes why it begins late, for as long as it has not begun.
+    /// Notes why it begins late, if it has not begun yet.
     fn put_off_for(&mut self, because: ReasonCode) {
         if self.started_at.is_none() {
             self.put_off = Some(because);
@@ -410,7 +410,7 @@ impl Occurrence {
         self.finish(OccurrenceState::Unknown, now);
         self.because(
             ReasonCode::EffectUnknown,
-            &format!("{effect} was begun, and whether it happened cannot be known"),
+            &format!("{effect} was begun, and it is not known whether it happened"),
         );
     }
 }

@@ -29,7 +29,7 @@ pub enum ReasonCode {
     Overlap,
     /// The queue of runs was full.
     QueueFull,
-    /// A later due time took its place.
+    /// A later due time replaced it.
     Replaced,
     /// The action was paused.
     Paused,
@@ -55,7 +55,7 @@ pub enum ReasonCode {
     Cancelled,
     /// It succeeded, and its output was not checked.
     NotChecked,
-    /// As many runs of its owner were under way as one owner may have.
+    /// The owner's limit of runs that are under way was reached.
     TooManyRuns,
 }
 

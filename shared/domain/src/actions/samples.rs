@@ -55,7 +55,7 @@ pub(crate) fn approved(schedule: &Value) -> Action {
     transition(&action, Command::Approve { hash: &hash, briefing: &briefing() }, noon()).unwrap()
 }
 
-/// An action in `state` by way of commands only: due every day at nine where that state can be due.
+/// An action that commands have brought into `state`. If it can be due in that state, it is due every day at nine.
 pub(super) fn in_state(state: ActionState) -> Action {
     let daily = || approved(&json!({"cron": "0 9 * * *"}));
     let once = || approved(&Value::Null);

@@ -1,5 +1,5 @@
-//! Ninety days of wake-ups, crashes, retries and an outage, on the domain's functions alone: every due time gets exactly
-//! one decision, nothing runs twice, nothing stays behind.
+//! Simulates ninety days of wake-ups, crashes, retries and an outage with the functions of the domain. Every due time must get
+//! exactly one decision, nothing may run twice, and nothing may be left over.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::ids::RunId;
 
 const DAYS: i64 = 90;
 
-/// What is stored, and the luck of those who work on it.
+/// The stored data, and the random events.
 struct World {
     action: Action,
     occurrences: BTreeMap<RunId, Occurrence>,
@@ -27,7 +27,7 @@ struct World {
     completions: BTreeMap<RunId, u32>,
 }
 
-/// Bytes that proptest chose, over and over.
+/// Random numbers from bytes that proptest chose. The bytes are used in a cycle.
 struct Luck {
     bytes: Vec<u8>,
     next: usize,
@@ -64,7 +64,7 @@ impl World {
         Ok(())
     }
 
-    /// One sweep, perhaps killed before its transaction, perhaps met by a second one that read the same.
+    /// One sweep. It may be killed before its transaction, or a second sweep may have read the same data.
     fn sweep(&mut self) {
         let read = self.action.clone();
         let limit = usize::from(self.luck.roll(5)) + 1;
@@ -101,7 +101,7 @@ impl World {
         Ok(())
     }
 
-    /// One message to an executor, for the live run or else the oldest that is due.
+    /// One message to an executor, for the live run or else for the oldest run that is due.
     fn execute(&mut self) {
         let due = |occurrence: &&Occurrence| occurrence.state == OccurrenceState::Due;
         let oldest = || self.occurrences.values().filter(due).min_by_key(|occurrence| occurrence.due_at);
@@ -120,7 +120,7 @@ impl World {
         let read = self.action.clone();
         match self.write(&read, Command::OccurrenceStarted { run, approval_hash: &hash }) {
             Ok(()) => {}
-            // Paused, or a person is asked: what is queued waits.
+            // The action is paused, or a person is asked. Queued runs wait.
             Err(Refused::WrongState { state: ActionState::NeedsApproval | ActionState::Paused, .. }) => {
                 let until = self.now + SignedDuration::from_mins(1);
                 return self
@@ -192,7 +192,7 @@ impl World {
         self.write(&read, Command::OccurrenceEnded { run, outcome }).unwrap();
     }
 
-    /// Someone looks in: answers what is asked, pauses, resumes, or runs it once by hand.
+    /// A person answers a question, pauses, resumes, or runs the action once by hand.
     fn person(&mut self) {
         let read = self.action.clone();
         match (read.state, self.luck.roll(12)) {
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    /// Until something has to be done. Not if nothing will happen any more, also after a person has looked in.
+    /// Moves the clock until something has to be done. Returns `false` if nothing will happen any more, even if a person acts.
     fn pass_time(&mut self) -> bool {
         let Action { state, queued, .. } = self.action;
         if let Some(wake) = self.action.wake_at(self.live()) {
@@ -256,7 +256,7 @@ impl World {
         assert_eq!(
             waiting,
             usize::try_from(self.action.queued).unwrap(),
-            "what is due and not live is queued"
+            "runs that are due and not live are queued"
         );
     }
 }
@@ -299,7 +299,7 @@ proptest! {
         let mut rounds = 0;
         while world.pass_time() {
             rounds += 1;
-            prop_assert!(rounds < 20_000, "it comes to an end: {:?}", world.action);
+            prop_assert!(rounds < 20_000, "the simulation must end: {:?}", world.action);
             if world.now > outage && world.now < back {
                 world.now = back;
             }

@@ -7,7 +7,7 @@
 //!     └──────────────────────────▶ in_progress ──▶ completed | failed
 //!                                    │  ▲
 //!                              wait  ▼  │ resume
-//!                                needs_approval          dismissed: from any state that rests
+//!                                needs_approval          dismissed: from any state in which nothing runs
 //! ```
 //!
 //! Invariants of every action: `next_due` only with schedule, approval and anchor; `scheduled`, `paused` and
@@ -31,8 +31,8 @@ pub enum Command<'a> {
         hash: &'a str,
         briefing: &'a Briefing,
     },
-    /// Sets the schedule. An approval that was given without any schedule also covers it; an approval of another schedule does
-    /// not.
+    /// Sets the schedule. An approval that was given without any schedule also covers the new one. An approval of another schedule
+    /// does not.
     Schedule {
         schedule: &'a Schedule,
         briefing: &'a Briefing,
@@ -108,7 +108,7 @@ pub enum ExecutionResult {
     Waiting,
     /// It is unknown whether an effect outside the platform happened. A person is asked.
     Unknown,
-    /// What would have run is not what was approved. A person is asked.
+    /// The action, its agent or its tools are no longer what was approved. A person is asked.
     Drifted,
 }
 
@@ -126,8 +126,8 @@ pub enum Refused {
     #[error("the schedule has no fire time in the future")]
     NeverDue { state: ActionState },
     #[error(
-        "`schedule.at` is {at}, which has passed or has been decided about already: set a new time, or take the schedule away \
-         (`schedule: null`), approve that and run it now"
+        "`schedule.at` is {at}, which has passed or was already decided: set a new time, or remove the schedule \
+         (`schedule: null`), approve the action and run it now"
     )]
     InThePast { state: ActionState, at: Timestamp },
 }
@@ -207,7 +207,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         },
         Command::Resume => match (state, action.live_run) {
             (Scheduled, _) => {}
-            // A person answers the live run. What comes after it stays paused.
+            // A person answers the live run. Later runs stay paused.
             (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
             (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
             (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
@@ -311,7 +311,7 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
         return Ok(());
     }
     match action.state {
-        // A live run under the same approval continues, whether or not anything is due after it.
+        // A live run with the same approval continues, even if nothing is due after it.
         ActionState::InProgress if again && !is_due(action) => activate(action, now).or(Ok(())),
         ActionState::Defined | ActionState::InProgress | ActionState::Completed | ActionState::Failed
             if !is_due(action) =>
@@ -423,7 +423,7 @@ fn end_if_over(action: &mut Action) {
     }
 }
 
-/// The live run ended or waits. A pause outlives it, also while a person is asked.
+/// The live run ended or waits. A pause stays in effect, also while a person is asked.
 fn settle(action: &mut Action, outcome: ExecutionResult) {
     if action.approval.is_none() {
         action.live_run = None;

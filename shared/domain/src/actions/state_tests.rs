@@ -1,4 +1,4 @@
-//! The whole matrix of states and commands, the rules one by one, and what no sequence of commands can reach.
+//! The complete matrix of states and commands, each rule by itself, and the states that no sequence of commands can reach.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ fn queued_runs_are_forgotten_one_by_one() {
         assert_eq!(unqueued(&one, 1), one);
         let none = unqueued(&one, 0);
         assert_eq!((none.queued, none.state), (0, ends), "{value}");
-        // A count never grows by it.
+        // The count never grows.
         assert_eq!(unqueued(&none, 5), none);
     };
     let hourly = json!({"every": "1h"});
@@ -114,7 +114,7 @@ fn every_state_answers_every_command() {
     insta::assert_snapshot!(report);
 }
 
-/// What holds of every action, however it came about.
+/// The invariants of every action.
 fn check(action: &Action) {
     use ActionState::{InProgress, NeedsApproval, Paused, Scheduled};
     let words = words(action);
@@ -141,7 +141,7 @@ fn check(action: &Action) {
     }
 }
 
-/// A pause that a person has set outlives a question of the run that was live then.
+/// A pause stays in effect after the live run has asked a person.
 #[test]
 fn a_pause_outlives_a_question() {
     fn then(action: &Action, command: Command<'_>) -> Action {
@@ -161,16 +161,16 @@ fn a_pause_outlives_a_question() {
     for outcome in [ExecutionResult::Succeeded, ExecutionResult::Failed, ExecutionResult::Cancelled] {
         assert_eq!(then(&works, ended(outcome)).state, ActionState::Paused, "{outcome:?}");
     }
-    // It may ask more than once, and be cancelled while it asks.
+    // The run may ask more than once, and may be cancelled while it asks.
     let asks = then(&works, ended(ExecutionResult::Waiting));
     assert_eq!(then(&asks, Command::Cancel).state, ActionState::Paused);
-    // A person is asked after the run, too.
+    // A person may also be asked after the run.
     for outcome in [ExecutionResult::Unknown, ExecutionResult::Drifted] {
         let asks = then(&paused, ended(outcome));
         let hash = approval_hash(&asks, &briefing());
         let approved = then(&asks, Command::Approve { hash: &hash, briefing: &briefing() });
         assert_eq!(approved.state, ActionState::Paused, "{outcome:?}");
-        // Who says "resume" when nothing runs means the calendar.
+        // If nothing runs, "resume" resumes the schedule.
         assert_eq!(then(&asks, Command::Resume).state, ActionState::Scheduled, "{outcome:?}");
     }
     // Resumed before the question, it is not paused after it.
@@ -192,7 +192,7 @@ fn approval_and_schedule_make_it_due_in_either_order() {
     for action in [&then_scheduled, &first_scheduled] {
         assert_eq!(words(action), "scheduled, due 2026-11-22T09:00:00Z");
         assert_eq!(action.anchor, Some(noon()));
-        // Either way, what is approved is what is there.
+        // In both cases, the approval matches the current content.
         assert_eq!(action.approval.as_ref().unwrap().hash, approval_hash(action, &briefing()));
     }
 }
@@ -283,10 +283,10 @@ fn a_decided_at_time_needs_a_new_time() {
     assert_eq!(words(&ran), "completed");
     let skipped = planned(&transition(&approved(&at), Command::Pause, noon()).unwrap());
     assert_eq!(words(&skipped), "failed");
-    let said = "`schedule.at` is 2026-11-21T12:01:00Z, which has passed or has been decided about already: set a new \
-                time, or take the schedule away (`schedule: null`), approve that and run it now";
+    let said = "`schedule.at` is 2026-11-21T12:01:00Z, which has passed or was already decided: set a new time, \
+                or remove the schedule (`schedule: null`), approve the action and run it now";
     for action in [&ran, &skipped] {
-        // Less than five minutes late, and changed or not.
+        // Less than five minutes late, with and without a change.
         for asked in [action.clone(), edited(action, json!({"task_config": {"instructions": "Else"}}))] {
             let refused = approve(&asked, minutes(4)).unwrap_err();
             assert_eq!((refused.code(), refused.to_string()), ("schedule_in_the_past", said.to_owned()));
@@ -297,15 +297,15 @@ fn a_decided_at_time_needs_a_new_time() {
         assert_eq!(words(&by_hand), "defined");
         assert!(transition(&by_hand, Command::Run { run: run(3) }, minutes(4)).is_ok());
     }
-    // What a person has completed becomes due again by an approval.
+    // An action that a person has completed becomes due again by an approval.
     let done = transition(&approved(&json!({"cron": "0 9 * * *"})), Command::Complete, noon()).unwrap();
     assert_eq!(words(&approve(&done, noon()).unwrap()), "scheduled, due 2026-11-22T09:00:00Z");
-    // A run by hand of an appointment that has passed is not disturbed by a second yes to the same.
+    // The time of the schedule has passed, and a run by hand is live. A second approval of the same content does not disturb it.
     let by_hand = transition(&ran, Command::Run { run: run(3) }, minutes(4)).unwrap();
     assert_eq!(approve(&by_hand, minutes(4)).unwrap(), by_hand);
 }
 
-/// A command without what it borrows.
+/// A command without borrowed data.
 #[derive(Debug, Clone)]
 enum Step {
     Approve { stale: bool },
@@ -394,7 +394,7 @@ proptest! {
                     check(&next);
                     let changed = Action { version: action.version, updated_at: action.updated_at, ..next.clone() } != action;
                     prop_assert_eq!(next.version, action.version + u64::from(changed));
-                    // What survives storage is the same action.
+                    // Storing and loading does not change the action.
                     let stored: Action = serde_json::from_value(serde_json::to_value(&next).unwrap()).unwrap();
                     prop_assert_eq!(&stored, &next);
                     action = next;
@@ -404,8 +404,8 @@ proptest! {
         }
     }
 
-    /// However an action came about and whatever the clock does: planning ends, no due time is decided about twice, and what is
-    /// left in the index lies in the future.
+    /// For every action and every clock: planning ends, no due time is decided twice, and the next due time in the index is in the
+    /// future.
     #[test]
     fn planning_ends_and_leaves_nothing_due(
         steps in prop::collection::vec((step(), -4_000i64..4_000), 1..40),
@@ -442,7 +442,7 @@ proptest! {
         }
     }
 
-    /// Where no clock is set back, nothing that was decided about becomes due again.
+    /// If no clock is set back, no decided time becomes due again.
     #[test]
     fn decided_times_do_not_become_due_again(steps in prop::collection::vec((step(), 0i64..400), 1..60)) {
         let mut action = defined(&json!({"every": "1h"}));

@@ -11,7 +11,7 @@ use super::reason::ReasonCode;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 
-/// A run that begins later than this after its due time began late.
+/// A run that begins at least this long after its due time is late.
 const LATE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The answer to "why didn't it run?".
@@ -45,7 +45,7 @@ pub enum WhyCode {
     Failed,
     /// It runs now.
     Running,
-    /// It will begin at once or after a wait.
+    /// It will begin now or after a wait.
     AboutToRun,
     Waiting,
     Missed,
@@ -53,20 +53,20 @@ pub enum WhyCode {
     Held,
     Cancelled,
     Unknown,
-    /// It lies in the future.
+    /// It is in the future.
     NotYetDue,
     /// It has come and is not processed yet.
     NotYetDecided,
     /// The schedule does not fire then.
     NotAFireTime,
-    /// The action was not due then: it has no schedule.
+    /// The action has no schedule.
     NoSchedule,
     NotApproved,
     /// The action became due only afterwards.
     BeforeItWasDue,
     /// The schedule or the action has ended.
     AfterItEnded,
-    /// It has passed, and there is no occurrence: the caller gave none, or it has expired.
+    /// The time has passed, and there is no record of it. The record may have expired.
     NoRecord,
     Paused,
     Dismissed,
@@ -128,7 +128,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             Some(lease) if lease.is_over(now) => (
                 WhyCode::AboutToRun,
                 format!(
-                    "{subject} lost its executor {}, and will be taken up again.",
+                    "{subject} lost its executor {}, and another executor will continue it.",
                     brief(action, lease.until)
                 ),
             ),
@@ -150,7 +150,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         OccurrenceState::Due if occurrence.look_again_at.is_some() => {
             let reason = match occurrence.reason_code {
                 Some(ReasonCode::TooManyRuns) => reason,
-                _ => "as many runs of yours as one owner may have are under way",
+                _ => "too many runs of yours are under way",
             };
             (WhyCode::AboutToRun, format!("{subject} waits for a free place: {reason}."))
         }
@@ -168,7 +168,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         OccurrenceState::Waiting => {
             let what = match occurrence.reason_code {
                 Some(ReasonCode::OutsideGrant) => "a person's yes",
-                Some(ReasonCode::EffectUnknown) => "a person who says whether a call happened",
+                Some(ReasonCode::EffectUnknown) => "a person to say whether a call happened",
                 _ => "a person's answer",
             };
             let until = occurrence
@@ -182,14 +182,13 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         OccurrenceState::Cancelled => {
             (WhyCode::Cancelled, format!("{subject} was cancelled{ended}: {reason}."))
         }
-        OccurrenceState::Unknown => (
-            WhyCode::Unknown,
-            format!("{subject} may have done its work or not: {reason}. A person has to look."),
-        ),
+        OccurrenceState::Unknown => {
+            (WhyCode::Unknown, format!("{subject} has an unknown result: {reason}. A person must check."))
+        }
     }
 }
 
-/// How late a run began that did not begin at its time, and why.
+/// If the run began late: how late, and why.
 fn began_late(occurrence: &Occurrence) -> String {
     let lag = occurrence.start_lag().filter(|lag| *lag >= LATE && occurrence.state != OccurrenceState::Due);
     let Some(lag) = lag else { return String::new() };
@@ -254,7 +253,7 @@ fn of_action(
             (WhyCode::Paused, format!("Nothing runs {due}: the action is paused."))
         }
         (ActionState::NeedsApproval, Some(cursor)) if cursor <= due_at => {
-            (WhyCode::Held, format!("What is due {due} is held: the action waits for a person's answer."))
+            (WhyCode::Held, format!("The run due {due} is held: the action waits for a person's answer."))
         }
         (_, Some(cursor)) if cursor <= due_at => {
             let wake_at = schedule.wake_at(action.id, due_at);
@@ -267,27 +266,24 @@ fn of_action(
                 (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."))
             } else {
                 let late = approximately(now.duration_since(wake_at));
-                (
-                    WhyCode::NotYetDecided,
-                    format!("It was due {due}, {late} ago, and is about to be looked at."),
-                )
+                (WhyCode::NotYetDecided, format!("It was due {due}, {late} ago, and will be processed soon."))
             }
         }
-        (_, Some(_)) => (WhyCode::NoRecord, format!("What became of the due time {due} is not on record.")),
+        (_, Some(_)) => (WhyCode::NoRecord, format!("There is no record of the due time {due}.")),
         (state, None) => (
             WhyCode::AfterItEnded,
-            format!("Nothing is on record of a run due {due}: the action is {}.", spoken(state)),
+            format!("There is no record of a run due {due}: the action is {}.", spoken(state)),
         ),
     }
 }
 
-/// What to do if the only time of a schedule has passed, because an approval cannot make it due again.
+/// What to do if the only time of a schedule has passed. An approval cannot make it due again.
 fn passed(action: &Action, now: Timestamp) -> String {
     let once = action.schedule.as_ref().filter(|schedule| !schedule.is_recurring());
     let at = once.and_then(|schedule| schedule.next_after(now, Timestamp::MIN));
     match at.filter(|at| now.duration_since(*at) >= ON_TIME || action.last_due == Some(*at)) {
         Some(at) => format!(
-            " Its time, {}, has passed: it needs a new time, or none and to be run by hand.",
+            " Its time, {}, has passed: set a new time, or remove the schedule and run it by hand.",
             brief(action, at).trim_start_matches("at ")
         ),
         None => String::new(),
@@ -313,7 +309,7 @@ fn neighbours(action: &Action, at: Timestamp) -> (Option<Timestamp>, Option<Time
 
 /// The last fire time before `at`. It is searched in windows that grow from an hour to the age of the schedule.
 fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<Timestamp> {
-    // Backwards from the end, so that the first window with a fire time has only a few.
+    // The windows go backwards from `at`, so that the first window with a fire time has only a few.
     let at = schedule.ends().map_or(at, |end| at.min(end + SignedDuration::from_nanos(1)));
     let mut window = SignedDuration::from_hours(1);
     loop {
@@ -345,7 +341,7 @@ fn show(action: &Action, instant: Timestamp) -> String {
     format!("{} ({})", brief(action, instant), zone(action).iana_name().unwrap_or("UTC"))
 }
 
-/// "at 2026-11-02 09:00", after a time that named the zone.
+/// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.
 fn brief(action: &Action, instant: Timestamp) -> String {
     let zoned = instant.to_zoned(zone(action));
     let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };

@@ -117,7 +117,7 @@ fn every_occurrence_has_a_sentence() {
                 Unknown,
                 Some((
                     ReasonCode::EffectUnknown,
-                    "send_email was begun, and whether it happened cannot be known",
+                    "send_email was begun, and it is not known whether it happened",
                 )),
             ),
         ),

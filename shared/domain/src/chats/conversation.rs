@@ -153,7 +153,7 @@ mod tests {
         check(1_000, "first", 7);
         check(35, "second", 5);
         check(12, "third", 1);
-        // The newest message is always included, whatever its size.
+        // The newest message is always included, even if it is larger than the limit.
         check(1, "third", 1);
         assert_eq!(window(&[], 10), []);
     }

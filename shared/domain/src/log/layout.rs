@@ -32,7 +32,7 @@ pub fn instructions_path(session: &SessionId) -> String {
     format!("{session}/agent-instructions.jsonl")
 }
 
-/// The content of the file at `path`, wherever the folder itself is. `None` if the file does not belong to the layout.
+/// The content of the file at `path`. The folder may be below other folders. `None` if the file does not belong to the layout.
 #[must_use]
 pub fn parse_path(path: &str) -> Option<LogFile> {
     let (folder, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));

@@ -159,7 +159,7 @@ fn session_mark(shown: &Shown, before: Option<&SessionId>, several: bool) -> Str
     format!("[{which} {session}]\n")
 }
 
-/// The heading in one line, whatever the description contains.
+/// The heading in one line, even if the description has line ends.
 fn heading(entry: &Entry) -> String {
     let said = [Some(&entry.description), text_of(entry)];
     let text =

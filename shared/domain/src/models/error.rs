@@ -249,7 +249,7 @@ pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
     by_message(&said, status, retry_after).unwrap_or_else(|| by_status(provider, &said, status, retry_after))
 }
 
-/// The error fields of a body, wherever they are.
+/// The error fields of a body. Each format has them in another place.
 #[derive(Default)]
 struct ErrorBody<'a> {
     kind: &'a str,
@@ -308,7 +308,7 @@ fn retry_delay(error: &Value) -> Option<Duration> {
     seconds(delay.strip_suffix('s')?, 1.0)
 }
 
-/// Waiting for seconds does not help then, whatever the answer says of it.
+/// Then waiting for some seconds does not help, even if the answer says so.
 fn day_is_used_up(error: &Value) -> bool {
     let violations = details(error, "google.rpc.QuotaFailure")
         .flat_map(|detail| detail["violations"].as_array().into_iter().flatten());
@@ -332,7 +332,7 @@ const CONTEXT_TOO_LARGE: &[&str] = &[
 /// Classifies by the message if it is more reliable than the status.
 fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) -> Option<ModelError> {
     let says = |words: &str| said.message.contains(words);
-    // A server error or a rate limit stays one, whatever text it quotes.
+    // A server error or a rate limit stays one, even if it quotes such a text.
     if status >= 500 {
         return None;
     }

@@ -9,7 +9,7 @@ const UNKNOWN_BYTES_PER_TOKEN: u64 = 3;
 /// What a provider adds around each message, block and tool.
 const FRAME_BYTES: usize = 24;
 
-/// The most tokens that `bytes` of text are likely to be.
+/// A high estimate of the number of tokens in `bytes` of text.
 #[must_use]
 pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
     let per_token = prices::price(model).map_or(UNKNOWN_BYTES_PER_TOKEN, |price| price.bytes_per_token);
@@ -17,7 +17,7 @@ pub fn tokens(model: &ModelId, bytes: usize) -> u64 {
     (bytes as u64 * 6).div_ceil(per_token * 5)
 }
 
-/// The most input tokens that `request` is likely to be for `model`.
+/// A high estimate of the number of input tokens of `request` for `model`.
 #[must_use]
 pub fn request_tokens(model: &ModelId, request: &ModelRequest) -> u64 {
     let system: usize = request.system.iter().map(|block| block.text.len() + FRAME_BYTES).sum();

@@ -68,7 +68,7 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
         "anthropic" => Ok(Provider::Anthropic),
         "openai" => Ok(Provider::OpenAi),
         "google" => Ok(Provider::Google),
-        other => Err(serde::de::Error::custom(format!("no such provider: {other}"))),
+        other => Err(serde::de::Error::custom(format!("there is no provider {other}"))),
     }
 }
 

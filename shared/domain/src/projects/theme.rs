@@ -289,7 +289,7 @@ fn is_of_a_theme(path: &str) -> bool {
 /// Describes the first entries of an archive.
 fn named(kept: &[&str], all: usize) -> String {
     if kept.is_empty() {
-        return format!("{all} entries, none of them a file that is not hidden");
+        return format!("{all} entries, but no visible file");
     }
     let first: Vec<&str> = kept.iter().take(NAMED).copied().collect();
     let more = all - first.len();
@@ -377,11 +377,8 @@ pub(super) mod tests {
             let error = theme_paths(entries).unwrap_err().to_string();
             assert!(error.ends_with(expected), "{error}");
         };
-        check(&[], "found 0 entries, none of them a file that is not hidden");
-        check(
-            &[".DS_Store", "__MACOSX/layout/theme.liquid"],
-            "found 2 entries, none of them a file that is not hidden",
-        );
+        check(&[], "found 0 entries, but no visible file");
+        check(&[".DS_Store", "__MACOSX/layout/theme.liquid"], "found 2 entries, but no visible file");
         check(&["photo.jpg", "docs/a.txt"], "found photo.jpg, docs/a.txt");
         check(&["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg"], "found 1.jpg, 2.jpg, 3.jpg and 2 more");
         check(&["config/settings_data.json", "locales/en.json"], "locales/en.json");

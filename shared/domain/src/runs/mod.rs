@@ -56,13 +56,13 @@ pub struct Run {
     /// Calls that wait for a person, and those that have waited, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<Card>,
-    /// A call outside the platform that was begun and has no result.
+    /// A call outside the platform that has begun and has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_call: Option<OpenCall>,
     /// The newest event when it last waited for a person or was answered. All text before it is stored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waited: u64,
-    /// When it last went on after it had waited for a person.
+    /// When it last continued after it had waited for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Timestamp>,
 }
@@ -109,15 +109,15 @@ impl Run {
         }
     }
 
-    /// Until when it waits for the answers to its cards.
+    /// The time until which it waits for the answers to its cards.
     #[must_use]
     pub fn answer_by(&self) -> Option<Timestamp> {
         let waits = self.state == RunState::Waiting;
         cards::open(&self.cards).map(|card| card.expires_at).min().filter(|_| waits)
     }
 
-    /// Ends it in this state, or lets it wait. The questions of a run that has ended are dropped. If a call was begun whose
-    /// outcome is not known, a card says so.
+    /// Ends it in this state, or lets it wait. Open questions of a run that has ended are dropped. If a call has begun and its
+    /// outcome is unknown, a card says so.
     pub fn rest(&mut self, state: RunState, error: Option<RunError>, now: Timestamp) {
         self.state = state;
         self.error = error;
@@ -149,7 +149,7 @@ impl Run {
         }
     }
 
-    /// Lets it go on after it has waited, with `event` as its newest event.
+    /// Lets it continue after it has waited. `event` is its newest event.
     pub fn go_on(&mut self, event: u64, now: Timestamp) {
         cards::drop_open(&mut self.cards, now);
         self.state = RunState::Running;
@@ -162,7 +162,7 @@ impl Run {
     }
 }
 
-/// What was taken from the day's ceiling for a call of a model.
+/// The amount that was taken from the day's ceiling for a call of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub at: Timestamp,
@@ -201,7 +201,7 @@ impl RunState {
         !matches!(self, Self::Running)
     }
 
-    /// Whether it has come to its end. A run that waits goes on once a person has answered.
+    /// Whether it has ended. A run that waits continues when a person has answered.
     #[must_use]
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -229,8 +229,8 @@ pub struct RunError {
     pub retryable: bool,
 }
 
-/// The kinds of event. A stream is `run.started`, any of the others, and one of the four that end it. After
-/// `run.waiting`, a run may go on with further events.
+/// The kinds of event. A stream is `run.started`, any of the others, and one of the four that end it. After `run.waiting`, a run
+/// may continue with further events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub enum EventKind {
     #[serde(rename = "run.started")]

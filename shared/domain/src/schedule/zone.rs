@@ -57,9 +57,9 @@ fn for_offset(hours: Option<i32>) -> String {
         Some(behind @ -12..=-1) => Some(format!("Etc/GMT+{}", -behind)),
         _ => None,
     };
-    let place = "; name a place instead of a distance from UTC, so that the clock changes with it";
+    let place = "; name a place instead of an offset from UTC, so that clock changes are followed";
     match fixed {
-        Some(name) => format!("{place} ({name} always keeps that distance)"),
+        Some(name) => format!("{place} ({name} always has this offset)"),
         None => place.to_owned(),
     }
 }

@@ -58,7 +58,7 @@ impl Graph {
         let mut graph = Self::default();
         for (index, file) in files.iter().enumerate() {
             graph.starts.push(graph.edges.len() as u32);
-            // A stylesheet or locale is listed once per file and kind, however many names need it.
+            // A stylesheet or locale is listed once per file and kind, even if many names need it.
             let mut seen = FxHashSet::default();
             for reference in &file.references {
                 resolver.resolve(index, reference, |to| {

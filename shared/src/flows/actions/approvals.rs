@@ -30,14 +30,14 @@ const AT_ONCE: usize = 8;
 /// What was approved, what is current, and the differences.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApprovalView {
-    /// Whether the action may run as it is now.
+    /// Whether the current content of the action may run.
     pub holds: bool,
     /// What was last approved, even if that approval was withdrawn since. Absent if there never was an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovalRecord>,
     /// The hash of `current`. Send it to `approve`.
     pub approval_hash: String,
-    /// Everything that an approval binds, as it is now.
+    /// The current state of everything that an approval binds.
     pub current: ApprovalContent,
     /// The differences between the two. Empty if nothing was ever approved.
     pub changes: Vec<Difference>,

@@ -27,10 +27,10 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
         None => None,
         Some(ProposalBody::Action(draft)) => Some(draft.clone()),
         Some(ProposalBody::Asset { .. }) => {
-            return Err(refused("must be a proposal of an action, is one of an asset"));
+            return Err(refused("must be a proposal of an action, is a proposal of an asset"));
         }
         Some(ProposalBody::Change { .. }) => {
-            return Err(refused("must be a proposal of an action, is one to change an action"));
+            return Err(refused("must be a proposal of an action, is a proposal to change an action"));
         }
     };
     let id = ActionId::from_uuid(cx.clock.uuid());

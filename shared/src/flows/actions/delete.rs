@@ -28,7 +28,7 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()>
     cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;
     delete_runs(cx, owner, id).await?;
     cx.store.delete_action(owner, &action.value).await?;
-    // An executor or a turn may have written meanwhile. Without the record they can write no more.
+    // An executor or a turn may have written meanwhile. Without the record, they can't write any more.
     delete_runs(cx, owner, id).await?;
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?)
 }

@@ -66,13 +66,13 @@ pub async fn send_message(
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
         // Followers get the events after the question.
-        let heard = cx.store.last_event_id(owner, run).await?;
+        let last_event = cx.store.last_event_id(owner, run).await?;
         match apply::answer(cx, owner, id, action.version, answer).await {
             // The run was answered, cancelled or edited meanwhile. Check again what the message is for.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
             // Another process executes it.
-            Ok(()) => return Ok(Begun::Elsewhere { run, after: heard }),
+            Ok(()) => return Ok(Begun::Elsewhere { run, after: last_event }),
         }
     }
 }

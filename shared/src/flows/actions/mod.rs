@@ -99,7 +99,7 @@ pub async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Versioned<Acti
     Ok(stored(found))
 }
 
-/// Sets the record's version to the stored one, whatever it was before the write.
+/// Sets the version in the record to the stored version.
 pub(super) fn stored(mut found: Versioned<Action>) -> Versioned<Action> {
     found.value.version = found.version;
     found

@@ -101,7 +101,7 @@ impl From<Occurrence> for OccurrenceView {
 pub struct StartedRun {
     /// Follow it at `/runs/{run_id}/events`.
     pub run_id: RunId,
-    /// The action as it is now.
+    /// The current action.
     pub action: ActionView,
 }
 

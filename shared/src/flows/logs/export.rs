@@ -194,7 +194,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What the zip writer has written and nobody has taken yet.
+/// The output of the zip writer that was not sent yet.
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 

@@ -41,7 +41,7 @@ const MAX_EARLIER: usize = 20;
 /// The most agents of a session that the list of sessions names.
 const MAX_AGENTS: usize = 200;
 
-/// The bytes of lines that one answer may still read. The first line is read whatever its length.
+/// The bytes of lines that one answer may still read. The first line is always read.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,

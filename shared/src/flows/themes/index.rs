@@ -2,14 +2,14 @@
 //!
 //! Each wake-up checks whether the map is out of date, takes the lease, and waits for five seconds, so that a burst of changes is
 //! indexed once. While another process holds the lease, a wake-up waits until the map includes its change, or until the lease has
-//! ended and it can take over. So a message is acknowledged only when the map includes its change, whichever process survives.
+//! ended and it can take over. So a message is acknowledged only when the map includes its change, even if some processes die.
 //!
-//! The wait is inside the invocation. With a delayed queue, imports would wait too, and the messages of a burst would still come
-//! one by one. Five idle seconds of one small function per burst cost less than timers.
+//! The invocation itself waits. With a delayed queue, imports would wait too, and the messages of a burst would still arrive
+//! separately. Five idle seconds of one small function per burst cost less than timers.
 //!
 //! Two processes never write the same map: each lease has a number, and only the holder of the current number can write a map. The
-//! write that completes the map also ends the lease. A change before that write moves the revision, and the write sees it; a
-//! change after it finds no lease.
+//! write that completes the map also ends the lease. A change before that write raises the revision, so the write notices it. A
+//! change after that write finds no lease, so its own wake-up updates the map.
 
 use std::time::{Duration, Instant};
 
@@ -33,14 +33,14 @@ use crate::store::table::Written;
 use crate::themes::{Source, Warm};
 use domain::projects::theme::{Import, ImportState, MapPhase};
 
-/// How soon who waits for another looks again, at first; and at most, after ever longer waits.
+/// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.
 const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_MOST: Duration = Duration::from_secs(5);
 
-/// What it takes to end in good order.
+/// How much time an indexer needs to store its work and release its lease before its deadline.
 pub(super) const MARGIN: SignedDuration = SignedDuration::from_secs(20);
 
-/// The most degraded places that a status names.
+/// The largest number of degraded places that a status names.
 const MAX_DEGRADED: usize = 200;
 
 /// The state of the map.
@@ -57,7 +57,7 @@ pub struct MapStatus {
     pub degraded: Vec<DegradedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Timestamp>,
-    /// How long the newest map took, in milliseconds: reading what had changed, indexing, storing.
+    /// How long it took to make the newest map, in milliseconds: to read the changed files, to index them and to store the map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
     /// Why there is no map.
@@ -118,7 +118,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
 /// Updates the map, or waits until another process has updated it.
 ///
 /// # Errors
-/// If the table or the bucket does not answer, or the time is up: the note is to come again.
+/// If the table or the bucket does not answer, or the time is up. Then the message must be delivered again.
 pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     let is_settled = |state: &ThemeState| state.is_settled();
     let Some(fence) = lease(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };
@@ -146,8 +146,8 @@ fn window() -> Duration {
     Duration::try_from(DEBOUNCE).unwrap_or_default()
 }
 
-/// Takes the lease of a theme, waiting for who has it. Nothing where nobody has to do anything any more: `is_done` holds, or
-/// the project is gone.
+/// Takes the lease of a theme. If another process holds it, waits. `None` if there is nothing left to do: `is_done` returns true,
+/// or the project was deleted.
 pub(super) async fn lease(
     cx: &Cx,
     owner: &Owner,
@@ -179,7 +179,8 @@ pub(super) async fn lease(
     }
 }
 
-/// Does what the lease is for, and renews it until it is let go or lost. Who lost it is told by its next write.
+/// Does `work` and renews the lease of the theme until the lease is released or lost. A holder that has lost its lease learns that
+/// from its next write.
 pub(super) async fn holding<T>(
     cx: &Cx,
     owner: &Owner,
@@ -195,7 +196,7 @@ pub(super) async fn holding<T>(
     renewing(cx, LEASE, renew, work).await
 }
 
-/// Does what a lease of so long is for, and renews it until that is done or the lease is lost.
+/// Does `work` and renews a lease of the length `lease` until the work is done or the lease is lost.
 pub(super) async fn renewing<T, R: Future<Output = Result<()>>>(
     cx: &Cx,
     lease: SignedDuration,
@@ -216,7 +217,7 @@ pub(super) async fn renewing<T, R: Future<Output = Result<()>>>(
     }
 }
 
-/// Changes a theme's state as long as the lease is the holder's.
+/// Changes a theme's state, if the lease with this fence is still valid.
 async fn edit_held(
     cx: &Cx,
     owner: &Owner,
@@ -238,15 +239,15 @@ async fn edit_held(
     }
 }
 
-/// Lets the lease go. One that can't be ends by itself.
+/// Releases the lease. If that fails, the lease ends by itself.
 pub(super) async fn release(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) {
     if let Err(error) = edit_held(cx, owner, project, fence, ThemeState::released).await {
-        tracing::info!(cause = %error.causes(), "a lease was not let go");
+        tracing::info!(cause = %error.causes(), "a lease could not be released; it will end by itself");
     }
 }
 
-/// Makes the map of the files as they are and turns the theme to it. Says whether files have changed meanwhile: then the
-/// lease goes on.
+/// Makes a map of the current files and makes it the theme's map. Returns whether files have changed meanwhile; then the lease
+/// continues.
 async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result<bool> {
     let started = Instant::now();
     let state = cx.store.theme(owner, project).await?.value;
@@ -268,7 +269,7 @@ async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result
     Ok(now.is_held_by(fence))
 }
 
-/// Stores the map that an index makes, under its hash.
+/// Stores the map of an index under its hash.
 pub(super) async fn store(
     cx: &Cx,
     owner: &Owner,
@@ -295,7 +296,7 @@ pub(super) async fn store(
     Ok((map, Warm { source: Source::Map, ..warm }))
 }
 
-/// Tells that a map is ready.
+/// Publishes that a map is ready.
 pub(super) async fn completed(
     cx: &Cx,
     owner: &Owner,

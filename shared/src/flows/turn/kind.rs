@@ -1,4 +1,5 @@
-//! What a turn tells the model, and what its calls do: what is proposed waits for the person's yes.
+//! What a turn sends to the model, and what the model's calls do. What the model proposes waits until the person
+//! accepts it.
 
 use domain::actions::{ActionChange, ActionState};
 use domain::agent_loop::{CallResult, Policy};
@@ -21,17 +22,17 @@ use crate::flows::{actions, tools};
 use crate::problem::{Error, Result};
 use crate::store::Store;
 
-/// How often a turn calls the model.
+/// How often a turn may call the model.
 const MAX_STEPS: usize = 8;
 
-/// How much of the conversation a model is shown.
+/// How much of the conversation the model gets, in messages and in bytes.
 const MAX_HISTORY: usize = 200;
 const MAX_HISTORY_BYTES: usize = 240 * 1024;
 
-/// How much a turn may propose.
+/// How many things a turn may propose.
 pub const MAX_PROPOSALS: usize = 20;
 
-/// How long a turn may take as a whole, over all processes. The time starts again after a wait for a person.
+/// How long a turn may take in total, in all processes together. The time starts again after a wait for a person.
 const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 
 /// A turn of a conversation.
@@ -77,13 +78,14 @@ impl Kind for Turn {
             self.place.history(&self.cx, &self.owner, MAX_HISTORY),
             self.place.in_view(&self.cx, &self.owner, self.agent.as_ref()),
         )?;
-        // What was said since this turn began is for the next one.
+        // Messages since this turn began belong to the next turn.
         if let Some(own) = history.iter().rposition(|message| message.run_id == Some(self.run.run_id)) {
             history.truncate(own + 1);
         }
         let mut messages = window(&history, MAX_HISTORY_BYTES);
         if let (Some(last), Some(view)) = (messages.last_mut(), view) {
-            // Before the newest words, and not kept: the history stays the same from turn to turn, and so cached.
+            // The view is placed before the newest message and is not stored. So the earlier history stays the same from turn
+            // to turn, and the provider can cache it.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
             last.content.insert(at, Block::text(view));
         }
@@ -91,13 +93,13 @@ impl Kind for Turn {
     }
 
     async fn to_check(&mut self) -> Result<String> {
-        Err(Error::internal("the output of a turn is not checked"))
+        Err(Error::internal("a turn has no output to check"))
     }
 
     async fn perform(&mut self, run: &Run, call: ToolCall) -> Result<Performed> {
         match (call, self.agent.as_ref().map(|agent| agent.agent_id)) {
             (ToolCall::Deliver(Deliverable::ReadyToCreate(draft)), None) => {
-                let told = "The person sees the agent and may create it.";
+                let told = "The person sees the agent and can create it.";
                 let mut performed = Performed::from(CallResult::rest(told));
                 performed.events.push((EventKind::AgentProposed, json!({ "agent_draft": draft })));
                 performed.agent_draft = Some(draft);
@@ -164,19 +166,19 @@ impl Turn {
         Ok(performed)
     }
 
-    /// Proposes to change the action that this is about, as it is now.
+    /// Proposes a change of the action that the conversation is about. The change is checked against the current action.
     async fn propose_change(&self, run: &Run, agent: AgentId, change: ActionChange) -> Result<Performed> {
         let Place::Action(action) = &self.place else {
-            return Ok(CallResult::refused("there is no action here to change").into());
+            return Ok(CallResult::refused("this conversation is not about an action").into());
         };
-        // It may have been changed since the turn began.
+        // The action may have changed since the turn began.
         let action = match actions::load(&self.cx, &self.owner, action.id).await {
             Ok(action) => action.value,
             Err(Error::NotFound(_)) => return Ok(CallResult::refused("the action was deleted").into()),
             Err(error) => return Err(error),
         };
         if action.state == ActionState::Dismissed {
-            let told = "the action was dismissed: it can't be changed any more";
+            let told = "the action was dismissed, so it can't be changed";
             return Ok(CallResult::refused(told).into());
         }
         if let Err(errors) = change.check(&action) {
@@ -199,14 +201,14 @@ fn origin(run: &Run, agent_id: AgentId) -> Origin {
     Origin { agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
 }
 
-/// How much more the turn may propose.
+/// How many more things the turn may propose.
 pub(crate) fn room(run: &Run) -> usize {
     MAX_PROPOSALS.saturating_sub(run.proposals.len())
 }
 
 pub(crate) fn too_many(kind: &str, taken: usize, asked: usize) -> Performed {
     let reason = format!(
-        "a turn proposes at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose no more in this turn",
+        "a turn may propose at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose nothing more in this turn",
         asked - taken
     );
     let mut performed = Performed::from(CallResult::refused(format!("{reason}.")));
@@ -220,7 +222,7 @@ fn invalid(kind: &str, reason: &str) -> Performed {
     performed
 }
 
-/// A proposal as its event shows it.
+/// The data of the event that reports a proposal.
 fn shown(proposal: &Proposal) -> Value {
     let mut data = json!({"proposal_id": proposal.proposal_id, "title": proposal.body.title()});
     match &proposal.body {

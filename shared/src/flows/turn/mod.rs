@@ -1,8 +1,8 @@
-//! A turn: a person's message in, a streamed reply out, with what it proposes and the tools it calls.
+//! A turn: a person sends a message, and the agent streams a reply, calls tools and makes proposals.
 //!
-//! `begin` makes the run, the message and its first event in one transaction; from then on nothing is lost. The reply is
-//! written by a task of its own: the client may leave and come back. If the process dies or its time is up, another one
-//! takes the run over once its lease has ended, and goes on after the last stored step.
+//! `begin` stores the run, the message and the first event in one transaction. From then on nothing is lost. A task of its own
+//! writes the reply, so the client may disconnect and come back. If the process dies or its time is up, another process takes
+//! the run over when the lease ends, and continues after the last stored step.
 
 mod kind;
 mod place;
@@ -41,17 +41,17 @@ pub(crate) use kind::{room, too_many};
 use place::Place;
 pub use place::Topic;
 
-/// How long a turn tries to begin while others hold the conversation, with `if_busy: queue` or `interrupt`.
+/// With `if_busy: queue` or `interrupt`: how long a turn tries to begin while other turns hold the conversation.
 const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
 
-/// How often a queued turn looks whether the conversation is free.
+/// How often a queued turn checks whether the conversation is free.
 const QUEUE_LOOK: Duration = Duration::from_millis(250);
 
-/// A person's words.
+/// A person's message.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(example = json!({"message": "Write a one-page brief about our three competitors"}))]
 pub struct TurnInput {
-    /// The conversation to go on with; without it a new one begins.
+    /// The conversation to continue. Without it, a new one begins.
     #[serde(default)]
     pub chat_id: Option<ChatId>,
     /// 1 to 32,000 characters.
@@ -67,24 +67,24 @@ pub struct TurnInput {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfBusy {
-    /// 409 `turn_in_progress`, with the id of the run that is live.
+    /// 409 `turn_in_progress`, with the id of the live run.
     #[default]
     Reject,
-    /// Wait until it has ended, for at most two minutes.
+    /// Waits until the live turn has ended, for at most two minutes.
     Queue,
-    /// Cancel it and begin. 409 if other turns hold the conversation for two minutes all the same.
+    /// Cancels the live turn and begins. 409 if other turns still hold the conversation after two minutes.
     Interrupt,
 }
 
-/// What a person says, and how it is to be answered.
+/// What a person says, and where.
 pub struct Said {
     pub topic: Topic,
     pub message: String,
     pub if_busy: IfBusy,
 }
 
-/// Begins a turn with an agent, or of the conversation that sets one up. The turn is driven here until the invocation is
-/// nearly over.
+/// Begins a turn with an agent, or a turn of the conversation that sets an agent up. This process drives the turn until its
+/// invocation is nearly over.
 ///
 /// # Errors
 /// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the agent is archived, or
@@ -92,13 +92,13 @@ pub struct Said {
 pub async fn start(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Begun> {
     let agent = begin(cx, owner, said, invocation).await?;
     let run_id = agent.recorder.run().run_id;
-    // A task of its own: it goes on whether or not anybody is still there to follow it.
+    // A task of its own, which continues even if the client disconnects.
     tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
     Ok(Begun::Here(run_id))
 }
 
 /// # Errors
-/// 400 for what is empty or too long.
+/// 400 if the message is empty or too long.
 pub(super) fn check(field: &str, message: &str) -> Result<()> {
     let mut errors = FieldErrors::default();
     errors.length(field, message, 1, MAX_MESSAGE);
@@ -108,10 +108,10 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
 async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Agent<Turn>> {
     check("message", &said.message)?;
     let give_up = (cx.clock.now() + BUSY_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
-    // Writes that were refused although the conversation looked free.
+    // Counts the writes that were refused although the conversation looked free.
     let mut tries = edit::Tries::default();
     tries.next().await?;
-    // The version of the mark that a turn which has ended has left.
+    // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
     loop {
         let (agent, place, mut writes) = Place::find(cx, owner, said.topic, &said.message).await?;
@@ -164,7 +164,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                     None => 0,
                 };
             }
-            // It went away between the look and the write.
+            // It was deleted after it was read.
             Written::Refused(_) => {
                 let is_new = said.topic.is_new();
                 return Err(Error::NotFound(match place {
@@ -177,8 +177,8 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
     }
 }
 
-/// Makes way for a turn. Answers the version of the conversation's mark if a turn that has ended left it, so that it may be
-/// replaced. `None` if a turn was under way: look again.
+/// Makes the conversation free for a new turn. Returns the version of the conversation's mark if a turn that has ended left it:
+/// then the mark may be replaced. `None` if a turn was under way: then check again.
 ///
 /// # Errors
 /// 409 if a turn is under way and `if_busy` is `reject`, or `give_up` has passed.
@@ -195,7 +195,7 @@ async fn free(
     };
     let waits = match cx.store.run(owner, run_id).await? {
         Some(found) if !found.value.state.has_ended() => found.value.state == RunState::Waiting,
-        // It has ended; or its record has expired.
+        // The turn has ended, or its record has expired.
         _ => return Ok(Some(version)),
     };
     let may_wait = cx.clock.now() < give_up;
@@ -220,19 +220,19 @@ async fn free(
     Ok(None)
 }
 
-/// Writes the reply and ends the run, however it went, or hands it on.
+/// Writes the reply, then ends the run or hands it on.
 async fn drive(mut agent: Agent<Turn>) {
     let rest = agent.drive().await;
     let run_id = agent.recorder.run().run_id;
     if let Err(error) = end(agent, rest).await {
-        tracing::error!(%run_id, cause = %error.causes(), "a turn could not be ended; its lease will");
+        tracing::error!(%run_id, cause = %error.causes(), "the end of a turn could not be stored; its lease will end");
     }
 }
 
-/// Goes on with a turn whose lease has ended: its process is dead, or has put it down.
+/// Continues a turn whose lease has ended, because its process died or put the turn down.
 ///
 /// # Errors
-/// When the table does not answer; the item comes again.
+/// If the table does not answer. Then the item is delivered again.
 pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.run(owner, id).await? else { return Ok(()) };
     let now = cx.clock.now();
@@ -283,18 +283,20 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     Ok(())
 }
 
-/// Ends a turn that waited for a person until the time for an answer was over.
+/// Ends a turn that waited for a person and got no answer in time.
 async fn not_answered(cx: &Cx, owner: &Owner, found: Versioned<Run>) -> Result<()> {
     let (code, detail) = match &found.value.open_call {
         Some(open) => ("effect_unknown", open.unknown()),
-        None => ("unanswered", "a call waited for a person's yes, and nobody answered in time".to_owned()),
+        None => {
+            ("unanswered", "a call waited for a person's approval, and nobody answered in time".to_owned())
+        }
     };
     let error = RunError { code: code.to_owned(), detail, retryable: false };
     recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
     Ok(())
 }
 
-/// Raises the fence and says from which event on the text is void. `None`: somebody else was faster.
+/// Raises the fence and stores an event that says from which event on the text is void. `None` if another process was faster.
 async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Result<Option<Recorder>> {
     let id = found.value.run_id;
     loop {
@@ -324,14 +326,14 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
                 let run = Versioned { value: run, version: version + 1 };
                 return Ok(Some(Recorder::new(cx.clone(), owner.clone(), run, last + 1)));
             }
-            // The former process still wrote an event.
+            // The former process has written one more event. Try again.
             Written::Refused(Guard::RunEvent) => {}
             Written::Refused(_) => return Ok(None),
         }
     }
 }
 
-/// Ends the run; with it go the messages of the reply and the agent's cost. A run that is put down is handed on.
+/// Ends the run, and stores the messages of the reply and the agent's cost with it. Hands a run on that is put down.
 async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
     let Agent { cx, kind, mut recorder, transcript, .. } = agent;
     let owner = kind.owner.clone();
@@ -363,7 +365,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
         recorder.run_mut().message.clone_from(&text);
         recorder.text(&text).await?;
     }
-    // Only whole exchanges are kept: a call without its result would spoil every later turn.
+    // Only complete exchanges are stored: models refuse a conversation in which a call has no result.
     let mut more: Vec<Write> = Vec::new();
     let thread = kind.place.thread();
     if state == RunState::Completed {
@@ -376,7 +378,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
         more.push(Store::count(&owner, agent.agent_id, vec![("cost_micros", cost)]));
     }
     if !recorder.finish(state, error, more).await? {
-        // The conversation was deleted meanwhile: it keeps no late reply.
+        // The conversation was deleted meanwhile, so the late reply is deleted too.
         kind.place.sweep(&cx, &owner).await?;
     }
     Ok(())

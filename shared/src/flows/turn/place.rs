@@ -1,4 +1,4 @@
-//! Where a turn takes place: which conversation it goes on with, and what a model is shown there.
+//! Where a turn takes place: which conversation it continues, and what the model gets to see there.
 
 use domain::actions::{Action, OccurrenceState};
 use domain::agents::{Agent, AgentStatus};
@@ -18,40 +18,39 @@ use crate::store::messages::Thread;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, keys};
 
-/// How many assets and actions are put before a model.
+/// How many assets and how many actions the model gets to see.
 const IN_VIEW: usize = 10;
 
-/// How many of an action's runs are put before a model.
+/// How many of an action's runs the model gets to see.
 const RUNS_IN_VIEW: usize = 5;
 
-/// How much of what the newest of them has saved, in bytes.
+/// How much of the outputs of the newest run the model gets to see, in bytes.
 const MAX_OUTPUT_IN_VIEW: usize = 16 * 1024;
 
 /// What a person talks about.
 #[derive(Clone, Copy, Debug)]
 pub enum Topic {
-    /// An agent that is to be set up. Without a chat a new one begins.
+    /// An agent that is being set up. Without a chat, a new one begins.
     Setup(Option<ChatId>),
     Agent(AgentId, Option<ChatId>),
     Action(ActionId),
 }
 
 impl Topic {
-    /// Whether it begins a conversation.
+    /// Whether the turn begins a new conversation.
     pub(super) const fn is_new(self) -> bool {
         matches!(self, Self::Setup(None) | Self::Agent(_, None))
     }
 }
 
-/// The conversation, as it was when the turn began.
+/// The conversation in its state at the beginning of the turn.
 pub(super) enum Place {
     Chat(Chat),
     Action(Box<Action>),
 }
 
 impl Place {
-    /// The agent that speaks, if there is one already, and the conversation; with what is to be written so that it is
-    /// there.
+    /// The agent (if it already exists), the conversation, and the writes that create the conversation or check that it exists.
     pub async fn find(
         cx: &Cx,
         owner: &Owner,
@@ -100,7 +99,7 @@ impl Place {
         }
     }
 
-    /// The look that must find the conversation there when more is written to it.
+    /// The condition that the conversation still exists, for a transaction that writes to it.
     pub fn still_there(&self, owner: &Owner) -> Write {
         Write::Exists {
             key: match self {
@@ -110,7 +109,7 @@ impl Place {
         }
     }
 
-    /// Deletes what was stored for a conversation that is not there any more.
+    /// Deletes what was stored for a conversation that has been deleted.
     pub async fn sweep(&self, cx: &Cx, owner: &Owner) -> Result<()> {
         match self {
             Self::Chat(chat) => chats::sweep_if_gone(cx, owner, chat.chat_id).await,
@@ -124,7 +123,7 @@ impl Place {
         }
     }
 
-    /// The conversation of a turn that was begun before.
+    /// The conversation of a turn that has already begun.
     pub async fn of(cx: &Cx, owner: &Owner, run: &Run) -> Result<(Option<Agent>, Self)> {
         let agent = match run.agent_id {
             Some(id) => Some(agents::load(cx, owner, id).await?.value),
@@ -162,7 +161,7 @@ impl Place {
         }
     }
 
-    /// What goes before a person's newest words.
+    /// What the model gets to see before the person's newest message.
     pub async fn in_view(&self, cx: &Cx, owner: &Owner, agent: Option<&Agent>) -> Result<Option<String>> {
         match (agent, self) {
             (None, _) => Ok(None),
@@ -238,7 +237,7 @@ async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action, agent: &Agent) 
     for (id, _, content) in newest.into_iter().flat_map(|run| &mut run.outputs) {
         let mut text = match assets::content(cx, owner, *id, None).await {
             Ok(content) => content.text,
-            // It was deleted since; the run still says that it saved it.
+            // The output was deleted since. The run still lists it.
             Err(Error::NotFound(_)) => continue,
             Err(error) => return Err(error),
         };

@@ -10,8 +10,8 @@ pub fn explain(tools: &[ToolSpec]) -> String {
         return String::new();
     }
     format!(
-        "To deliver something or to use a tool, write one of the signals below. Its first word stands at the very start \
-         of a line, and everything is written exactly as shown; what you say to the person goes before or after it.\n\n{}",
+        "To deliver something or to use a tool, write one of the signals below. Its first word must be at the very start \
+         of a line. Write everything exactly as shown. What you say to the person goes before or after the signal.\n\n{}",
         parts.join("\n\n")
     )
 }
@@ -28,8 +28,8 @@ fn one(tool: &ToolSpec) -> String {
             name.to_uppercase()
         ),
         _ => format!(
-            "{description}\n\nUSE_TOOL: {name}\n{{…}}\n\nThe braces stand for JSON that follows this schema, and are left \
-             out where there is nothing to say: {input_schema}"
+            "{description}\n\nUSE_TOOL: {name}\n{{…}}\n\nThe braces stand for JSON that follows this schema. Leave \
+             them out if there is nothing to pass: {input_schema}"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! One call: reserved before, tried again where that makes sense, settled after.
+//! One call of a model: its cost is reserved before the call, retried if that may help, and settled after it.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{Candidate, Limits, Models, ModelsConfig, Retry};
 use crate::problem::{Error, Result};
 
-/// The longest that a call may take. `infra/checks` compares it with the indexer's timeout.
+/// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);
 
-/// Between two calls, so that a theme of many files stays under every provider's rate.
+/// The pause between two calls. It keeps a theme with many files below the rate limits of all providers.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// One second, two, four. A provider's own word wins.
+/// The pauses are one, two and four seconds. If the provider names a pause, that one is used.
 const RETRY: Retry = Retry {
     tries: 4,
     first_pause: Duration::from_secs(1),
@@ -30,13 +30,13 @@ const RETRY: Retry = Retry {
     longest_wait: MAX_RETRY_AFTER,
 };
 
-/// When a provider that would not answer is asked again, at the earliest.
+/// The shortest time until a provider that did not answer is called again.
 const BUSY_AGAIN: SignedDuration = SignedDuration::from_mins(5);
-/// And one that needs somebody to do something: a key, a bill, a model's name.
+/// The shortest time until a provider is called again if a person must first correct something: a key, a bill, a model's name.
 const BROKEN_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// The models, with limits for work that nobody waits for. Calls are tried again here and not by the model layer: the
-/// pauses are of the platform's clock, and each try is reserved for.
+/// The models, with time limits for background work. Calls are retried here and not in the model layer, because the pauses use the
+/// platform's clock, and each try has its own reservation.
 pub(super) fn models(cx: &Cx) -> Result<Models> {
     let once = Retry { tries: 1, ..RETRY };
     let limits =
@@ -45,7 +45,7 @@ pub(super) fn models(cx: &Cx) -> Result<Models> {
         .map_err(|error| Error::internal(error.to_string()))
 }
 
-/// What a model answered, and what it calls itself.
+/// A model's answer, and the name that the model reports.
 pub(super) struct ModelAnswer {
     pub raw: Raw,
     pub model: ModelId,
@@ -53,9 +53,9 @@ pub(super) struct ModelAnswer {
 
 /// Why there is no answer.
 pub(super) enum Failure {
-    /// These files get none; others may.
+    /// There is no usable answer for these files. Calls for other files may succeed.
     Unusable(String),
-    /// No call is worth it now.
+    /// No further call would succeed now.
     Stop(Stop),
     Failed(Error),
 }
@@ -66,13 +66,13 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// What a pass has spent, and may spend, in micro-dollars.
+/// How much a pass has spent, and how much it may spend, in micro-dollars.
 pub(super) struct PassBudget {
     pub spent: i64,
     pub ceiling: i64,
 }
 
-/// Calls a model about some files, until it answers, the tries are used up, or the time is.
+/// Calls a model about some files until it answers, no try is left, or the time is up.
 pub(super) async fn ask(
     cx: &Cx,
     owner: &Owner,
@@ -95,7 +95,7 @@ pub(super) async fn ask(
             |pause: &Duration| SignedDuration::try_from(*pause).is_ok_and(|pause| now + pause <= last_call);
         match pause.filter(in_time) {
             Some(pause) => {
-                tracing::warn!(failures, pause_ms = pause.as_millis() as u64, %error, "a call is tried again");
+                tracing::warn!(failures, pause_ms = pause.as_millis() as u64, %error, "a call of a model failed and will be retried");
                 cx.clock.sleep(pause).await;
             }
             None => return Err(failed(&error, failures, now)),
@@ -121,7 +121,7 @@ fn failed(error: &ModelError, failures: u32, now: Timestamp) -> Failure {
     Failure::Stop(Stop { unavailable: false, reason, again_at: Some(again_at) })
 }
 
-/// One try. What it cost is settled whatever became of it.
+/// One try. Its cost is settled even if it fails.
 async fn once(
     cx: &Cx,
     owner: &Owner,
@@ -158,9 +158,9 @@ struct PassCaller<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
     budget: &'a mut PassBudget,
-    /// When, and how much, in micro-dollars.
+    /// The time and the amount of the reservation, in micro-dollars.
     reserved: Option<(Timestamp, i64)>,
-    /// What the model calls itself.
+    /// The name that the model reports.
     model: Option<ModelId>,
     text: String,
     called: Option<Raw>,
@@ -172,7 +172,7 @@ impl Caller for PassCaller<'_> {
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
         let (now, day) = (self.cx.clock.now(), self.cx.config.budget.day_micros);
-        // A model without a price, for example one of the person's own machine, costs nothing that is known.
+        // A model without a known price counts as free, for example a model on a person's own machine.
         let amount = prices::estimate_micros(model, input_tokens, max_output_tokens).unwrap_or(0);
         let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
             let reason = format!(
@@ -230,7 +230,7 @@ impl Caller for PassCaller<'_> {
     }
 }
 
-/// When the next day of ceilings begins.
+/// When the next day of the daily ceiling begins.
 fn tomorrow(now: Timestamp) -> Option<Timestamp> {
     let next = now.to_zoned(TimeZone::UTC).date().tomorrow().ok()?;
     Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())

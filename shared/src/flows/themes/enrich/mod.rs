@@ -1,15 +1,16 @@
-//! A model describes a theme's files, where the project wants that.
+//! A model describes a theme's files, if the project has enabled this.
 //!
-//! It comes after the map and beside it: no lookup waits for it or depends on it. One invocation at a time is at a project;
-//! what it has to do is a function of the files and the notes, looked at anew before each call. So whoever is woken twice,
-//! late or out of order finds nothing to do, one that dies is followed by the next, which repeats one call at most, and a
-//! change of the theme is seen before the next call.
+//! Enrichment runs after the map is complete. Lookups neither wait for it nor depend on it. Only one invocation at a time works
+//! on a project. Before each call it computes the remaining work from the files and the notes. So a wake-up that comes twice, late
+//! or out of order finds nothing to do. If an invocation dies, the next one continues and repeats at most one call. A change of
+//! the theme is noticed before the next call.
 //!
-//! Who is woken while another is at it leaves at once. That is safe because the other looks again after it has let go:
-//! either it sees the change that woke the first, or the first came after and found nobody.
+//! A wake-up ends at once if another invocation holds the enrichment. That is safe, because the holder checks for work again after
+//! it has released the enrichment. Either it sees the change that caused the wake-up, or the wake-up comes later and finds no
+//! holder.
 //!
-//! - `pass`: from the files to the notes
-//! - `ask`: one call, with its tries and its price
+//! - `pass`: makes notes from files
+//! - `ask`: one call of a model, with its retries and its cost
 
 mod ask;
 mod pass;
@@ -33,17 +34,17 @@ use crate::store::keys::{self, Guard};
 use crate::store::table::{Write, Written};
 use pass::Ended;
 
-/// When it is looked again whether a model was configured.
+/// How long to wait before checking again whether a model is configured.
 const MODEL_AGAIN: SignedDuration = SignedDuration::from_mins(15);
 
-/// The code of the error of who has lost the hold.
+/// The code of the error if this invocation no longer holds the enrichment.
 const LOST: &str = "hold_lost";
 
-/// Lets a model describe what is new in a theme, until all is described, the time is up, or something is in the way, which
-/// is written down.
+/// Lets a model describe the new files of a theme until all are described, the time is up, or something prevents it. The reason is
+/// stored.
 ///
 /// # Errors
-/// If the table or the bucket does not answer: the note that woke the caller is to come again.
+/// If the table or the bucket does not answer. Then the message must be delivered again.
 pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     loop {
         let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
@@ -51,7 +52,7 @@ pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timest
         let ended = match index::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
             Ok(ended) => held.release(ended).await,
             Err(error) => {
-                // One that can't be let go ends by itself.
+                // If the release fails, the hold ends by itself.
                 let _ = held.edit(Enrichment::released).await;
                 Err(error)
             }
@@ -66,12 +67,12 @@ pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timest
 
 /// What to do after a pass.
 enum Next {
-    /// Something may have changed while nobody else could take over.
+    /// Check for work again: something may have changed while no other invocation could take over.
     Look,
     Leave,
 }
 
-/// The right to write a project's notes, as long as nobody takes over.
+/// The right to write a project's notes, until another invocation takes over.
 struct Held<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
@@ -79,7 +80,7 @@ struct Held<'a> {
     by: Uuid,
 }
 
-/// Takes hold of an enrichment; nothing where nothing is to do, or another is at it.
+/// Takes the hold of an enrichment. `None` if there is nothing to do, or if another invocation holds it.
 async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Option<(Held<'a>, Models)>> {
     let mut tries = edit::Tries::default();
     loop {
@@ -115,14 +116,17 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
 }
 
 impl Held<'_> {
-    /// Changes where the enrichment stands as long as it is held.
+    /// Changes the state of the enrichment, if this invocation still holds it.
     async fn edit(&self, edit: impl Fn(Enrichment) -> Enrichment) -> Result<Enrichment> {
         let mut tries = edit::Tries::default();
         loop {
             tries.next().await?;
             let found = self.cx.store.enrichment(self.owner, self.project).await?;
             if !found.value.is_held_by(self.by) {
-                return Err(Error::conflict(LOST, "another has taken over, or it was switched off"));
+                return Err(Error::conflict(
+                    LOST,
+                    "another worker has taken over, or the enrichment was switched off",
+                ));
             }
             let next = edit(found.value);
             let write = self.cx.store.replace_enrichment(self.owner, self.project, &next, found.version);
@@ -159,7 +163,7 @@ impl Held<'_> {
         Ok(Next::Look)
     }
 
-    /// The project was switched off between two looks; usually that has dropped everything.
+    /// Deletes everything, because enrichment was switched off meanwhile. Usually the switch itself has already deleted it.
     async fn drop_all(&self) -> Result<()> {
         let found = self.cx.store.enrichment(self.owner, self.project).await?;
         if !found.value.is_held_by(self.by) {
@@ -173,16 +177,16 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Deletes notes that nothing refers to; what can't be deleted is found again after a later pass.
+    /// Deletes notes that are no longer used. If that fails, a later pass deletes them.
     async fn discard(&self, notes: Uuid) {
         let key = BlobKey::theme_notes(self.owner, self.project, notes);
         if let Err(error) = self.cx.blobs.delete(&key).await {
-            tracing::warn!(%error, "old notes are left");
+            tracing::warn!(%error, "old notes could not be deleted; a later pass will delete them");
         }
     }
 }
 
-/// Somebody asks for it, perhaps again: why it stopped is forgotten, and the indexer is woken.
+/// Somebody has requested enrichment, perhaps again. Clears the reason why it stopped, and wakes the indexer.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -201,14 +205,15 @@ pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     }
 }
 
-/// What a model wrote of a theme, for answers that show it. They are whole without it: what can't be read is not shown.
+/// The notes of a model about a theme, for answers that show them. The answers are complete without notes, so notes that can't be
+/// read are left out.
 pub async fn shown(cx: &Cx, owner: &Owner, project: ProjectId) -> Option<Arc<Notes>> {
     // The second try is for notes that were replaced between the two reads.
     for _ in 0..2 {
         let id = match cx.store.enrichment(owner, project).await {
             Ok(found) => found.value.notes?,
             Err(error) => {
-                tracing::warn!(%error, "where an enrichment stands can't be read");
+                tracing::warn!(%error, "the state of an enrichment can't be read");
                 return None;
             }
         };
@@ -231,7 +236,7 @@ pub async fn shown(cx: &Cx, owner: &Owner, project: ProjectId) -> Option<Arc<Not
     None
 }
 
-/// Notes as they are stored. Some that can't be read are none: they are written anew.
+/// Reads stored notes. Notes that can't be read are ignored, so that the model writes them again.
 fn read(bytes: &[u8]) -> Notes {
     Notes::from_json(bytes).unwrap_or_else(|error| {
         tracing::warn!(%error, "stored notes are not used");

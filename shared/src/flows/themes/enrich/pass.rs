@@ -1,4 +1,4 @@
-//! From the files to the notes: batch by batch, the most important files first, saved after each.
+//! Makes notes from files in batches, the most important files first. The notes are saved after each batch.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +22,19 @@ use crate::problem::{Error, Result};
 /// A pass stops after this many unusable answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;
 
-/// Notes that nothing refers to are left so long: somebody may be about to.
+/// Unused notes are kept for this time, because another worker may be about to store a reference to them.
 const YOUNG: std::time::Duration = std::time::Duration::from_secs(3_600);
 
 /// How a pass ended.
 pub(super) enum Ended {
-    /// Every file has its note, or is given up.
+    /// Every file has a note or was given up.
     Done(ThemeRevision),
     Stopped(ThemeRevision, Stop),
-    /// Files have changed, and the map is not theirs yet.
+    /// Files have changed, and the map is not up to date yet.
     Changing,
-    /// The project does not want it any more.
+    /// The project has disabled enrichment.
     Off,
-    /// There is more to do than time.
+    /// The time is up, and work is left.
     TimeUp,
 }
 
@@ -72,12 +72,12 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
 struct Pass<'a> {
     held: &'a Held<'a>,
     models: &'a Models,
-    /// After this no call is begun.
+    /// No call begins after this time.
     last_call: Timestamp,
     notes: Notes,
     /// The object that the notes were last saved in.
     stored: Option<Uuid>,
-    /// One for the whole pass, so that its calls share what the provider caches.
+    /// The tier of all calls of the pass, so that they share the provider's cache.
     tier: Option<ModelTier>,
     budget: PassBudget,
     /// How much of the spending is stored.
@@ -87,7 +87,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The theme as it is, if it is to be gone on with.
+    /// The current revision of the theme, or the reason to end the pass.
     async fn look(&self) -> Result<Result<ThemeRevision, Ended>> {
         let Held { cx, owner, project, .. } = *self.held;
         if !projects::load(cx, owner, project).await?.value.enrichment {
@@ -103,8 +103,7 @@ impl Pass<'_> {
         Ok(Ok(ThemeRevision::of(&theme)))
     }
 
-    /// Asks about all files that lack a note, unless they change meanwhile: then the next round asks about those that
-    /// lack one then.
+    /// Asks about all files without a note. If files change meanwhile, the round ends, and the next round lists the files again.
     async fn round(&mut self) -> Result<Option<Ended>> {
         let Held { cx, owner, project, .. } = *self.held;
         let moment = match self.look().await? {
@@ -162,7 +161,7 @@ impl Pass<'_> {
         Ok(None)
     }
 
-    /// The contents of a batch's files; nothing where one of them is another by now.
+    /// The contents of a batch's files. `None` if one of them has changed.
     async fn shown(
         &self,
         batch: &[Candidate],
@@ -179,7 +178,7 @@ impl Pass<'_> {
         Ok(batch.iter().map(|file| read.get(&file.path).cloned()).collect())
     }
 
-    /// Asks about a batch and takes over what can be used of the answer; a reason where no call is worth it now.
+    /// Asks about a batch and stores the usable parts of the answer. Returns the reason if no further call would succeed now.
     async fn ask(
         &mut self,
         of_tier: &[models::Candidate],
@@ -210,7 +209,7 @@ impl Pass<'_> {
         Ok(None)
     }
 
-    /// Saves the notes under a name of their own, and turns the project to them.
+    /// Saves the notes as a new object, and makes the project refer to it.
     async fn save(&mut self, wanted: u64) -> Result<()> {
         let Held { cx, owner, project, .. } = *self.held;
         let id = cx.clock.uuid();
@@ -221,7 +220,7 @@ impl Pass<'_> {
         match turned.await {
             Ok(_) => {}
             Err(error) => {
-                // Only where it is certain that nothing refers to them.
+                // Deleted only if it is certain that nothing refers to them.
                 if matches!(error, Error::Conflict { code: LOST, .. }) {
                     self.held.discard(id).await;
                 }
@@ -235,7 +234,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// With what was spent since it was last written down.
+    /// The record with the cost since it was last stored.
     fn booked(&self, it: Enrichment) -> Enrichment {
         let cost = self.budget.spent - self.booked;
         Enrichment {
@@ -246,7 +245,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Writes down how far it has come where there is nothing to save, and what failed calls have cost.
+    /// Stores the progress and the cost of failed calls, if there are no new notes to save.
     async fn book(&mut self, wanted: u64) -> Result<()> {
         let written = self.notes.written() as u64;
         self.held.edit(|it| Enrichment { written, wanted, ..self.booked(it) }).await?;
@@ -254,7 +253,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Nothing is missing: what is left of earlier contents and earlier holders goes.
+    /// Ends a pass in which no note is missing. Deletes the notes of earlier contents and earlier holders.
     async fn finish(&mut self, wanted: u64, dropped: bool) -> Result<()> {
         let Held { cx, owner, project, .. } = *self.held;
         if dropped {
