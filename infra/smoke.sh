@@ -5,9 +5,9 @@
 # `failed` with the reason for each check, and ends with 1 if one failed. It takes about four minutes, one long turn of the
 # model and one short run, and deletes what it made.
 #
-#   SMOKE_TURN      what the long turn asks for; it must take the model longer than SMOKE_SECONDS
-#   SMOKE_SECONDS   how long that is: 60
-#   SMOKE_PATIENCE  how many seconds to wait for what is under way: 240
+#   SMOKE_TURN      the message of the long turn; the model must need longer than SMOKE_SECONDS for it
+#   SMOKE_SECONDS   the minimum duration of the long turn in seconds. Default 60
+#   SMOKE_PATIENCE  how many seconds to wait for work that is in progress. Default 240
 set -uo pipefail
 
 URL=${1:?usage: infra/smoke.sh URL KEY} KEY=${2:?usage: infra/smoke.sh URL KEY}
@@ -21,7 +21,7 @@ TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 FAILED=0
 
-# call METHOD PATH [curl's arguments]: the answer's body is in $TMP/body, its headers in $TMP/headers, its status in STATUS.
+# call METHOD PATH [arguments of curl]: writes the answer's body to $TMP/body, its headers to $TMP/headers, its status to STATUS.
 call() {
     local method=$1 target=$2
     shift 2
@@ -34,7 +34,7 @@ field() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' "$TMP/body" | head -n 1; }
 location() { sed -n 's/^[Ll]ocation: *\([^[:space:]]*\).*/\1/p' "$TMP/headers" | tail -n 1; }
 what() { echo "$STATUS $(head -c 300 "$TMP/body" 2>/dev/null | tr '\n' ' ')"; }
 
-# Runs a check, a function that prints why it failed and returns 1; what it prints else is a remark.
+# Runs a check. A check is a function. If it fails, it prints the reason and returns 1. Other output is a remark.
 check() {
     local name=$1 began=$SECONDS said
     shift
@@ -100,7 +100,7 @@ long_turn() {
 
 leaving() {
     local run
-    # curl leaves after four seconds, most likely in the middle.
+    # curl disconnects after four seconds, most likely in the middle of the answer.
     ACCEPT=text/event-stream json POST "/agents/$AGENT/chat" "{\"message\": \"$TURN\"}" -N --max-time 4
     run=$(location)
     [ -n "$run" ] || { echo "the turn did not begin: $(what)"; return 1; }
@@ -177,7 +177,7 @@ deleting() {
     done
 }
 
-# Checks run in this shell, since some leave an id for those after them.
+# All checks run in this shell, because some of them set an id for later checks.
 AGENT= PROJECT=
 check "health" health
 check "the key" credentials

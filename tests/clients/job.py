@@ -1,7 +1,7 @@
-"""What the README walks through, by a client that openapi-python-client makes of the document.
+"""The README's walk-through, with a client that openapi-python-client generates from the document.
 
 python job.py URL FOLDER, where FOLDER has the generated package `lamplighter_client`.
-Whatever is not as it should be ends the program with an error.
+The program ends with an error if anything is wrong.
 """
 
 import sys
@@ -63,7 +63,7 @@ asset = done(save_asset.sync(agent.agent_id, client=client, body=proposal, idemp
 content = read_asset_content.sync_detailed(asset.asset_id, client=client)
 assert content.status_code == 200 and "lamp oil" in content.content.decode(), content
 
-# Ask for something later, approve it, and set when.
+# Ask for something later, approve it, and set its time.
 planned = done(talk_to_agent.sync(agent.agent_id, client=client, body=TurnInput(message="Schedule a report on lamp oil prices")))
 action = done(define_action.sync(agent.agent_id, client=client, body=DefineAction(proposal_id=planned.proposals[0].proposal_id)))
 done(approve_action.sync(action.action_id, client=client, body=ApproveAction(approval_hash=action.approval_hash)))
@@ -90,7 +90,7 @@ change = ActionPatch(proposal_id=wish.proposals[0].proposal_id)
 changed = done(change_action.sync(action.action_id, client=client, body=change))
 assert "Name the sources, too" in changed.task_config.instructions, changed
 
-# An error is a problem of the type that the document says.
+# An error is a problem document of the type in the OpenAPI document.
 lost = read_agent.sync("agt_" + "0" * 32, client=client)
 assert isinstance(lost, Problem) and lost.code == "not_found", lost
 print("the main job is done")

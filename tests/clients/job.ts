@@ -1,6 +1,6 @@
-// What the README walks through, by a client that openapi-typescript and openapi-fetch make of the document.
+// The README's walk-through, with a client that openapi-typescript and openapi-fetch generate from the document.
 // node generated/js/job.js URL
-// Whatever is not as it should be ends the program with an error.
+// The program ends with an error if anything is wrong.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./generated/schema.js";
@@ -54,7 +54,7 @@ const text = await done(
 );
 if (!String(text).includes("lamp oil")) throw new Error(`the brief is about something else: ${text}`);
 
-// Ask for something later, approve it, and set when.
+// Ask for something later, approve it, and set its time.
 const planned: Run = await done(
   client.POST("/agents/{agent_id}/chat", { params: agentPath, body: { message: "Schedule a report on lamp oil prices" } }),
 );
@@ -106,7 +106,7 @@ const changed = await done(
 );
 if (!changed.task_config.instructions.includes("Name the sources, too")) throw new Error("the change is lost");
 
-// An error is a problem of the type that the document says.
+// An error is a problem document of the type in the OpenAPI document.
 const lost = await client.GET("/agents/{agent_id}", { params: { path: { agent_id: "agt_" + "0".repeat(32) } } });
 if (lost.error?.code !== "not_found") throw new Error(JSON.stringify(lost.error));
 console.log("the main job is done");

@@ -1,6 +1,6 @@
-"""An agent by the official client of OpenAI: python openai_chat.py URL AGENT_ID
+"""Talks to an agent with the official client of OpenAI: python openai_chat.py URL AGENT_ID
 
-Whatever is not as it should be ends the program with an error.
+The program ends with an error if anything is wrong.
 """
 
 import sys
@@ -28,7 +28,7 @@ with client.chat.completions.stream(model=AGENT, messages=messages, stream_optio
 assert final.choices[0].message.content == text and "/proposals/prp_" in text, text
 assert final.usage.completion_tokens > 0, final
 
-# What an agent cannot do.
+# Parameters that agents do not support.
 for error, change in [
     (NotFoundError, {"model": "gpt-6"}),
     (BadRequestError, {"n": 2}),
@@ -40,4 +40,4 @@ for error, change in [
         assert refused.code in ("not_found", "invalid_input"), refused.body
     else:
         raise SystemExit(f"accepted: {change}")
-print("the agent was talked to")
+print("the agent has answered")

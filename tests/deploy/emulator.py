@@ -11,9 +11,9 @@ import boto3
 from botocore.config import Config
 
 REGION = "us-east-1"
-# The emulator takes these for the account's own.
+# The emulator treats these as the credentials of the account.
 ROOT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": REGION}
-# What the functions call. The variables are those of AWS's SDKs, and the emulator hands its own environment to them.
+# The services that the functions call. These are variables of the AWS SDKs. The emulator passes its own environment to the functions.
 SERVICES = ("DYNAMODB", "S3", "EVENTBRIDGE", "SQS")
 
 
@@ -58,7 +58,7 @@ class Emulator:
         raise AssertionError(f"MiniStack does not answer:\n{self.log.read_text()[-4000:]}")
 
     def client(self, service: str, keys: dict[str, str] = ROOT):
-        """A client of a service, for the account itself or for who has these keys."""
+        """A client of a service, for the account itself or for the holder of these keys."""
         return boto3.client(
             service,
             endpoint_url=self.url,

@@ -1,4 +1,4 @@
-"""API Gateway in front of the deployed functions, with response streaming, which the emulator does not have.
+"""An API Gateway in front of the deployed functions. It supports response streaming, which the emulator does not support.
 
 Written from AWS's documents ("Lambda proxy integrations", "Lambda authorizers", "Stream the integration response", "Gateway
 responses"). It serves the API as it was deployed: paths, authorizer, gateway responses and streaming come from the translated
@@ -22,7 +22,7 @@ from template import sub
 
 STAGE = "live"
 END_OF_PRELUDE = bytes(8)
-# The most that API Gateway takes itself.
+# The largest request that API Gateway accepts.
 MOST = 10 * 1024 * 1024
 
 
@@ -44,13 +44,13 @@ class Method:
         names = re.findall(r"\{(\w+)(\+?)\}", path)
         pattern = re.sub(r"\\\{(\w+)\\\+\\\}", r"(?P<\1>.+)", re.escape(path))
         self.pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", pattern))
-        # The gateway prefers what is written out to what is a parameter, and one part to several.
+        # The gateway prefers literal parts to parameters, and a parameter for one part to a parameter for several.
         self.rank = (any(plus for _, plus in names), len(names))
 
 
 class Gateway:
     def __init__(self, api: dict, functions: dict[str, Function], conditions: set[str]):
-        """`api` is the API's OpenAPI document; `functions` are by their logical ids; `conditions` are those that hold."""
+        """`api` is the API's OpenAPI document, `functions` are the functions by logical id, `conditions` are the true conditions."""
         self.functions, self.conditions = functions, conditions
         self.responses = api["x-amazon-apigateway-gateway-responses"]
         self.methods: dict[str, list[Method]] = defaultdict(list)
@@ -81,7 +81,7 @@ class Gateway:
         raise Refused("MISSING_AUTHENTICATION_TOKEN")
 
     def authorize(self, event: dict) -> dict:
-        """The authorizer's context for this caller; its answers are kept by the credentials."""
+        """The authorizer's context for this caller. The answers are cached by credentials."""
         credentials = {name.lower(): value for name, value in event["headers"].items()}.get("authorization")
         if not credentials:
             raise Refused("UNAUTHORIZED")
@@ -101,7 +101,7 @@ class Gateway:
         return context
 
     def event(self, verb: str, target: str, headers: list[tuple[str, str]], body: bytes) -> tuple[dict, Method]:
-        """What the function is called with."""
+        """The event that the function gets."""
         url = urlsplit(target)
         path = url.path.removeprefix(f"/{STAGE}")
         if path == url.path:
@@ -176,7 +176,7 @@ class Gateway:
                 except (Failed, ValueError, KeyError):
                     self.refuse("INTEGRATION_FAILURE", request_id)
                 except (BrokenPipeError, ConnectionResetError):
-                    # The client has left; the function goes on.
+                    # The client has disconnected. The function continues.
                     self.close_connection = True
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = serve  # noqa: N815
@@ -236,7 +236,7 @@ class Gateway:
                     for piece in answer:
                         self.chunk(piece)
                 except Failed:
-                    # Too late for a status: the client sees a stream that is cut off.
+                    # It is too late for a status, so the client gets a truncated stream.
                     self.close_connection = True
                     return
                 self.wfile.write(b"0\r\n\r\n")

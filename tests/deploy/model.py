@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             for delta in said:
                 self.event({"model": "fake", "choices": [{"index": 0, "delta": delta}]})
-                # One piece a second, where a long reply was asked for.
+                # One piece per second if a long reply was requested.
                 time.sleep(1 if len(said) > 2 else 0)
             self.event({"model": "fake", "choices": [{"index": 0, "delta": {}, "finish_reason": end}]})
             self.event({"model": "fake", "choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 5}})

@@ -1,8 +1,8 @@
-"""A deployed function as Lambda runs it: its binary in processes of their own, each behind a Runtime API.
+"""Runs a deployed function like Lambda: its binary runs in separate processes, each with its own Runtime API.
 
 Written from AWS's documents ("Lambda runtime API", "Lambda execution environment", "Lambda quotas"). A process serves one
-invocation at a time and stands still (SIGSTOP) between them, so that nothing goes on behind an answer. It has the rights of
-the function's role and nothing of this process's environment.
+invocation at a time and is stopped (SIGSTOP) between invocations, so that no work continues after an answer. It has the rights of
+the function's role and no variable of this process's environment.
 """
 
 import json
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from emulator import REGION, Emulator
 
-# The most that Lambda takes in one invocation, and gives back where it does not stream, in bytes.
+# The largest payload of an invocation, and the largest answer without streaming, in bytes.
 MOST = 6 * 1024 * 1024
 NEXT = "/2018-06-01/runtime/invocation/next"
 INVOCATION = "/2018-06-01/runtime/invocation/"
@@ -29,7 +29,7 @@ class Failed(Exception):
 
 
 class TooLarge(Exception):
-    """The payload has more bytes than an invocation takes."""
+    """The payload is larger than an invocation allows."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Environment:
     def __init__(self, name: str, binary: Path, variables: dict[str, str], log: Path):
         self.waiting: queue.Queue[Invocation] = queue.Queue()
         self.current: Invocation | None = None
-        # Set while the process asks for the next invocation, and so has nothing to do.
+        # Set while the process waits for the next invocation and is idle.
         self.idle = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
@@ -83,7 +83,7 @@ class Environment:
         self.process.send_signal(signal.SIGCONT)
 
     def done(self) -> None:
-        """What has not been answered by now stands still until the next invocation."""
+        """Stops the process. Work that is not finished waits until the next invocation."""
         self.current = None
         self.idle.set()
         self.process.send_signal(signal.SIGSTOP)
@@ -182,7 +182,7 @@ class Function:
         self.lock = threading.Lock()
 
     def invoke(self, payload: bytes) -> Invocation:
-        """Begins an invocation; the answer comes in pieces."""
+        """Begins an invocation. The answer arrives in pieces."""
         if len(payload) > MOST:
             raise TooLarge
         invocation = Invocation(payload, time.time() + self.timeout)
@@ -214,7 +214,7 @@ class Function:
 
 
 def pieces(invocation: Invocation):
-    """The pieces of an answer, as they come."""
+    """The pieces of an answer, as they arrive."""
     while (piece := invocation.answer.get()) is not None:
         if isinstance(piece, Exception):
             raise piece
@@ -222,8 +222,8 @@ def pieces(invocation: Invocation):
 
 
 def assumed(emulator: Emulator, role: str) -> dict[str, str]:
-    """Credentials with the rights of a role. Only Lambda may assume it, so its trust is widened first, here and not in the
-    template."""
+    """Credentials with the rights of a role. Only Lambda may assume the role, so this first extends its trust policy. The template
+    is not changed."""
     iam, name = emulator.client("iam"), role.rsplit("/", 1)[-1]
     trust = {
         "Version": "2012-10-17",

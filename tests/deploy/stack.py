@@ -13,12 +13,12 @@ NAME = "lamplighter"
 
 
 def adapted(text: str, functions: Path) -> str:
-    """The template as the emulator takes it. What differs, and why:
+    """The template in a form that the emulator accepts. The differences and their reasons:
 
     - code: debug binaries of this machine's processor, from a folder of their own;
-    - MaximumConcurrency: the emulator takes a number and no reference;
-    - the bucket's policy: it refuses plain HTTP, which is all that the emulator speaks;
-    - sqs:SendMessage: in AWS it also allows SendMessageBatch, and the emulator wants an action of that name.
+    - MaximumConcurrency: the emulator accepts a number but no reference;
+    - the bucket's policy: it refuses plain HTTP, and the emulator only supports plain HTTP;
+    - sqs:SendMessage: on AWS it also allows SendMessageBatch, but the emulator requires an action of that name.
     """
 
     def replaced(pattern: str, by: str, text: str) -> str:
@@ -34,7 +34,7 @@ def adapted(text: str, functions: Path) -> str:
 
 
 def lay_out(binaries: Path, functions: Path) -> None:
-    """`{function}/bootstrap`, stripped: as Lambda wants it, and a tenth of the size."""
+    """`{function}/bootstrap`, as Lambda requires it, without symbols: a tenth of the size."""
     for source in sorted((ROOT_FOLDER / "functions").glob("*/src/main.rs")):
         name = source.parts[-3]
         folder = functions / name

@@ -1,7 +1,7 @@
-"""The template as it is shipped, deployed by SAM CLI into MiniStack with IAM enforced, and the README's main job in it.
+"""Deploys the real template with SAM CLI into MiniStack with IAM enforced, and does the README's main job there.
 
-Timer, bus, queues, notifications and event source mappings are the emulator's. What comes over HTTP goes through the gateway
-of `gateway.py`, because the emulator's does not stream. The steps are in order, and each needs those before it.
+Timer, bus, queues, notifications and event source mappings are the emulator's. HTTP requests go through the gateway of
+`gateway.py`, because the emulator's gateway does not stream. Each step needs the steps before it.
 """
 
 import io
@@ -69,7 +69,7 @@ class Deployment:
         self.key: str | None = None
 
     def call(self, method: str, path: str, body=None, **headers: str) -> Answer:
-        """A call of the API with the key, or of another address without."""
+        """A call of the API with the key, or a call of another address without it."""
         url = path if path.startswith("http") else self.gateway.url + path
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -118,7 +118,7 @@ def d(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture(scope="module")
 def made() -> dict:
-    """What earlier steps have made."""
+    """The results of earlier steps."""
     return {}
 
 
@@ -154,7 +154,7 @@ def test_the_gateway_lets_nobody_else_in(d: Deployment) -> None:
 
 
 def test_a_role_has_its_rights_and_no_others(d: Deployment) -> None:
-    """Else it would say nothing that nothing was refused."""
+    """Checks that IAM refuses other calls. Otherwise "nothing was refused" would prove nothing."""
     table, key = d.stack.outputs["Table"], {"pk": {"S": "U#nobody"}, "sk": {"S": "x"}}
     agents, catalog = (
         d.emulator.client("dynamodb", d.gateway.functions[name].variables) for name in ("AgentsFunction", "CatalogFunction")
@@ -257,11 +257,11 @@ def test_a_theme_is_imported_and_asked(d: Deployment) -> None:
     d.until(f"/projects/default/imports/{begun['import_id']}", 120, state="done")
     found = d.post("/projects/default/lookup", {"request": "make the header sticky"}, 200)
     assert found["targets"][0]["path"] == "sections/header.liquid", found
-    # More than one buffered answer holds in base64.
+    # Larger than a buffered answer in base64 may be.
     assert d.call("GET", "/projects/default/files/assets/large.bin").body == files["assets/large.bin"]
 
 
-# The function refuses what is a little too long; from about 4.7 MB on, no event holds it, and the gateway does.
+# The function refuses a body that is a little too long. A body of about 4.7 MB does not fit into an event, so the gateway refuses it.
 @pytest.mark.parametrize(("size", "fits"), [(4_300_000, True), (4_400_000, True), (4_600_000, False), (4_900_000, False)])
 def test_bodies_have_one_limit(d: Deployment, size: int, fits: bool) -> None:
     answer = d.call("PUT", "/projects/default/files/assets/body.bin", b"x" * size, content_type="application/octet-stream")
@@ -294,7 +294,7 @@ def test_the_smoke_test_passes(d: Deployment) -> None:
 
 
 def test_nothing_was_refused(d: Deployment) -> None:
-    """IAM's refusals are findings, though a step may have gone on without what it was refused."""
+    """IAM has refused nothing. A step might have continued in spite of a refusal, so this is checked separately."""
     logs = d.emulator.client("logs")
     texts = [path.read_text() for path in d.logs.iterdir()]
     for group in logs.describe_log_groups()["logGroups"]:

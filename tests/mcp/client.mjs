@@ -1,5 +1,5 @@
-// The sequence of sequence.json, by the official TypeScript client: node client.mjs URL WORKFLOW
-// Prints how many calls were made; every answer that differs is printed, and then the exit status is 1.
+// The sequence of sequence.json, with the official TypeScript client: node client.mjs URL WORKFLOW
+// Prints how many calls were made, and every answer that differs. If one differs, the exit status is 1.
 
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";

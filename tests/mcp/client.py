@@ -1,7 +1,7 @@
-"""The sequence of sequence.json, by the official Python client: python client.py URL WORKFLOW MODE
+"""The sequence of sequence.json, with the official Python client: python client.py URL WORKFLOW MODE
 
-MODE is `auto` (the newest version, where the server speaks it) or `legacy` (the versions with a handshake). Prints how many
-calls were made; every answer that differs is printed, and then the exit status is 1.
+MODE is `auto` (the newest version that the server supports) or `legacy` (the versions with a handshake). Prints how many calls
+were made, and every answer that differs. If one differs, the exit status is 1.
 """
 
 import asyncio

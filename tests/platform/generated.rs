@@ -127,5 +127,5 @@ async fn the_client_of_openai_is_served() {
     let h = Harness::start().await;
     let agent = h.agent().await;
     let printed = output(python, &["openai_chat.py", &h.platform.url(), &agent]).await;
-    assert!(printed.contains("the agent was talked to"), "{printed}");
+    assert!(printed.contains("the agent has answered"), "{printed}");
 }
