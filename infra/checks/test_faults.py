@@ -237,7 +237,7 @@ fault(
 fault(
     "another time to live",
     "the_table_is_what_the_store_expects",
-    put("Table/Properties/TimeToLiveSpecification/AttributeName", "expires_at"),
+    put("Table/Properties/TimeToLiveSpecification/AttributeName", "expiry"),
     "the_table_is_kept",
 )
 f = partial(fault, rule="the_table_is_kept")

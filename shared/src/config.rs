@@ -29,9 +29,9 @@ use aws_sdk_dynamodb::config::SharedHttpClient;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
-use crate::agent_loop::outside::OutsideTools;
 use crate::https;
 use crate::models::{Addresses, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
+use crate::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

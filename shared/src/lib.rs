@@ -31,6 +31,7 @@ pub mod live_runs;
 pub mod logging;
 pub mod metrics;
 pub mod models;
+pub mod outside;
 pub mod page;
 pub mod problem;
 pub mod queues;

@@ -184,6 +184,58 @@ impl AssetId {
     }
 }
 
+/// The id of a call within its run: `3.0` is the first call of step 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId {
+    /// From 1.
+    pub step: u32,
+    /// The place of the call in the reply, from 0.
+    pub at: u32,
+}
+
+impl CallId {
+    #[must_use]
+    pub fn new(step: u32, at: usize) -> Self {
+        Self { step, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.step, self.at)
+    }
+}
+
+/// The text is not the id of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be two numbers with a dot between them")]
+pub struct InvalidCallId;
+
+impl FromStr for CallId {
+    type Err = InvalidCallId;
+    fn from_str(text: &str) -> Result<Self, InvalidCallId> {
+        let (step, at) = text.split_once('.').ok_or(InvalidCallId)?;
+        let id = Self {
+            step: step.parse().map_err(|_| InvalidCallId)?,
+            at: at.parse().map_err(|_| InvalidCallId)?,
+        };
+        // One id has one text: no signs and no leading zeros.
+        if id.to_string() == text { Ok(id) } else { Err(InvalidCallId) }
+    }
+}
+
+impl Serialize for CallId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// The owner of data. Every key in the table and in the bucket begins with the owner, and keys can only be built from
 /// it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -258,6 +310,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_id_of_a_call_has_one_text() {
+        for text in ["1.0", "12.34", "4294967295.0"] {
+            assert_eq!(text.parse::<CallId>().unwrap().to_string(), text);
+        }
+        for text in ["", ".", "1", "1.", ".1", "01.0", "1.00", "+1.0", "1.-0", "1.0.0", "4294967296.0", "a.b"]
+        {
+            assert_eq!(text.parse::<CallId>(), Err(InvalidCallId), "{text}");
+        }
+    }
 
     #[test]
     fn ids_parse_only_their_own_canonical_form() {

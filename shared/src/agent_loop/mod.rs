@@ -8,11 +8,9 @@
 //! - [`journal`]: the stored steps
 //! - [`mod@call`]: one call of a model
 //! - `perform`: the calls of tools, and those that wait for a person
-//! - [`outside`]: tools that act outside the platform
 
 pub mod call;
 pub mod journal;
-pub mod outside;
 mod perform;
 pub mod recorder;
 

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::call::CallError;
-use super::outside::{Called, OutsideCall};
 use super::recorder::Stored;
 use super::{Agent, Kind, Performed, Rest};
 use crate::flows::edit::Tries;
+use crate::outside::{Called, OutsideCall};
 use crate::problem::Result;
 use crate::store::keys::Guard;
 use crate::store::runs::LIFETIME;
@@ -102,7 +102,7 @@ impl<K: Kind> Agent<K> {
 
     /// The tools that the loop performs itself. A run without a long result has none, so that most requests are shorter.
     pub(super) fn own_tools(&self) -> tools::Table {
-        if results::has_long(&self.transcript) { tools::OWN } else { &[] }
+        if self.transcript.has_long_result() { tools::OWN } else { &[] }
     }
 
     fn decide(&self, name: &str) -> Decision {
@@ -362,7 +362,7 @@ impl<K: Kind> Agent<K> {
         };
         match ToolCall::parse(tool, &call.input) {
             Ok(ToolCall::ReadResult(ReadResult { call_id, from_char })) => {
-                let page = results::page(&self.transcript, call_id, from_char);
+                let page = self.transcript.result_page(call_id, from_char);
                 Ok(page.map_or_else(CallResult::refused, CallResult::told).into())
             }
             Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,

@@ -3,17 +3,15 @@
 //! A card asks one of two questions. *Permission*: may this call be made? *Outcome*: the call was begun, and its result was
 //! lost; did it happen? A card binds the hash of the tool's name, its schema and the arguments: what was shown is what runs.
 
-use std::fmt;
-use std::str::FromStr;
-
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::transcript::CallResult;
 use crate::canonical::canonical;
+use crate::ids::CallId;
 
 /// How many calls of one reply may wait for a person at the same time.
 pub const MAX_OPEN: usize = 20;
@@ -23,58 +21,6 @@ pub const MAX_REASON: usize = 1_000;
 
 /// How many cards a run's record keeps.
 const MAX_KEPT: usize = 2 * MAX_OPEN;
-
-/// The id of a call within its run: `3.0` is the first call of step 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId {
-    /// From 1.
-    pub step: u32,
-    /// The place of the call in the reply, from 0.
-    pub at: u32,
-}
-
-impl CallId {
-    #[must_use]
-    pub fn new(step: u32, at: usize) -> Self {
-        Self { step, at: u32::try_from(at).unwrap_or(u32::MAX) }
-    }
-}
-
-impl fmt::Display for CallId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.step, self.at)
-    }
-}
-
-/// The text is not the id of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be two numbers with a dot between them")]
-pub struct InvalidCallId;
-
-impl FromStr for CallId {
-    type Err = InvalidCallId;
-    fn from_str(text: &str) -> Result<Self, InvalidCallId> {
-        let (step, at) = text.split_once('.').ok_or(InvalidCallId)?;
-        let id = Self {
-            step: step.parse().map_err(|_| InvalidCallId)?,
-            at: at.parse().map_err(|_| InvalidCallId)?,
-        };
-        // One id has one text: no signs and no leading zeros.
-        if id.to_string() == text { Ok(id) } else { Err(InvalidCallId) }
-    }
-}
-
-impl Serialize for CallId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for CallId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// A call that waits for a person, or waited for one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -422,17 +368,6 @@ mod tests {
     fn pending(call: u32, asks: Option<Asks>) -> Pending {
         let attempt = |asks| (asks == Asks::Outcome).then_some(1);
         Pending { call_id: id(call), hash: "h".into(), asks: asks.map(|asks| (asks, attempt(asks))) }
-    }
-
-    #[test]
-    fn ids_have_one_text() {
-        for text in ["1.0", "12.34", "4294967295.0"] {
-            assert_eq!(text.parse::<CallId>().unwrap().to_string(), text);
-        }
-        for text in ["", ".", "1", "1.", ".1", "01.0", "1.00", "+1.0", "1.-0", "1.0.0", "4294967296.0", "a.b"]
-        {
-            assert_eq!(text.parse::<CallId>(), Err(InvalidCallId), "{text}");
-        }
     }
 
     #[test]

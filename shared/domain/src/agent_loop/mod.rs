@@ -24,7 +24,8 @@ use jiff::Timestamp;
 use crate::actions::{Reason, ReasonCode};
 use crate::models::StopReason;
 
-pub use cards::{CallId, Card};
+pub use crate::ids::CallId;
+pub use cards::Card;
 pub use check::Verdict;
 pub use transcript::{After, Call, CallResult, Purpose, Reply, Step, Transcript};
 

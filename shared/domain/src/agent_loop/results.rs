@@ -1,6 +1,6 @@
 //! Long results of calls: a model is shown the beginning, and reads the rest in pages.
 
-use super::{CallId, Transcript};
+use crate::ids::CallId;
 
 /// The longest result of a call that a model is shown at once, in characters.
 pub const MAX_RESULT: usize = 100_000;
@@ -44,28 +44,11 @@ pub fn shown(content: &str, id: Option<CallId>) -> String {
     format!("{}\n… [{note}]", &content[..at])
 }
 
-/// The id of a call of the transcript, by the indexes of its step and of the call. For a run that began its conversation
-/// anew, it counts from there.
-pub(super) fn id(step: usize, call: usize) -> CallId {
-    CallId::new(u32::try_from(step + 1).unwrap_or(u32::MAX), call)
-}
-
-/// Whether there is a result that a model was shown only the beginning of.
-#[must_use]
-pub fn has_long(transcript: &Transcript) -> bool {
-    transcript.steps.iter().flat_map(|step| &step.results).any(|result| is_long(&result.content))
-}
-
-/// A page of a result.
+/// A page of a long result.
 ///
 /// # Errors
 /// A sentence for the model.
-pub fn page(transcript: &Transcript, id: CallId, from_char: usize) -> Result<String, String> {
-    let step = (id.step as usize).checked_sub(1).and_then(|step| transcript.steps.get(step));
-    let result = step.and_then(|step| step.results.get(id.at as usize));
-    let Some(content) = result.map(|result| &result.content).filter(|content| is_long(content)) else {
-        return Err(format!("there is no long result {id}; a result that was cut names its call_id"));
-    };
+pub fn page(content: &str, from_char: usize) -> Result<String, String> {
     let length = content.chars().count();
     if from_char >= length {
         return Err(format!(

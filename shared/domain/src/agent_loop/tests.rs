@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::results::{MAX_RESULT, MAX_STORED, has_long, page, stored};
+use super::results::{MAX_RESULT, MAX_STORED, stored};
 use super::*;
 use crate::models::{Block, Message, Role};
 
@@ -339,7 +339,7 @@ fn a_long_result_is_read_in_pages() {
     let whole: String = (0..MAX_RESULT + 70_007).map(|n| if n % 3 == 0 { 'é' } else { 'e' }).collect();
     let short = "é".repeat(MAX_RESULT);
     let transcript = of(vec![read(&short), read(&whole)], 0);
-    assert!(has_long(&transcript) && !has_long(&of(vec![read(&short)], 0)));
+    assert!(transcript.has_long_result() && !of(vec![read(&short)], 0).has_long_result());
     let text = |messages: Vec<Message>| match &messages.last().unwrap().content[..] {
         [Block::ToolResult { content, .. }] => content.clone(),
         other => panic!("{other:?}"),
@@ -354,7 +354,7 @@ fn a_long_result_is_read_in_pages() {
 
     let (mut all, mut from) = (first.to_owned(), MAX_RESULT);
     while from < MAX_RESULT + 70_007 {
-        let page = page(&transcript, results::id(1, 0), from).unwrap();
+        let page = transcript.result_page(CallId::new(2, 0), from).unwrap();
         let (text, note) = page.split_once("\n… ").unwrap();
         all.push_str(text);
         from += text.chars().count();
@@ -367,7 +367,7 @@ fn a_long_result_is_read_in_pages() {
     for (id, from) in
         [((0, 0), 0), ((1, 0), 0), ((2, 1), 0), ((3, 0), 0), ((u32::MAX, 0), 0), ((2, 0), 170_007)]
     {
-        let refused = page(&transcript, CallId::new(id.0, id.1), from).unwrap_err();
+        let refused = transcript.result_page(CallId::new(id.0, id.1), from).unwrap_err();
         assert!(
             refused.contains("there is no long result") || refused.contains("less than 170007"),
             "{refused}"

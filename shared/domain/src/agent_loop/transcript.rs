@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::check::Verdict;
-use super::{CallId, MAX_TRANSCRIPT, repeats, results};
+use super::{MAX_TRANSCRIPT, repeats, results};
 use crate::actions::Reason;
 use crate::chats::signals::Deliverable;
+use crate::ids::CallId;
 use crate::models::estimate::{block_bytes, json_bytes};
 use crate::models::{Block, Message, Role, StopReason};
 use crate::prompts;
@@ -217,13 +218,32 @@ impl Transcript {
     /// `continues_cut_off` a reply that was cut off is followed by the request to go on.
     #[must_use]
     pub fn messages(&self, continues_cut_off: bool) -> Vec<Message> {
-        self.told(continues_cut_off, |step, call| Some(results::id(step, call)))
+        self.told(continues_cut_off, |step, call| Some(call_id(step, call)))
     }
 
     /// The same for a conversation that goes on after the run has ended: the rest of a long result cannot be read there.
     #[must_use]
     pub fn history(&self) -> Vec<Message> {
         self.told(false, |_, _| None)
+    }
+
+    /// Whether a model was shown only the beginning of a result.
+    #[must_use]
+    pub fn has_long_result(&self) -> bool {
+        self.steps.iter().flat_map(|step| &step.results).any(|result| results::is_long(&result.content))
+    }
+
+    /// A page of a result that a model was shown only the beginning of.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub fn result_page(&self, id: CallId, from_char: usize) -> Result<String, String> {
+        let step = (id.step as usize).checked_sub(1).and_then(|step| self.steps.get(step));
+        let result = step.and_then(|step| step.results.get(id.at as usize));
+        match result.filter(|result| results::is_long(&result.content)) {
+            Some(result) => results::page(&result.content, from_char),
+            None => Err(format!("there is no long result {id}; a result that was cut names its call_id")),
+        }
     }
 
     fn told(&self, continues_cut_off: bool, id: impl Fn(usize, usize) -> Option<CallId>) -> Vec<Message> {
@@ -265,6 +285,12 @@ impl Transcript {
         }
         repeats::find_in(&self.steps[..=at])
     }
+}
+
+/// The id of a call, by the indexes of its step and of the call. In a run that began its conversation anew, it counts from
+/// there.
+fn call_id(step: usize, call: usize) -> CallId {
+    CallId::new(u32::try_from(step + 1).unwrap_or(u32::MAX), call)
 }
 
 fn warn(block: &mut Block, warning: &str) {

@@ -8,7 +8,7 @@ use super::Surface::{AboutAction, Chat, Run};
 use super::ToolDef;
 use super::arguments::Arguments;
 use super::schema::object;
-use crate::agent_loop::CallId;
+use crate::ids::CallId;
 
 /// The loop performs it, for every kind of run. It is offered only to a run that has a result to read on.
 pub static READ_RESULT: ToolDef = ToolDef::new(

@@ -8,10 +8,9 @@ use super::questions::{ASK_PERSON, AskPerson};
 use super::results::{READ_RESULT, ReadResult};
 use super::*;
 use crate::actions::{ActionChange, ActionState};
-use crate::agent_loop::CallId;
 use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
-use crate::ids::AssetId;
+use crate::ids::{AssetId, CallId};
 
 fn names(tools: impl Iterator<Item = &'static ToolDef>) -> String {
     tools.map(|tool| tool.name).collect::<Vec<_>>().join(" ")
