@@ -33,6 +33,7 @@ mod generated;
 mod golden;
 mod isolation;
 mod logs;
+mod long_replies;
 mod long_results;
 mod made;
 mod mcp;

@@ -31,7 +31,7 @@ use crate::store::table::Write;
 
 use call::{CallError, Limits, Replied, call, look};
 use journal::Journal;
-use recorder::{Recorder, Stored};
+use recorder::{MAX_PIECE, Recorder, Stored};
 
 /// How long before its process's end a run is put down and handed on.
 pub const PUT_DOWN_BEFORE: SignedDuration = SignedDuration::from_secs(60);
@@ -263,6 +263,8 @@ impl<K: Kind> Agent<K> {
                     run.message.push_str("\n\n");
                 }
                 run.message.push_str(text);
+                run.message = shortened(std::mem::take(&mut run.message));
+                let text = shortened(text.to_owned());
                 let step = self.journal.last() + 1;
                 events.push((EventKind::MessageCompleted, json!({"text": text, "step": step})));
             }
@@ -283,4 +285,14 @@ impl<K: Kind> Agent<K> {
         self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
         Ok(())
     }
+}
+
+/// A text as one item of the table holds it. The chat has the whole text.
+fn shortened(mut text: String) -> String {
+    const MARK: &str = "\n\n(shortened)";
+    if text.len() > MAX_PIECE + MARK.len() {
+        text.truncate(text.floor_char_boundary(MAX_PIECE));
+        text.push_str(MARK);
+    }
+    text
 }

@@ -23,6 +23,9 @@ use crate::store::{Store, Versioned};
 /// The shortest interval between two stored pieces of text.
 const PIECE: Duration = Duration::from_millis(200);
 
+/// The longest text of one event, in bytes. An item of the table holds 400 KB.
+pub(super) const MAX_PIECE: usize = 100_000;
+
 /// How long an executor's lease lasts.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -159,9 +162,13 @@ impl Recorder {
             return Ok(());
         }
         let renew = self.must_renew();
-        let events = vec![(EventKind::MessageDelta, json!({"text": self.pending, "step": self.step}))];
-        let _ = self.store(events, Vec::new(), renew).await?;
-        self.pending.clear();
+        while !self.pending.is_empty() {
+            let piece = self.pending.floor_char_boundary(MAX_PIECE);
+            let text = &self.pending[..piece];
+            let events = vec![(EventKind::MessageDelta, json!({"text": text, "step": self.step}))];
+            let _ = self.store(events, Vec::new(), renew).await?;
+            self.pending.drain(..piece);
+        }
         Ok(())
     }
 

@@ -69,7 +69,13 @@ impl Conversation {
         let mut errors = FieldErrors::default();
         let mut messages: Vec<NewMessage> = Vec::new();
         for (role, text) in self.history.iter().filter(|(_, text)| !text.trim().is_empty()) {
-            let content = if messages.is_empty() { self.first(text) } else { text.clone() };
+            let mut content = if messages.is_empty() { self.first(text) } else { text.clone() };
+            // The client sends back what an agent wrote, and that may be longer than a person's message.
+            if *role == Role::Assistant
+                && let Some((end, _)) = content.char_indices().nth(MAX_MESSAGE)
+            {
+                content.truncate(end);
+            }
             errors.length("messages[].content", &content, 1, MAX_MESSAGE);
             messages.push(NewMessage { role: *role, content });
         }
