@@ -39,6 +39,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 tokio::task_local! {
     static CURRENT_REQUEST_ID: String;
     static BASE_PATH: String;
+    static FOR_OPENAI_CLIENT: bool;
 }
 
 /// A route's path as the client of the current request must write it, with the stage or base path.
@@ -51,6 +52,12 @@ pub fn path_for_client(path: &str) -> String {
 #[must_use]
 pub fn current_request_id() -> Option<String> {
     CURRENT_REQUEST_ID.try_with(Clone::clone).ok()
+}
+
+/// Whether the current request has a path that only OpenAI clients use. They read errors in OpenAI's form.
+#[must_use]
+pub fn is_for_openai_client() -> bool {
+    FOR_OPENAI_CLIENT.try_with(|is| *is).unwrap_or_default()
 }
 
 /// Authenticates a request by its headers and returns the owner.
@@ -94,6 +101,7 @@ async fn edge(request: Request, next: Next) -> Response {
         trace_id = trace.as_deref().map(|value| &value[3..35]),
     );
     let base = request.extensions().get::<BasePath>().map(|BasePath(base)| base.clone()).unwrap_or_default();
+    let for_openai_client = request.uri().path().starts_with("/v1/");
     let began = Instant::now();
     let serve = async {
         let response = caught(next.run(request)).await.unwrap_or_else(IntoResponse::into_response);
@@ -101,7 +109,8 @@ async fn edge(request: Request, next: Next) -> Response {
         tracing::info!(status = response.status().as_u16(), ms, "answered");
         response
     };
-    let serve = BASE_PATH.scope(base.clone(), serve.instrument(span));
+    let serve = FOR_OPENAI_CLIENT.scope(for_openai_client, serve.instrument(span));
+    let serve = BASE_PATH.scope(base.clone(), serve);
     let mut response = CURRENT_REQUEST_ID.scope(id.clone(), serve).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

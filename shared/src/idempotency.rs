@@ -15,6 +15,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use domain::ids::RunId;
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ use crate::context::Cx;
 use crate::extract::Caller;
 use crate::flows::runs;
 use crate::function::Invocation;
-use crate::http::{MAX_BODY_BYTES, path_for_client};
+use crate::http::{MAX_BODY_BYTES, is_for_openai_client, path_for_client};
 use crate::problem::{Error, Result};
 use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 use crate::stream::{self, BeganRun};
@@ -46,6 +47,10 @@ const MAX_KEPT: usize = 256 * 1024;
 /// only once, and the secret is neither stored nor sent again.
 #[derive(Clone, Debug)]
 pub struct KeptInstead(pub String);
+
+/// A request with this extension was done before and began this run. The handler answers from the run.
+#[derive(Clone, Copy, Debug)]
+pub struct RepeatedRun(pub RunId);
 
 /// The middleware.
 pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Response {
@@ -97,7 +102,10 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
     let claimed = match cx.store.claim_idempotency(owner, key, &fingerprint, cx.clock.now()).await? {
         Claim::First(claimed) => claimed,
         Claim::Other(record) if record.fingerprint != fingerprint => return Err(Error::IdempotencyMismatch),
-        Claim::Other(record) => return replay(cx, caller, record, &parts.headers, until).await,
+        Claim::Other(record) => {
+            return replay(cx, caller, record, Request::from_parts(parts, Body::from(body)), next, until)
+                .await;
+        }
     };
     let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
@@ -140,7 +148,8 @@ async fn replay(
     cx: &Cx,
     caller: &Caller,
     record: IdempotencyRecord,
-    headers: &HeaderMap,
+    mut request: Request,
+    next: Next,
     until: Timestamp,
 ) -> Result<Response> {
     let mut response = match record.outcome {
@@ -168,7 +177,14 @@ async fn replay(
                     &serde_json::json!({ "run_id": run_id }),
                 ));
             }
-            stream::respond(cx, &caller.owner, run_id, 0, Accept::from_headers(headers)?, until).await?
+            if is_for_openai_client() {
+                // Its events have another form there.
+                request.extensions_mut().insert(RepeatedRun(run_id));
+                next.run(request).await
+            } else {
+                let accept = Accept::from_headers(request.headers())?;
+                stream::respond(cx, &caller.owner, run_id, 0, accept, until).await?
+            }
         }
         RequestState::Answered { status, headers, body } => {
             let mut response = Response::new(Body::from(body));

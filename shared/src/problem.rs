@@ -138,6 +138,41 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub current: Option<Value>,
+    /// Only on paths below `/v1/`: the same error, as OpenAI clients read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OpenAiError>,
+}
+
+/// An error in the form of the OpenAI API.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OpenAiError {
+    /// A sentence for people.
+    pub message: String,
+    /// The kind of error, by the names of OpenAI.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// A stable code for programs, as in the problem.
+    pub code: &'static str,
+    /// The first invalid field.
+    pub param: Option<String>,
+}
+
+impl From<&Error> for OpenAiError {
+    fn from(error: &Error) -> Self {
+        let kind = match error.status() {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::PAYMENT_REQUIRED => "insufficient_quota",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let param = match error {
+            Error::Invalid(FieldErrors(errors)) => errors.first().map(|error| error.field.clone()),
+            _ => None,
+        };
+        Self { message: error.detail(), kind, code: error.code(), param }
+    }
 }
 
 struct Row {
@@ -276,6 +311,7 @@ impl Error {
                 Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },
+            error: crate::http::is_for_openai_client().then(|| OpenAiError::from(self)),
         }
     }
 

@@ -10,14 +10,15 @@ use domain::ids::{ActionId, RunId};
 use domain::tools::{Effect, Surface, ToolDef};
 use futures::future::{BoxFuture, join_all};
 use jiff::SignedDuration;
+use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::RunsConfig;
 use shared::flows::due;
 use shared::flows::turn::Topic;
 use shared::outside::{Called, Outside, OutsideCall, OutsideTools};
 use shared::store::DueItem;
-use tests::Answer;
 use tests::model::{Says, Script, ScriptedModel};
+use tests::{Answer, send};
 use tokio::sync::watch;
 
 use crate::durable::{Process, followed, take_over};
@@ -740,4 +741,26 @@ async fn a_turn_whose_process_dies_before_it_asks_asks_once() {
         assert_eq!((&view["state"], asked), (&json!("waiting"), 1), "at {kill_at}: {view:#}");
     }
     assert_eq!(scene.world.done(), 0);
+}
+
+/// The reply to an OpenAI client says where the person answers.
+#[tokio::test]
+async fn a_completion_whose_call_waits_says_where_to_answer() {
+    let scene = Scene::with(mails).await;
+    let h = &scene.stage.h;
+    let mut body = json!({
+        "model": scene.stage.agent.to_string(), "messages": [{"role": "user", "content": "Send it"}],
+    });
+    let whole = h.post("/v1/chat/completions", body.clone()).await.expect(200);
+    let text = whole["choices"][0]["message"]["content"].as_str().unwrap();
+    let call = format!("/runs/{}/calls/1.0", whole["id"].as_str().unwrap());
+    assert!(text.contains(&format!("{call}/approve")) && text.contains("send_mail"), "{text}");
+    body["stream"] = true.into();
+    let streamed = send(h.request(Method::POST, "/v1/chat/completions").json(&body)).await;
+    let text = streamed.body.as_str().unwrap();
+    assert!(text.contains("/calls/1.0/approve") && text.contains("/calls/1.0/reject"), "{text}");
+    assert_eq!(scene.world.done(), 0);
+    h.post(&format!("{call}/approve"), json!({})).await.expect(200);
+    let run = scene.goes_on(whole["id"].as_str().unwrap()).await;
+    assert_eq!((&run["state"], scene.world.done()), (&json!("completed"), 1), "{run:#}");
 }

@@ -157,6 +157,69 @@ async fn a_call_under_a_key_acts_once() {
 }
 
 #[tokio::test]
+async fn a_repeated_stream_has_the_same_form_and_text() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let mut body = asked(&agent, &[("user", "Write a brief about lamp oil prices")]);
+    body["stream"] = true.into();
+    let told = async || {
+        let call = h.request(Method::POST, PATH).header("idempotency-key", "k").json(&body);
+        let response = call.send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let is_repeated = response.headers().contains_key("idempotent-replayed");
+        let chunks = chunks(&response.text().await.unwrap());
+        let text: String =
+            chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+        assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "stop");
+        (is_repeated, chunks[0]["id"].clone(), text)
+    };
+    let (is_repeated, run, text) = told().await;
+    assert!(!is_repeated && text.contains("/proposals/prp_"), "{text}");
+    assert_eq!(told().await, (true, run, text.clone()));
+    assert_eq!(chats(&h, &agent).await.len(), 1);
+
+    // The repeated call does not lead the conversation to its chat a second time.
+    let next =
+        [("user", "Write a brief about lamp oil prices"), ("assistant", text.as_str()), ("user", "Go on")];
+    reply(&h, &agent, &next).await;
+    told().await;
+    assert_eq!(chats(&h, &agent).await.len(), 1);
+    reply(&h, &agent, &next).await;
+    assert_eq!(chats(&h, &agent).await.len(), 2);
+}
+
+#[tokio::test]
+async fn errors_have_the_form_that_openai_clients_read() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let check = |problem: &Value, kind: &str, param: Value| {
+        let expected =
+            json!({"message": problem["detail"], "type": kind, "code": problem["code"], "param": param});
+        assert_eq!(problem["error"], expected, "{problem:#}");
+    };
+    let mut body = asked(&agent, &[("user", "Hello")]);
+    body["n"] = 2.into();
+    check(&h.post(PATH, body).await.refused(400, "invalid_input"), "invalid_request_error", json!("n"));
+    let unknown = h.post(PATH, asked("gpt-6", &[("user", "Hello")])).await.refused(404, "not_found");
+    check(&unknown, "invalid_request_error", Value::Null);
+    let path = h.post("/v1/embeddings", json!({})).await.refused(404, "not_found");
+    check(&path, "invalid_request_error", Value::Null);
+    let key = h.post_once(PATH, &"k".repeat(300), asked(&agent, &[("user", "Hello")])).await;
+    check(&key.refused(400, "invalid_input"), "invalid_request_error", json!("Idempotency-Key"));
+    // Other paths have problem documents alone.
+    let other = h.get("/agents/agt_00000000000000000000000000000000").await.refused(404, "not_found");
+    assert_eq!(other.get("error"), None, "{other:#}");
+
+    let mut config = PlatformConfig::in_memory();
+    config.auth = AuthConfig::On(None);
+    let h = Harness::with(config).await;
+    let models = h.get("/v1/models").await.refused(401, "unauthenticated");
+    check(&models, "authentication_error", Value::Null);
+    let wrong = send(h.request(Method::GET, "/v1/models").bearer_auth("llk_wrong")).await;
+    check(&wrong.refused(401, "unauthenticated"), "authentication_error", Value::Null);
+}
+
+#[tokio::test]
 async fn unsupported_parameters_are_refused_by_name() {
     let h = Harness::start().await;
     let agent = h.agent().await;

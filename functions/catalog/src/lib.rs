@@ -11,7 +11,7 @@ use serde_json::Value;
 use shared::Cx;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
-use shared::problem::Problem;
+use shared::problem::{OpenAiError, Problem};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 
 /// All functions, sorted by name.
@@ -87,7 +87,11 @@ pub fn router() -> Router<Cx> {
 /// The description of all routes.
 pub fn openapi() -> Value {
     // Every route refers to these schemas and none declares them.
-    let components = ComponentsBuilder::new().schema_from::<Problem>().schema_from::<FieldError>().build();
+    let components = ComponentsBuilder::new()
+        .schema_from::<Problem>()
+        .schema_from::<OpenAiError>()
+        .schema_from::<FieldError>()
+        .build();
     let mut routes = OpenApi::default();
     routes.components = Some(components);
     for (_, describe) in DESCRIPTIONS {

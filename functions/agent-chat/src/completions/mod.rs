@@ -1,10 +1,12 @@
 //! The Chat Completions API of OpenAI, so that programs written for it can talk to agents.
 
 mod format;
+mod told;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use domain::agent_loop::cards::{self, Asks};
 use domain::ids::{AgentId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{EventKind, Run, RunState};
@@ -17,6 +19,8 @@ use shared::flows::completions::{self, Completion};
 use shared::flows::follow::{self, RunUpdate};
 use shared::flows::{agents, run_view, runs};
 use shared::function::Invocation;
+use shared::idempotency::RepeatedRun;
+use shared::problem::OpenAiError;
 use shared::respond::Problems;
 use shared::stream::{belongs_to, event_stream, failed};
 use shared::{Cx, Result};
@@ -24,6 +28,7 @@ use shared::{Cx, Result};
 use format::{
     ChatCompletion, Choice, CompletionRequest, CompletionUsage, ModelEntry, ModelList, ReplyMessage,
 };
+use told::Told;
 
 shared::routes!(complete, list_models);
 
@@ -34,10 +39,11 @@ const MAX_MODELS: usize = 1_000;
 ///
 /// `model` is the agent's id. The client keeps the conversation and sends all of it with each request, as with OpenAI. The
 /// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals, and the reply names them. If
-/// a process dies while it streams, the reply continues, and a part of it may be sent twice.
+/// a process dies while it streams, another one writes the unfinished step again. If the new text differs, a line says that the
+/// reply begins again.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once. A repeated stream is answered with the events of its run")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
     request_body = CompletionRequest,
     responses(
         (status = 200, description = "The reply", content(
@@ -50,16 +56,24 @@ async fn complete(
     State(cx): State<Cx>,
     caller: Caller,
     invocation: Invocation,
+    repeated: Option<Extension<RepeatedRun>>,
     ForeignJson(request): ForeignJson<CompletionRequest>,
 ) -> Result<Response> {
     let (agent, conversation) = request.read()?;
-    let completion = completions::begin(&cx, &caller.owner, agent, conversation, invocation).await?;
-    let run = completion.begun.run();
+    let (run, created, completion) = match repeated {
+        Some(Extension(RepeatedRun(run))) => {
+            (run, runs::load(&cx, &caller.owner, run).await?.value.created_at, None)
+        }
+        None => {
+            let begun = completions::begin(&cx, &caller.owner, agent, conversation, invocation).await?;
+            (begun.begun.run(), cx.clock.now(), Some(begun))
+        }
+    };
     let answer = Answer {
         owner: caller.owner,
         run,
         agent,
-        created: cx.clock.now(),
+        created,
         until: invocation.answers_until(),
         with_usage: request.stream_options.is_some_and(|options| options.include_usage == Some(true)),
         cx,
@@ -96,7 +110,7 @@ impl Answer {
     }
 
     /// The whole reply, when the run has ended.
-    async fn whole(&self, completion: Completion) -> Result<ChatCompletion> {
+    async fn whole(&self, completion: Option<Completion>) -> Result<ChatCompletion> {
         let run = follow::to_its_end(&self.cx, &self.owner, self.run, self.until).await?;
         let (state, usage) = (run.state, run.usage);
         if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
@@ -104,7 +118,7 @@ impl Answer {
         }
         let mut content = run.message.clone();
         content.push_str(&self.notes(run).await?);
-        if state.is_final() {
+        if let Some(completion) = completion.filter(|_| state.is_final()) {
             completion.replied(&self.cx, &self.owner, &content).await;
         }
         let message = Some(ReplyMessage { role: "assistant", content });
@@ -115,6 +129,7 @@ impl Answer {
     /// What the client must know in addition to the text: the drafts that wait, and why the reply ends.
     async fn notes(&self, run: Run) -> Result<String> {
         let state = run.state;
+        let open: Vec<_> = cards::open(&run.cards).cloned().collect();
         let view = run_view::view(&self.cx, &self.owner, run).await?;
         let at = shared::http::path_for_client;
         let mut notes = String::new();
@@ -131,16 +146,38 @@ impl Answer {
                     .push_str(&format!("\n\n*The reply continues: {}.*", at(&format!("/runs/{}", self.run))));
             }
             RunState::Cancelled => notes.push_str("\n\n*The reply was cancelled.*"),
-            RunState::Completed | RunState::Failed | RunState::Waiting => {}
+            RunState::Waiting => {
+                for card in &open {
+                    let call = at(&format!("/runs/{}/calls/{}", self.run, card.call_id));
+                    notes.push_str(&match card.asks {
+                        Asks::Permission => format!(
+                            "\n\n*The call of `{}` waits for your yes until {}. Read it at {}, then POST to {call}/approve or {call}/reject.*",
+                            card.tool, card.expires_at, at(&format!("/runs/{}", self.run)),
+                        ),
+                        Asks::Outcome => format!(
+                            "\n\n*It is not known whether the call of `{}` happened. Find out, then POST to {call}/resolve until {}.*",
+                            card.tool, card.expires_at,
+                        ),
+                    });
+                }
+            }
+            RunState::Completed | RunState::Failed => {}
         }
         Ok(notes)
     }
 
     /// Streams the reply while it is written.
-    fn stream(self, completion: Completion) -> Response {
+    fn stream(self, completion: Option<Completion>) -> Response {
         let updates = follow::follow(self.cx.clone(), self.owner.clone(), self.run, 0, self.until).boxed();
-        let chunks =
-            Chunks { answer: self, updates, completion: Some(completion), text: String::new(), begun: false };
+        let chunks = Chunks {
+            answer: self,
+            updates,
+            completion,
+            told: Told::default(),
+            last: 0,
+            begun: false,
+            ended: false,
+        };
         event_stream(stream::unfold(chunks, |mut chunks| async move {
             let next = chunks.next().await?;
             Some((Bytes::from(next), chunks))
@@ -156,17 +193,21 @@ fn finish_reason(state: RunState) -> &'static str {
 struct Chunks {
     answer: Answer,
     updates: BoxStream<'static, RunUpdate>,
-    /// `None` once the end was sent.
+    /// None if the request was repeated.
     completion: Option<Completion>,
-    /// All text that was sent to the client.
-    text: String,
+    told: Told,
+    /// The last event.
+    last: u64,
     begun: bool,
+    ended: bool,
 }
 
 impl Chunks {
     /// The next frames.
     async fn next(&mut self) -> Option<String> {
-        self.completion.as_ref()?;
+        if self.ended {
+            return None;
+        }
         let mut frames = String::new();
         if !std::mem::replace(&mut self.begun, true) {
             self.delta(json!({"role": "assistant", "content": ""}), None, &mut frames);
@@ -178,15 +219,20 @@ impl Chunks {
                 Some(RunUpdate::Events(events)) => {
                     let mut is_over = false;
                     for event in events {
+                        self.last = event.id;
                         match event.event {
                             EventKind::MessageDelta => {
                                 let text = event.data["text"].as_str().unwrap_or_default().to_owned();
                                 self.say(&text, &mut frames);
                             }
-                            EventKind::ToolResult
-                                if !self.text.is_empty() && !self.text.ends_with("\n\n") =>
-                            {
-                                self.say("\n\n", &mut frames);
+                            EventKind::StepRestarted => {
+                                self.told.restart(event.data["void_from"].as_u64().unwrap_or(event.id));
+                            }
+                            EventKind::ToolResult => {
+                                self.end_step(&mut frames);
+                                if !self.told.text().is_empty() && !self.told.text().ends_with("\n\n") {
+                                    self.say("\n\n", &mut frames);
+                                }
                             }
                             kind => is_over |= kind.ends_the_run(),
                         }
@@ -202,8 +248,17 @@ impl Chunks {
     }
 
     fn say(&mut self, text: &str, frames: &mut String) {
+        let text = self.told.add(self.last, text);
+        self.send(&text, frames);
+    }
+
+    fn end_step(&mut self, frames: &mut String) {
+        let text = self.told.end_step(self.last);
+        self.send(&text, frames);
+    }
+
+    fn send(&self, text: &str, frames: &mut String) {
         if !text.is_empty() {
-            self.text.push_str(text);
             self.delta(json!({"content": text}), None, frames);
         }
     }
@@ -214,27 +269,27 @@ impl Chunks {
     }
 
     async fn end(&mut self, frames: &mut String) {
-        let Some(completion) = self.completion.take() else { return };
-        if let Err(error) = self.last(completion, frames).await {
-            frame(
-                &json!({"error": {"message": error.detail(), "type": error.code(), "code": error.code()}}),
-                frames,
-            );
+        self.ended = true;
+        if let Err(error) = self.finish(frames).await {
+            frame(&json!({"error": OpenAiError::from(&error)}), frames);
         }
         frames.push_str("data: [DONE]\n\n");
     }
 
-    async fn last(&mut self, completion: Completion, frames: &mut String) -> Result<()> {
+    async fn finish(&mut self, frames: &mut String) -> Result<()> {
         let (cx, owner) = (self.answer.cx.clone(), self.answer.owner.clone());
         let run = runs::load(&cx, &owner, self.answer.run).await?.value;
         let (state, usage) = (run.state, run.usage);
         if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
             return Err(failed(error, self.answer.run));
         }
+        if state.is_final() {
+            self.end_step(frames);
+        }
         let notes = self.answer.notes(run).await?;
         self.say(&notes, frames);
-        if state.is_final() {
-            completion.replied(&cx, &owner, &self.text).await;
+        if let Some(completion) = self.completion.take().filter(|_| state.is_final()) {
+            completion.replied(&cx, &owner, self.told.text()).await;
         }
         self.delta(json!({}), Some(finish_reason(state)), frames);
         if self.answer.with_usage {
