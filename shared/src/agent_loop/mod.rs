@@ -75,7 +75,7 @@ pub trait Kind: Send {
     }
 
     /// What a person said instead of an answer to the run's cards.
-    fn heard(&mut self) -> impl Future<Output = Result<Option<String>>> + Send {
+    fn said_by_person(&mut self) -> impl Future<Output = Result<Option<String>>> + Send {
         std::future::ready(Ok(None))
     }
 

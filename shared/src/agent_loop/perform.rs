@@ -64,7 +64,7 @@ impl<K: Kind> Agent<K> {
             Pending { call_id, hash, asks: self.question(call_id, call) }
         };
         let mut pending: Vec<Pending> = calls.iter().enumerate().skip(from).map(pending).collect();
-        // Further calls are refused when their turn comes.
+        // Calls beyond the limit are refused when their turn comes.
         let questions = pending.iter_mut().filter(|call| call.asks.is_some());
         questions.skip(MAX_OPEN).for_each(|call| call.asks = None);
         pending
@@ -85,7 +85,7 @@ impl<K: Kind> Agent<K> {
         asks.then_some((Asks::Permission, None))
     }
 
-    /// Whether it makes sense to ask a person about a call: the model is told of other calls itself.
+    /// Whether a person can be asked about a call. If it is invalid, the model is told.
     fn is_readable(&self, call: &Call) -> bool {
         call.invalid.is_none()
             && !self.transcript.is_full()
@@ -112,12 +112,12 @@ impl<K: Kind> Agent<K> {
         }
     }
 
-    /// Makes cards of these calls. The run waits.
+    /// Makes a card for each of these calls, so that the run waits.
     fn ask(&mut self, pending: &[Pending], asked: &[usize]) -> Rest {
         let now = self.cx.clock.now();
         let days = self.cx.config.runs.answer_days;
         let run = self.recorder.run();
-        // The steps go on to be needed: they are kept for a time that begins with the run.
+        // The run needs its steps when it goes on, and they are deleted some time after it began.
         let kept = run.run_id.instant() + LIFETIME - SignedDuration::from_hours(24);
         let expires_at = (now + SignedDuration::from_hours(24 * i64::from(days)))
             .min(kept)
@@ -332,9 +332,9 @@ impl<K: Kind> Agent<K> {
         }
     }
 
-    /// A result with what the person said instead of an answer.
+    /// The result, followed by what the person said instead of an answer.
     async fn with_words(&mut self, mut result: CallResult) -> Result<CallResult> {
-        if let Some(words) = self.kind.heard().await? {
+        if let Some(words) = self.kind.said_by_person().await? {
             result.content.push('\n');
             result.content.push_str(&words);
         }
@@ -351,7 +351,7 @@ impl<K: Kind> Agent<K> {
         let tool = match (self.decide(&call.name), self.tool(&call.name)) {
             (Decision::Allowed(tool), _) => tool,
             (Decision::Refused(why), _) => return Ok(CallResult::refused(why).into()),
-            // With an answer, it is made.
+            // A person has approved the call.
             (Decision::NeedsPerson(_), Some(tool)) if pending.asks.is_some() => tool,
             (Decision::NeedsPerson(_), Some(tool)) if ToolCall::parse(tool, &call.input).is_err() => tool,
             (Decision::NeedsPerson(_), _) => {

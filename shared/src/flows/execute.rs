@@ -174,7 +174,7 @@ impl Kind for ActionRun {
         Ok(Some(write))
     }
 
-    async fn heard(&mut self) -> Result<Option<String>> {
+    async fn said_by_person(&mut self) -> Result<Option<String>> {
         let said = said_to(&self.cx, &self.owner, &self.action, self.occurrence.value.run_id, false).await?;
         Ok(Some(said.join("\n\n")).filter(|said| !said.is_empty()))
     }
@@ -316,11 +316,11 @@ async fn begin(
                 answers_since_wait(cx, owner, &action, &occurrence.value, steps.is_empty()).await?
         {
             let reply = Reply { text, ..Reply::default() };
-            answer_writes.push(journal.reply(cx, owner, Purpose::Heard, &reply, last + 1).await?);
+            answer_writes.push(journal.reply(cx, owner, Purpose::Person, &reply, last + 1).await?);
             let usage = Usage::default();
             let command = OccurrenceCommand::StepDone { fence, usage, cost_micros: 0 };
             next = next.transition(command, now).map_err(refused)?;
-            steps.push(domain::agent_loop::Step { purpose: Purpose::Heard, reply, results: Vec::new() });
+            steps.push(domain::agent_loop::Step { purpose: Purpose::Person, reply, results: Vec::new() });
             journal.stored();
         }
         let event = if last == 0 {

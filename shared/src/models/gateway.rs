@@ -35,7 +35,7 @@ pub struct Fallback<'a> {
     pub error: &'a ModelError,
 }
 
-/// Whoever needs a reply.
+/// The part of the platform that needs a reply: a run, or an enrichment.
 pub trait Caller: Send {
     type Error: From<ModelError> + Send;
 
@@ -55,14 +55,14 @@ pub trait Caller: Send {
         false
     }
 
-    /// Takes what the call has used and cost, in micro-dollars, whatever became of it. Gives the reservation back.
+    /// Is told what the call has used and cost, in micro-dollars, also if it failed. Gives the reservation back.
     fn settle(
         &mut self,
         used: Usage,
         cost_micros: i64,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Forgets what has come of the reply: another candidate is called.
+    /// Discards the part of the reply that it has received: another candidate is called.
     fn fall_back(&mut self, fallback: &Fallback<'_>) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 

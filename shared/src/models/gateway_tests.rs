@@ -73,7 +73,7 @@ impl From<ModelError> for Why {
     }
 }
 
-/// Notes what the gateway asks for.
+/// Records the calls of the gateway.
 #[derive(Default)]
 struct Notes {
     shown: bool,
@@ -187,7 +187,7 @@ async fn another_model_is_called_if_one_fails_before_its_reply_is_shown() {
         assert_eq!((notes.fallbacks.len(), notes.open), (usize::from(falls_back), 0), "{does:?}");
         assert_eq!(notes.settled.len(), 1 + usize::from(falls_back), "each call is settled");
         if falls_back {
-            assert_eq!(notes.text, "second speaks. ", "what was heard of the first is forgotten");
+            assert_eq!(notes.text, "second speaks. ", "the text of the first is discarded");
         }
     }
     // What may be billed is paid for; what was refused is not.

@@ -97,7 +97,7 @@ impl Models {
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         let keys = [&config.anthropic_key, &config.openai_key, &config.google_key, &config.xai_key];
         let count = keys.iter().filter(|key| key.is_some()).count();
-        // A server of one's own, and a model that was chosen by name, are not replaced by something else.
+        // If the server or the model was chosen by name, nothing else is called.
         let has_fallback = config.url.is_none() && config.model.is_none() && count > 1;
         let limits = if has_fallback { before_fallback(config.limits) } else { config.limits };
         let mut found = configured(config, limits)?;
@@ -269,7 +269,7 @@ mod tests {
              Google, xAI",
             Some(("claude-sonnet-5-5", Provider::Anthropic)),
         );
-        // Who chooses a model by name gets that one.
+        // If the model was chosen by name, nothing else is called.
         check(
             ModelsConfig { model: some("claude-x"), ..anthropic.clone() },
             "Anthropic (claude-x)",

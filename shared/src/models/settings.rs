@@ -3,8 +3,8 @@
 use super::Limits;
 
 /// Where models come from. The first one that is set is preferred, in this order: `url`, `anthropic_key`, `openai_key`,
-/// `google_key`, `xai_key`, `demo_url`. If several keys are set, the others are called when the preferred provider fails. A
-/// `url` or a `model` is never replaced by something else.
+/// `google_key`, `xai_key`, `demo_url`. If several keys are set, the others are called when the preferred provider fails. If
+/// `url` or `model` is set, nothing else is called.
 ///
 /// | variable | meaning |
 /// |---|---|

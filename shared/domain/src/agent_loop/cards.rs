@@ -263,9 +263,9 @@ pub struct Pending {
 /// What to do with the calls of a reply that have no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// The first ones, this many, may be made or have an answer.
+    /// So many of the first ones may be made, or have an answer.
     Perform(usize),
-    /// The first one waits for a person. These need a new card; every other that needs one has it.
+    /// The first one waits for a person. The calls with these indexes need a new card; the others that need a card have one.
     Wait(Vec<usize>),
 }
 
@@ -288,11 +288,11 @@ pub enum Ruling {
     Make,
     /// It is not made, and this is its result.
     Told(CallResult),
-    /// The same; what the person said instead of an answer is added.
+    /// It is not made. Its result is this, followed by what the person said instead of an answer.
     Unanswered(CallResult),
 }
 
-/// What becomes of a call. `None`: a person has to decide, and has not.
+/// What becomes of a call. `None`: a person has to decide and has not decided yet.
 #[must_use]
 pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
     if call.asks.is_none() {
@@ -322,7 +322,7 @@ pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
     })
 }
 
-/// The card that is about this very call: a changed tool or other arguments have another hash.
+/// The card of this call. A changed tool or changed arguments have another hash, and so no card.
 fn matching<'a>(call: &Pending, cards: &'a [Card]) -> Option<&'a Card> {
     let (asks, attempt) = call.asks?;
     cards.iter().find(|card| {

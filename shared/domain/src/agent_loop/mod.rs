@@ -112,7 +112,7 @@ pub fn next(transcript: &Transcript, policy: &Policy, now: Timestamp) -> Next {
     }
     let Some(last) = transcript.steps.last() else { return Next::CallModel { may_call_tools: true } };
     match last.purpose {
-        Purpose::Heard => call_model(transcript, policy),
+        Purpose::Person => call_model(transcript, policy),
         Purpose::Check => after_check(transcript, policy, &last.reply),
         Purpose::Work => after_work(transcript, policy, last),
     }

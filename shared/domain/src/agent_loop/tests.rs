@@ -192,7 +192,7 @@ fn a_question_waits_until_it_was_answered() {
     let waits = Next::Finish(Outcome::Waiting { reason: reason() });
     assert_eq!(then(vec![asked.clone()], 0, &RUN), waits);
     let answer = Step {
-        purpose: Purpose::Heard,
+        purpose: Purpose::Person,
         reply: Reply { text: "The person answered: lamp oil".into(), ..Reply::default() },
         results: Vec::new(),
     };
@@ -257,7 +257,7 @@ fn steps_that_bring_nothing_new_are_warned_of_and_then_ended() {
     };
     let saved = |content: &str| saves(content, CallResult::told("saved \"Report\""));
     let refused = |content: &str| saves(content, CallResult::refused("the title is too long"));
-    let heard = Step { purpose: Purpose::Heard, ..Step::default() };
+    let answer = Step { purpose: Purpose::Person, ..Step::default() };
     let with = |more: Vec<Step>| [again(0), more].concat();
     for (what, steps, expected) in [
         ("every page is new", again(0), None),
@@ -267,7 +267,7 @@ fn steps_that_bring_nothing_new_are_warned_of_and_then_ended() {
         ("five", again(5), Some(Repeats::NoProgress(5))),
         ("then something new", [again(4), vec![page(4, "four")]].concat(), None),
         ("the same page has changed", [again(4), vec![page(2, "new")]].concat(), None),
-        ("then the person said something", [again(4), vec![heard]].concat(), None),
+        ("then the person said something", [again(4), vec![answer]].concat(), None),
         ("other pages with known texts", with(vec![page(7, "one"), page(8, "two"), page(9, "three")]), None),
         (
             "with new words each time",

@@ -41,8 +41,9 @@ pub enum Purpose {
     Work,
     /// The reply is the verdict on the outputs.
     Check,
-    /// The text is what people have said to a run that waited.
-    Heard,
+    /// The text is what a person has said to a run that waited.
+    #[serde(rename = "heard")]
+    Person,
 }
 
 /// What a model answered.
@@ -251,7 +252,7 @@ impl Transcript {
         for at in 0..self.steps.len() {
             let step = &self.steps[at];
             match step.purpose {
-                Purpose::Heard => messages.push(Message::user(step.reply.text.as_str())),
+                Purpose::Person => messages.push(Message::user(step.reply.text.as_str())),
                 Purpose::Check => {
                     if let Some(verdict) = step.verdict().filter(|verdict| !verdict.meets) {
                         messages.push(Message::user(prompts::revise(&verdict.missing)));

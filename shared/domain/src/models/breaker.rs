@@ -108,8 +108,8 @@ impl Breaker {
         Self { opened, ..Self::default() }
     }
 
-    /// Takes over what another process has stored.
-    pub fn hears(&mut self, opened: Opened) {
+    /// Adopts what another process has stored.
+    pub fn adopt(&mut self, opened: Opened) {
         if self.opened != opened {
             *self = Self { calls: std::mem::take(&mut self.calls), ..Self::shared(opened) };
         }
@@ -296,9 +296,9 @@ mod tests {
         (0..4).for_each(|_| {
             call(&mut breaker, 1, Verdict::Failed);
         });
-        breaker.hears(Opened { until: Some(at(30)), times: 2 });
+        breaker.adopt(Opened { until: Some(at(30)), times: 2 });
         assert_eq!(breaker.gate(at(29)), open(30));
-        breaker.hears(Opened::default());
+        breaker.adopt(Opened::default());
         assert_eq!(breaker.gate(at(29)), Gate::Closed);
         assert!(call(&mut breaker, 2, Verdict::Failed), "it still counts its own calls");
         let stored = serde_json::to_string(breaker.opened()).unwrap();
