@@ -749,7 +749,7 @@ async fn a_completion_whose_call_waits_says_where_to_answer() {
     let scene = Scene::with(mails).await;
     let h = &scene.stage.h;
     let mut body = json!({
-        "model": scene.stage.agent.to_string(), "messages": [{"role": "user", "content": "Send it"}],
+        "model": scene.stage.agent, "messages": [{"role": "user", "content": "Send it"}],
     });
     let whole = h.post("/v1/chat/completions", body.clone()).await.expect(200);
     let text = whole["choices"][0]["message"]["content"].as_str().unwrap();

@@ -2,7 +2,8 @@
 
 use super::transcript::{Call, CallResult, Purpose, Step, Transcript};
 
-/// The number of equal calls in a row at which the model is warned, and at which the run ends.
+/// The number of equal calls in a row at which the model is warned, and at which the run ends. Equal calls of one reply count
+/// once.
 const WARN: usize = 3;
 const STOP: usize = 5;
 /// The same for two calls that alternate, counted in pairs.
@@ -68,15 +69,9 @@ pub fn find(transcript: &Transcript) -> Option<Repeats> {
 }
 
 pub(super) fn find_in(steps: &[Step]) -> Option<Repeats> {
-    let calls: Vec<(&Call, &CallResult)> =
-        steps.iter().filter(|step| step.purpose == Purpose::Work).flat_map(calls_of).collect();
-    let equal = |a: usize, b: usize| {
-        let ((a, a_result), (b, b_result)) = (calls[a], calls[b]);
-        a.name == b.name
-            && a.input == b.input
-            && a.invalid == b.invalid
-            && a_result.content == b_result.content
-    };
+    let work = steps.iter().filter(|step| step.purpose == Purpose::Work);
+    let calls: Vec<(&Call, &CallResult)> = work.flat_map(different_calls_of).collect();
+    let equal = |a: usize, b: usize| are_equal(calls[a], calls[b]);
     // How many calls at the end equal the one `period` before them.
     let run = |period: usize| (period..calls.len()).rev().take_while(|at| equal(*at, at - period)).count();
     let same = run(1) + 1;
@@ -89,6 +84,21 @@ pub(super) fn find_in(steps: &[Step]) -> Option<Repeats> {
     }
     let idle = idle_at_the_end(steps);
     (idle >= WARN_IDLE).then_some(Repeats::NoProgress(idle))
+}
+
+fn are_equal((a, a_result): (&Call, &CallResult), (b, b_result): (&Call, &CallResult)) -> bool {
+    a.name == b.name && a.input == b.input && a.invalid == b.invalid && a_result.content == b_result.content
+}
+
+/// The calls of a step without those that the same reply repeats: the model makes them before it can be warned.
+fn different_calls_of(step: &Step) -> Vec<(&Call, &CallResult)> {
+    let mut different: Vec<(&Call, &CallResult)> = Vec::new();
+    for call in calls_of(step) {
+        if !different.iter().any(|earlier| are_equal(*earlier, call)) {
+            different.push(call);
+        }
+    }
+    different
 }
 
 fn calls_of(step: &Step) -> impl Iterator<Item = (&Call, &CallResult)> {

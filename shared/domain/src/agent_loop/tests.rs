@@ -237,6 +237,14 @@ fn what_repeats_is_warned_of_and_then_ended() {
         assert_eq!(then(pairs(3), 0, policy), TALK);
     }
     assert_eq!(failed(&then(pairs(4), 0, &RUN)), "tool_loop");
+    // A reply with the same call many times counts once: the model could not be warned in between.
+    let many = || {
+        let calls = (0..6).map(|_| native("query_assets", json!({}))).collect();
+        work(calls, (0..6).map(|_| CallResult::told("the same")).collect())
+    };
+    assert_eq!(found(vec![many()]), None);
+    assert_eq!(found(vec![many(), many(), many()]), Some(Repeats::Same(3)));
+    assert_eq!(failed(&then((0..5).map(|_| many()).collect(), 0, &RUN)), "tool_loop");
 }
 
 #[test]
