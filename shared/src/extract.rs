@@ -173,6 +173,10 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<(T, FieldErrors), Error> {
         _ => malformed_json(&error),
     })?;
     deserializer.end().map_err(|error| malformed_json(&error))?;
+    // serde also reads an object from a list of its fields' values.
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(Error::Invalid(refusal("body", ".", "invalid type: sequence, expected struct Body")));
+    }
     Ok((parsed, unknown))
 }
 
