@@ -20,7 +20,7 @@ pub enum Repeats {
     Same(usize),
     /// Two calls that alternate (A-B-A-B) with the same results, this many pairs.
     Pairs(usize),
-    /// This many steps in a row brought nothing new: see [`is_idle`].
+    /// This many steps in a row brought nothing new: see `is_idle`.
     NoProgress(usize),
 }
 
