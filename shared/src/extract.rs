@@ -43,13 +43,7 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        if !is_json(request.headers()) {
-            return Err(unsupported_type());
-        }
-        let compute = compute(&request);
-        let body = read_body(request, state).await?;
-        let bytes = body.len();
-        compute.on_body(bytes, move || parse_json(&body)).await.map(Self)
+        parsed_body(request, state, parse_json).await.map(Self)
     }
 }
 
@@ -59,14 +53,23 @@ pub struct ForeignJson<T>(pub T);
 impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for ForeignJson<T> {
     type Rejection = Error;
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        if !is_json(request.headers()) {
-            return Err(unsupported_type());
-        }
-        let compute = compute(&request);
-        let body = read_body(request, state).await?;
-        let bytes = body.len();
-        compute.on_body(bytes, move || parse(&body).map(|(parsed, _)| parsed)).await.map(Self)
+        parsed_body(request, state, |body| parse(body).map(|(parsed, _)| parsed)).await.map(Self)
     }
+}
+
+/// Reads a body that must be JSON.
+async fn parsed_body<T: Send + 'static, S: Send + Sync>(
+    request: Request,
+    state: &S,
+    parse: fn(&[u8]) -> Result<T, Error>,
+) -> Result<T, Error> {
+    if !is_json(request.headers()) {
+        return Err(unsupported_type());
+    }
+    let compute = compute(&request);
+    let body = read_body(request, state).await?;
+    let bytes = body.len();
+    compute.on_body(bytes, move || parse(&body)).await
 }
 
 /// A JSON body that may be absent. Then every field has its default.

@@ -48,7 +48,8 @@ const MAX_KEPT: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub struct KeptInstead(pub String);
 
-/// A request with this extension was done before and began this run. The handler answers from the run.
+/// A request with this extension was done before and began this run. Only requests of OpenAI clients have it, and each of their
+/// handlers that begins a run must answer from this run instead.
 #[derive(Clone, Copy, Debug)]
 pub struct RepeatedRun(pub RunId);
 

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::ids::{Owner, RunId};
-use domain::runs::{Run, RunError, RunEvent, RunState};
+use domain::runs::{Run, RunEvent, RunState};
 use futures::{Stream, StreamExt};
 use http::{HeaderValue, StatusCode, header};
 use jiff::Timestamp;
@@ -51,9 +51,7 @@ pub async fn respond(
     if !run.state.is_final() {
         return accepted(cx, owner, run).await;
     }
-    if let Some(error) = run.error.as_ref().filter(|_| run.state == RunState::Failed) {
-        return Err(failed(error, id));
-    }
+    not_failed(&run)?;
     Ok(Json(run_view::view(cx, owner, run).await?).into_response())
 }
 
@@ -100,14 +98,17 @@ async fn accepted(cx: &Cx, owner: &Owner, run: Run) -> Result<Response> {
     Ok((StatusCode::ACCEPTED, location, Json(view)).into_response())
 }
 
-/// The error for a caller who asked for the result of a failed run.
-#[must_use]
-pub fn failed(error: &RunError, run: RunId) -> Error {
-    let message = format!("{} (run {run})", error.detail);
+/// Checks a run whose result was asked for.
+///
+/// # Errors
+/// If the run has failed: the reason.
+pub fn not_failed(run: &Run) -> Result<()> {
+    let Some(error) = run.error.as_ref().filter(|_| run.state == RunState::Failed) else { return Ok(()) };
+    let message = format!("{} (run {})", error.detail, run.run_id);
     if error.code == "budget_exceeded" {
-        return Error::BudgetExceeded { message };
+        return Err(Error::BudgetExceeded { message });
     }
-    Error::RunFailed { code: error.code.clone(), message, retryable: error.retryable }
+    Err(Error::RunFailed { code: error.code.clone(), message, retryable: error.retryable })
 }
 
 /// A run's events as server-sent events. A client that wants more reconnects with the last id that it has.

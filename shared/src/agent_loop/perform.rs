@@ -1,9 +1,12 @@
-//! The calls of a reply: asked about if a person has to decide, made in their order, stored with their results.
+//! Makes the calls of a reply in their order, and stores their results. If a person has to decide about a call, the run waits
+//! for the answer first.
 
 use std::time::Duration;
 
 use domain::actions::{Reason, ReasonCode};
-use domain::agent_loop::cards::{self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Ruling};
+use domain::agent_loop::cards::{
+    self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Question, Ruling,
+};
 use domain::agent_loop::{Call, CallId, CallResult, results};
 use domain::runs::EventKind;
 use domain::tools::results::ReadResult;
@@ -31,8 +34,8 @@ const LOOK_UP: Duration = Duration::from_millis(250);
 const MAX_REASONS: usize = 3;
 
 impl<K: Kind> Agent<K> {
-    /// Makes the calls of the last reply from `from` on, as far as they may be made now. With a rest: the run waits for a
-    /// person.
+    /// Makes the calls of the last reply from `from` on, as far as they may be made now. Returns a rest if the run must wait for
+    /// a person.
     pub(super) async fn make_calls(&mut self, from: usize) -> Result<Option<Rest>, CallError> {
         let pending = self.pending(from);
         match cards::gate(&pending, &self.recorder.run().cards) {
@@ -59,30 +62,31 @@ impl<K: Kind> Agent<K> {
         let calls = self.transcript.steps.last().map_or(&[][..], |step| &step.reply.calls);
         let pending = |(at, call): (usize, &Call)| {
             let call_id = CallId::new(step, at);
-            let schema = self.tool(&call.name).map_or(Value::Null, |tool| (tool.input)());
-            let hash = cards::hash(&call.name, &schema, &call.input);
-            Pending { call_id, hash, asks: self.question(call_id, call) }
+            Pending { call_id, question: self.question(call_id, call) }
         };
         let mut pending: Vec<Pending> = calls.iter().enumerate().skip(from).map(pending).collect();
         // Calls beyond the limit are refused when their turn comes.
-        let questions = pending.iter_mut().filter(|call| call.asks.is_some());
-        questions.skip(MAX_OPEN).for_each(|call| call.asks = None);
+        let questions = pending.iter_mut().filter(|call| call.question.is_some());
+        questions.skip(MAX_OPEN).for_each(|call| call.question = None);
         pending
     }
 
-    fn question(&self, id: CallId, call: &Call) -> Option<(Asks, Option<u32>)> {
+    /// The hash that a card of this call binds.
+    fn hash(&self, call: &Call) -> String {
+        let schema = self.tool(&call.name).map_or(Value::Null, |tool| (tool.input)());
+        cards::hash(&call.name, &schema, &call.input)
+    }
+
+    fn question(&self, id: CallId, call: &Call) -> Option<Question> {
+        let question = |asks, attempt| Question { asks, attempt, hash: self.hash(call) };
         if let Some(open) = self.recorder.run().open_call.as_ref().filter(|open| open.call_id == id) {
             let is_idempotent = self.tool(&call.name).is_some_and(|tool| tool.idempotent);
-            let was_asked = |card: &Card| {
-                card.call_id == id && (card.asks, card.attempt) == (Asks::Outcome, Some(open.attempt))
-            };
-            // An idempotent tool is called again under the same key, but a second failure is one for a person.
-            let again =
-                is_idempotent && self.begun != Some(id) && !self.recorder.run().cards.iter().any(was_asked);
-            return (!again).then_some((Asks::Outcome, Some(open.attempt)));
+            // An idempotent tool is called again under the same key. After a second failure, a person decides.
+            let again = is_idempotent && self.begun != Some(id) && !open.has_card(&self.recorder.run().cards);
+            return (!again).then(|| question(Asks::Outcome, Some(open.attempt)));
         }
-        let asks = self.is_readable(call) && matches!(self.decide(&call.name), Decision::NeedsPerson(_));
-        asks.then_some((Asks::Permission, None))
+        let asks = matches!(self.decide(&call.name), Decision::NeedsPerson(_)) && self.is_readable(call);
+        asks.then(|| question(Asks::Permission, None))
     }
 
     /// Whether a person can be asked about a call. If it is invalid, the model is told.
@@ -125,7 +129,8 @@ impl<K: Kind> Agent<K> {
         let mut new = Vec::new();
         let mut events = Vec::new();
         for call in asked.iter().filter_map(|at| pending.get(*at)) {
-            let Some(((asks, attempt), made)) = call.asks.zip(self.call_at(call.call_id.at as usize)) else {
+            let made = self.call_at(call.call_id.at as usize);
+            let Some((Question { asks, attempt, hash }, made)) = call.question.clone().zip(made) else {
                 continue;
             };
             let why = match (asks, self.decide(&made.name)) {
@@ -142,7 +147,7 @@ impl<K: Kind> Agent<K> {
                 tool: made.name.clone(),
                 why,
                 cost_micros: tool.and_then(|tool| self.cx.config.runs.outside.cost_micros(tool, &made.input)),
-                hash: call.hash.clone(),
+                hash,
                 state: CardState::Waiting,
                 asked_at: now,
                 expires_at,
@@ -193,7 +198,7 @@ impl<K: Kind> Agent<K> {
         match &ruling {
             Ruling::Make => match self.outside_tool(&call, call_id) {
                 Some(tool) => {
-                    self.begin_outside(tool, pending, announced).await?;
+                    self.begin_outside(tool, &call, call_id, announced).await?;
                     outside = Some(tool);
                 }
                 None if call.invalid.is_none() => {
@@ -281,25 +286,22 @@ impl<K: Kind> Agent<K> {
     async fn begin_outside(
         &mut self,
         tool: &ToolDef,
-        pending: &Pending,
+        call: &Call,
+        call_id: CallId,
         announced: Value,
     ) -> Result<(), CallError> {
+        let hash = self.hash(call);
         let run = self.recorder.run_mut();
-        let before = run.open_call.as_ref().filter(|open| open.call_id == pending.call_id);
+        let before = run.open_call.as_ref().filter(|open| open.call_id == call_id);
         let attempt = before.map_or(0, |open| open.attempt) + 1;
-        run.open_call = Some(OpenCall {
-            call_id: pending.call_id,
-            tool: tool.name.to_owned(),
-            hash: pending.hash.clone(),
-            attempt,
-        });
+        run.open_call = Some(OpenCall { call_id, tool: tool.name.to_owned(), hash, attempt });
         let mark = self.kind.effect(Some(tool.name))?;
         let stored =
             self.recorder.commit(vec![(EventKind::ToolRequested, announced)], mark.into_iter().collect());
         match stored.await? {
             Stored::Yes => {
                 self.kind.guarded();
-                self.begun = Some(pending.call_id);
+                self.begun = Some(call_id);
                 Ok(())
             }
             Stored::Refused(_) => Err(self.recorder.lose().into()),
@@ -352,7 +354,7 @@ impl<K: Kind> Agent<K> {
             (Decision::Allowed(tool), _) => tool,
             (Decision::Refused(why), _) => return Ok(CallResult::refused(why).into()),
             // A person has approved the call.
-            (Decision::NeedsPerson(_), Some(tool)) if pending.asks.is_some() => tool,
+            (Decision::NeedsPerson(_), Some(tool)) if pending.question.is_some() => tool,
             (Decision::NeedsPerson(_), Some(tool)) if ToolCall::parse(tool, &call.input).is_err() => tool,
             (Decision::NeedsPerson(_), _) => {
                 let told =

@@ -22,7 +22,7 @@ use shared::function::Invocation;
 use shared::idempotency::RepeatedRun;
 use shared::problem::OpenAiError;
 use shared::respond::Problems;
-use shared::stream::{belongs_to, event_stream, failed};
+use shared::stream::{belongs_to, event_stream, not_failed};
 use shared::{Cx, Result};
 
 use format::{
@@ -113,9 +113,7 @@ impl Answer {
     async fn whole(&self, completion: Option<Completion>) -> Result<ChatCompletion> {
         let run = follow::to_its_end(&self.cx, &self.owner, self.run, self.until).await?;
         let (state, usage) = (run.state, run.usage);
-        if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
-            return Err(failed(error, self.run));
-        }
+        not_failed(&run)?;
         let mut content = run.message.clone();
         content.push_str(&self.notes(run).await?);
         if let Some(completion) = completion.filter(|_| state.is_final()) {
@@ -280,9 +278,7 @@ impl Chunks {
         let (cx, owner) = (self.answer.cx.clone(), self.answer.owner.clone());
         let run = runs::load(&cx, &owner, self.answer.run).await?.value;
         let (state, usage) = (run.state, run.usage);
-        if let Some(error) = run.error.as_ref().filter(|_| state == RunState::Failed) {
-            return Err(failed(error, self.answer.run));
-        }
+        not_failed(&run)?;
         if state.is_final() {
             self.end_step(frames);
         }

@@ -110,6 +110,14 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
+    /// Whether one of the cards asks, or has asked, for the outcome of this attempt.
+    #[must_use]
+    pub fn has_card(&self, cards: &[Card]) -> bool {
+        cards.iter().any(|card| {
+            card.call_id == self.call_id && (card.asks, card.attempt) == (Asks::Outcome, Some(self.attempt))
+        })
+    }
+
     /// What a person reads about it.
     #[must_use]
     pub fn unknown(&self) -> String {
@@ -255,9 +263,18 @@ pub fn hash(tool: &str, schema: &Value, arguments: &Value) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     pub call_id: CallId,
+    /// What a person has to decide.
+    pub question: Option<Question>,
+}
+
+/// What a person has to decide about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub asks: Asks,
+    /// The attempt that the question is about, if it asks about an outcome.
+    pub attempt: Option<u32>,
+    /// The [`hash()`] of the call.
     pub hash: String,
-    /// The question, and for an outcome the attempt that it is about.
-    pub asks: Option<(Asks, Option<u32>)>,
 }
 
 /// What to do with the calls of a reply that have no result.
@@ -278,7 +295,7 @@ pub fn gate(pending: &[Pending], cards: &[Card]) -> Gate {
         return Gate::Perform(ready);
     }
     let has_card = |call: &Pending| matching(call, cards).is_some();
-    let asked = (0..pending.len()).filter(|at| pending[*at].asks.is_some() && !has_card(&pending[*at]));
+    let asked = (0..pending.len()).filter(|at| pending[*at].question.is_some() && !has_card(&pending[*at]));
     Gate::Wait(asked.collect())
 }
 
@@ -295,7 +312,7 @@ pub enum Ruling {
 /// What becomes of a call. `None`: a person has to decide and has not decided yet.
 #[must_use]
 pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
-    if call.asks.is_none() {
+    if call.question.is_none() {
         return Some(Ruling::Make);
     }
     let card = matching(call, cards)?;
@@ -324,13 +341,13 @@ pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
 
 /// The card of this call. A changed tool or changed arguments have another hash, and so no card.
 fn matching<'a>(call: &Pending, cards: &'a [Card]) -> Option<&'a Card> {
-    let (asks, attempt) = call.asks?;
+    let Question { asks, attempt, hash } = call.question.as_ref()?;
     cards.iter().find(|card| {
         // A person who says that a call did not happen lets it be made.
-        let permits = asks == Asks::Permission && card.state == CardState::NotHappened;
+        let permits = *asks == Asks::Permission && card.state == CardState::NotHappened;
         card.call_id == call.call_id
-            && card.hash == call.hash
-            && (permits || (card.asks, card.attempt) == (asks, attempt))
+            && card.hash == *hash
+            && (permits || (card.asks, card.attempt) == (*asks, *attempt))
     })
 }
 
@@ -367,7 +384,8 @@ mod tests {
 
     fn pending(call: u32, asks: Option<Asks>) -> Pending {
         let attempt = |asks| (asks == Asks::Outcome).then_some(1);
-        Pending { call_id: id(call), hash: "h".into(), asks: asks.map(|asks| (asks, attempt(asks))) }
+        let question = |asks| Question { asks, attempt: attempt(asks), hash: "h".into() };
+        Pending { call_id: id(call), question: asks.map(question) }
     }
 
     #[test]
@@ -467,7 +485,8 @@ mod tests {
             assert_eq!(gate(&calls, &cards), expected, "{what}");
         }
         // The answer about one attempt says nothing about the next.
-        let again = Pending { asks: Some((Outcome, Some(2))), ..lost(1) };
+        let mut again = lost(1);
+        again.question.as_mut().unwrap().attempt = Some(2);
         assert_eq!(gate(&[again], &[card(1, Outcome, NotHappened)]), Gate::Wait(vec![0]));
     }
 

@@ -127,10 +127,7 @@ impl Run {
         }
         cards::drop_open(&mut self.cards, now);
         let Some(open) = self.open_call.take() else { return };
-        let is_said = |card: &Card| {
-            card.call_id == open.call_id && (card.asks, card.attempt) == (Asks::Outcome, Some(open.attempt))
-        };
-        if !self.cards.iter().any(is_said) {
+        if !open.has_card(&self.cards) {
             let card = Card {
                 call_id: open.call_id,
                 asks: Asks::Outcome,
