@@ -88,6 +88,9 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},
         "LAMPLIGHTER_ANSWER_DAYS": {"Ref": "AnswerDays"},
         "LAMPLIGHTER_DAY_BUDGET_MICROS": {"Ref": "DayBudgetMicros"},
+        "LAMPLIGHTER_PLAN": {"Ref": "Plan"},
+        "LAMPLIGHTER_PLANS": {"Ref": "Plans"},
+        "LAMPLIGHTER_FEATURES": {"Ref": "Features"},
     }
     for name in stack.functions:
         variables = variables_of(stack, name)

@@ -15,6 +15,8 @@
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | budget of one run in micro-dollars if neither the action nor the agent sets one | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
+//! | `LAMPLIGHTER_PLAN` | the plan of owners who have not chosen one: `unlimited`, `starter`, `pro`, `team` or `agency` | `unlimited` |
+//! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
@@ -26,6 +28,8 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
+use domain::accounts::plans::Plan;
+use domain::models::Features;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
@@ -52,6 +56,7 @@ pub struct Config {
     pub cors: CorsConfig,
     pub runs: RunsConfig,
     pub executors: ExecutorsConfig,
+    pub plans: PlansConfig,
 }
 
 /// The executors of scheduled runs.
@@ -178,6 +183,21 @@ impl Default for RunsConfig {
     }
 }
 
+/// Which plans the owners have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlansConfig {
+    /// The plan of owners who have not chosen one.
+    pub default: Plan,
+    /// The plans that an owner may choose, with the default one.
+    pub allowed: Vec<Plan>,
+}
+
+impl Default for PlansConfig {
+    fn default() -> Self {
+        Self { default: Plan::Unlimited, allowed: vec![Plan::Unlimited] }
+    }
+}
+
 /// The origins of web pages that may call the API from a browser, as browsers send them.
 #[derive(Clone, Debug, Default)]
 pub struct CorsConfig {
@@ -206,6 +226,7 @@ impl Config {
             runs: RunsConfig::read(env)?,
             cors: CorsConfig::read(env)?,
             executors: ExecutorsConfig::read(env)?,
+            plans: PlansConfig::read(env)?,
         })
     }
 }
@@ -312,6 +333,9 @@ impl ModelsConfig {
             usable(variable, endpoint)?;
             Ok(key)
         };
+        let variable = "LAMPLIGHTER_FEATURES";
+        let features = Features::parse(&env(variable).unwrap_or_default())
+            .map_err(|problem| ConfigError { variable, problem })?;
         Ok(Self {
             url: url("LAMPLIGHTER_MODEL_URL")?,
             url_key: key("LAMPLIGHTER_MODEL_KEY")?,
@@ -325,6 +349,7 @@ impl ModelsConfig {
             demo_url: None,
             demo_costs: false,
             limits: Limits::default(),
+            features,
         })
     }
 }
@@ -376,6 +401,37 @@ impl RunsConfig {
             Ok(answer_days) if (1..=28).contains(&answer_days) => Ok(Self { answer_days, ..Self::default() }),
             _ => Err(ConfigError { variable, problem: format!("must be 1 to 28 days, is `{text}`") }),
         }
+    }
+}
+
+impl PlansConfig {
+    /// # Errors
+    /// If a variable names a plan that does not exist.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let plan = |variable: &'static str, name: &str| {
+            Plan::named(name).ok_or_else(|| {
+                let names = Plan::ALL.map(Plan::name).join(", ");
+                ConfigError { variable, problem: format!("must name plans out of {names}, names `{name}`") }
+            })
+        };
+        let texts = |variable: &'static str| {
+            let text = env(variable).unwrap_or_default();
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            names.map(|name| plan(variable, name)).collect::<Result<Vec<_>, _>>()
+        };
+        let default = match texts("LAMPLIGHTER_PLAN")?[..] {
+            [] => Plan::Unlimited,
+            [plan] => plan,
+            _ => {
+                let problem = "must name one plan".to_owned();
+                return Err(ConfigError { variable: "LAMPLIGHTER_PLAN", problem });
+            }
+        };
+        let mut allowed = texts("LAMPLIGHTER_PLANS")?;
+        allowed.push(default);
+        allowed.sort_unstable();
+        allowed.dedup();
+        Ok(Self { default, allowed })
     }
 }
 
@@ -473,6 +529,15 @@ mod tests {
     }
 
     #[test]
+    fn the_default_plan_may_always_be_chosen() {
+        let plans = |variables: &[(&str, &str)]| read(variables).unwrap().plans;
+        assert_eq!(plans(&[("LAMPLIGHTER_PLAN", "")]), PlansConfig::default());
+        let several = plans(&[("LAMPLIGHTER_PLAN", "pro"), ("LAMPLIGHTER_PLANS", "team, starter,team")]);
+        let allowed = vec![Plan::Starter, Plan::Pro, Plan::Team];
+        assert_eq!(several, PlansConfig { default: Plan::Pro, allowed });
+    }
+
+    #[test]
     fn origins_are_as_browsers_send_them() {
         let origins =
             |text: &str| read(&[("LAMPLIGHTER_CORS_ORIGINS", text)]).map(|config| config.cors.origins);
@@ -542,6 +607,15 @@ mod tests {
             (
                 &[("LAMPLIGHTER_DAY_BUDGET_MICROS", "-1")],
                 "LAMPLIGHTER_DAY_BUDGET_MICROS must be a positive number of micro-dollars, is `-1`",
+            ),
+            (
+                &[("LAMPLIGHTER_PLAN", "free")],
+                "LAMPLIGHTER_PLAN must name plans out of unlimited, starter, pro, team, agency, names `free`",
+            ),
+            (&[("LAMPLIGHTER_PLAN", "pro,team")], "LAMPLIGHTER_PLAN must name one plan"),
+            (
+                &[("LAMPLIGHTER_FEATURES", "citations=yes")],
+                "LAMPLIGHTER_FEATURES must set `citations` to `on` or `off`, sets it to `yes`",
             ),
             (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
             (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),

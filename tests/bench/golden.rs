@@ -34,6 +34,10 @@ async fn main() {
         .into_iter()
         .map(str::to_owned)
         .collect::<Vec<_>>();
+    let account =
+        json!({"timezone": "Europe/Berlin", "overage": "on", "alerts": [{"month_micros": 20_000_000}]});
+    h.patch("/account", account).await.expect(200);
+    paths.push("/account".to_owned());
     let agent = agent(&h, &mut paths).await;
     action(&h, &agent, &mut paths).await;
     theme(&h, &mut paths).await;

@@ -32,6 +32,7 @@ mod faults;
 mod generated;
 mod golden;
 mod isolation;
+mod limits;
 mod logs;
 mod long_replies;
 mod long_results;

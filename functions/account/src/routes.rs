@@ -1,4 +1,4 @@
-//! The routes of an account.
+//! The routes of API keys and of usage.
 
 use axum::Extension;
 use axum::extract::State;

@@ -24,7 +24,8 @@ use serde_json::json;
 use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig, RunsConfig,
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+    PlansConfig, RunsConfig,
 };
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
@@ -80,6 +81,7 @@ pub struct PlatformConfig {
     pub logs: LogsConfig,
     pub cors: CorsConfig,
     pub runs: RunsConfig,
+    pub plans: PlansConfig,
     pub clock: Clock,
     /// Whether timers fire and queues are consumed automatically. A simulation does both by hand.
     pub automatic: bool,
@@ -110,6 +112,7 @@ impl PlatformConfig {
             logs: LogsConfig::default(),
             cors: CorsConfig::default(),
             runs: RunsConfig::default(),
+            plans: PlansConfig::default(),
             clock: Clock::System,
             automatic: true,
             executors: 4,
@@ -182,6 +185,7 @@ impl Platform {
             logs,
             cors,
             runs,
+            plans,
             clock,
             automatic,
             executors,
@@ -218,7 +222,7 @@ impl Platform {
         let welcome = (auth.clone(), cors.clone());
         let aws = aws_config(&engines, &reachable(address));
         let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
-        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs };
+        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs, plans };
         for function in catalog::ALL {
             if let Some(queue) = engines.queue(function.name) {
                 queue.follow(clock.clone());
@@ -311,6 +315,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
+        plans: PlansConfig::default(),
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {

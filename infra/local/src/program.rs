@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, RunsConfig};
+use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, RunsConfig};
 use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -140,6 +140,7 @@ fn config() -> Result<PlatformConfig, String> {
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,
         runs: RunsConfig::read(&env).map_err(read)?,
+        plans: PlansConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
         executors: 4,

@@ -101,10 +101,11 @@ pub async fn call(
     cx: &Cx,
     recorder: &mut Recorder,
     candidates: &[Candidate],
-    request: ModelRequest,
+    mut request: ModelRequest,
     limits: Limits,
     shown: bool,
 ) -> Result<Replied, CallError> {
+    cx.config.models.features.apply(&mut request);
     if let (None, Some(preferred)) = (&recorder.run().prefix_hash, candidates.first()) {
         recorder.run_mut().prefix_hash = Some(request.prefix_hash(&preferred.model));
     }

@@ -1,5 +1,6 @@
 //! The work of the functions: load, let the domain decide, store.
 
+pub mod accounts;
 pub mod actions;
 pub mod agents;
 pub mod api_keys;
@@ -14,6 +15,7 @@ pub mod due;
 pub mod edit;
 pub mod execute;
 pub mod follow;
+pub mod limits;
 pub mod logs;
 pub mod messages;
 pub mod places;

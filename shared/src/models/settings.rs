@@ -1,5 +1,7 @@
 //! Which models a process uses.
 
+use domain::models::Features;
+
 use super::Limits;
 
 /// Where models come from. The first one that is set is preferred, in this order: `url`, `anthropic_key`, `openai_key`,
@@ -12,6 +14,7 @@ use super::Limits;
 /// | `LAMPLIGHTER_MODEL_KEY` | its key, if it needs one |
 /// | `LAMPLIGHTER_MODEL_TOOLS` | `off` if its models can't call tools; the default is `on` |
 /// | `LAMPLIGHTER_MODEL` | one model for every tier, instead of the default models |
+/// | `LAMPLIGHTER_FEATURES` | features that differ from their defaults, such as `prompt_caching=off` |
 /// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their default models |
 #[derive(Clone, Default)]
 pub struct ModelsConfig {
@@ -31,6 +34,7 @@ pub struct ModelsConfig {
     /// money.
     pub demo_costs: bool,
     pub limits: Limits,
+    pub features: Features,
 }
 
 /// The base addresses of the providers.

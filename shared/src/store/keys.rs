@@ -20,6 +20,7 @@
 //! | live turn of a conversation | the conversation's | `LIVE` |
 //! | output of a run | `U#owner#RUN#run_…` | `OUT#0001` |
 //! | API key | `U#owner#KEY` | `key_…` |
+//! | account | `U#owner#ACCOUNT` | `PROFILE` |
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | defined by each area |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
@@ -338,6 +339,11 @@ pub fn run_outputs(owner: &Owner, id: RunId) -> Range {
 #[must_use]
 pub fn run_children(owner: &Owner, id: RunId) -> Range {
     Range { pk: format!("U#{owner}#RUN#{id}"), prefix: "" }
+}
+
+#[must_use]
+pub fn account(owner: &Owner) -> Key {
+    Key::new(part(owner, "ACCOUNT"), "PROFILE")
 }
 
 #[must_use]

@@ -6,6 +6,7 @@
 pub mod keys;
 pub mod table;
 
+mod accounts;
 mod actions;
 mod agents;
 mod api_keys;

@@ -17,7 +17,8 @@ use lamplighter_local::engines::{
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::{
-    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig, RunsConfig,
+    AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
+    PlansConfig, RunsConfig,
 };
 use shared::function::Invocation;
 use shared::models::Models;
@@ -60,6 +61,7 @@ async fn start() -> (Engines, Cx) {
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
+        plans: PlansConfig::default(),
     };
     let models = Models::none(&config.models).unwrap();
     let cx = Cx::with_models(config, Clock::System, models);

@@ -1,5 +1,10 @@
-//! API keys. A key contains its owner and the id of its record, so the record is found without a search across owners.
+//! Accounts: their record ([`profile`]), their [`plans`], and API keys.
+//!
+//! A key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
+
+pub mod plans;
+pub mod profile;
 
 use std::fmt;
 use std::str::FromStr;

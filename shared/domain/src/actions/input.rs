@@ -10,6 +10,12 @@ use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
 use crate::validate::FieldErrors;
 
+/// The longest instructions, in characters.
+pub const MAX_INSTRUCTIONS: usize = 20_000;
+
+/// The longest expected output, in characters.
+pub const MAX_EXPECTED_OUTPUT: usize = 5_000;
+
 /// A new action, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NewAction {
@@ -223,11 +229,11 @@ fn check_description(errors: &mut FieldErrors, description: &str) {
 }
 
 fn check_instructions(errors: &mut FieldErrors, text: &str) {
-    errors.length("task_config.instructions", text, 1, 20_000);
+    errors.length("task_config.instructions", text, 1, MAX_INSTRUCTIONS);
 }
 
 fn check_expected_output(errors: &mut FieldErrors, text: &str) {
-    errors.length("task_config.expected_output", text, 1, 5_000);
+    errors.length("task_config.expected_output", text, 1, MAX_EXPECTED_OUTPUT);
 }
 
 /// Sorts and deduplicates, so that the same grants always give the same approval.

@@ -54,7 +54,9 @@ pub use approval::{
 };
 pub use change::ActionChange;
 pub use define::DefineAction;
-pub use input::{ActionPatch, NewAction, TaskConfigPatch, ValidAction, ValidPatch};
+pub use input::{
+    ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, TaskConfigPatch, ValidAction, ValidPatch,
+};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};

@@ -6,12 +6,14 @@
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
 //! - [`breaker`]: whether a provider that fails should be called
+//! - [`features`]: what the operator of a deployment can switch
 //! - [`error`]: how a call can fail, and which failures should be retried
 
 pub mod breaker;
 pub mod error;
 pub mod estimate;
 pub mod event;
+pub mod features;
 pub mod meter;
 pub mod prices;
 pub mod request;
@@ -19,6 +21,7 @@ pub mod usage;
 
 pub use error::{HttpFailure, ModelError};
 pub use event::{ModelEvent, StopReason};
+pub use features::Features;
 pub use request::{
     Block, CacheTtl, Message, ModelId, ModelRequest, ModelTier, Provider, Role, SystemBlock, ToolChoice,
     ToolSpec,

@@ -92,7 +92,7 @@ impl SystemBlock {
 }
 
 /// How long to ask a provider to keep a prefix. Longer times must come before shorter ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub enum CacheTtl {
     #[serde(rename = "5m")]
     FiveMinutes,

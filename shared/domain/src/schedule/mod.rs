@@ -41,6 +41,15 @@ pub use length::Length;
 pub use moment::Moment;
 pub use wire::ScheduleInput;
 
+/// The IANA name of a time zone, in its usual spelling.
+///
+/// # Errors
+/// What is wrong, with the most similar names.
+pub fn timezone_named(name: &str) -> Result<String, String> {
+    let zone = zone::parse(name)?;
+    Ok(zone.iana_name().unwrap_or("UTC").to_owned())
+}
+
 /// The times at which an action is due. It is always valid, because it can only come from [`ScheduleInput::validate`]
 /// or from its own JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -131,7 +131,9 @@ async fn once(
 ) -> Result<Result<ModelAnswer, ModelError>, Failure> {
     let mut caller =
         PassCaller { cx, owner, budget, reserved: None, model: None, text: String::new(), called: None };
-    match gateway::call(candidates, &cx.clock, request.clone(), &mut caller).await {
+    let mut request = request.clone();
+    cx.config.models.features.apply(&mut request);
+    match gateway::call(candidates, &cx.clock, request, &mut caller).await {
         Ok(()) => {
             let PassCaller { model, text, called, .. } = caller;
             let model = model.unwrap_or_else(|| candidates[0].model.clone());

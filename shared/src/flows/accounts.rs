@@ -1,0 +1,79 @@
+//! The account of an owner: read and changed.
+
+use domain::accounts::plans::Plan;
+use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
+use domain::ids::Owner;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::edit;
+use crate::context::Cx;
+use crate::extract::IfMatch;
+use crate::problem::Result;
+use crate::store::Versioned;
+
+/// An account as its owner sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AccountView {
+    /// The owner that the credentials name.
+    #[schema(value_type = String)]
+    pub owner: Owner,
+    /// An IANA name. `UTC` until it is changed.
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: String,
+    /// The plan that applies.
+    pub plan: Plan,
+    /// Whose keys pay for the models.
+    pub billing_mode: BillingMode,
+    /// What happens after the last request that the plan includes.
+    pub overage: Overage,
+    /// The thresholds, lowest first.
+    pub alerts: Vec<Alert>,
+    /// When it was last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+    /// Send it in `If-Match`. 0 until it is changed.
+    pub version: u64,
+}
+
+fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> AccountView {
+    let plan = plan(cx, &found.value);
+    let Versioned { value: Account { timezone, billing_mode, overage, alerts, updated_at, .. }, version } =
+        found;
+    AccountView { owner: owner.clone(), timezone, plan, billing_mode, overage, alerts, updated_at, version }
+}
+
+/// The plan that applies to an account in this deployment.
+#[must_use]
+pub fn plan(cx: &Cx, account: &Account) -> Plan {
+    let plans = &cx.config.plans;
+    account.plan(plans.default, &plans.allowed)
+}
+
+/// # Errors
+/// If the table does not answer.
+pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountView> {
+    Ok(view(cx, owner, cx.store.account(owner).await?))
+}
+
+/// # Errors
+/// 400 with every invalid field and its limit; 409 if `If-Match` is not the current version.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    if_match: Option<IfMatch>,
+    patch: AccountPatch,
+) -> Result<AccountView> {
+    let mut tries = edit::Tries::default();
+    loop {
+        tries.next().await?;
+        let found = cx.store.account(owner).await?;
+        edit::check(if_match, found.version, &view(cx, owner, found.clone()))?;
+        let version = found.version;
+        let account = found.value.patched(patch.clone(), &cx.config.plans.allowed, cx.clock.now())?;
+        if cx.store.replace_account(owner, &account, version).await?.done() {
+            return Ok(view(cx, owner, Versioned { value: account, version: version + 1 }));
+        }
+    }
+}

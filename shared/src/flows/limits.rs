@@ -1,0 +1,107 @@
+//! Everything that limits an owner, in one answer.
+
+use domain::accounts::plans::{Plan, PlanTerms};
+use domain::actions::{MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS};
+use domain::assets::MAX_CONTENT_BYTES;
+use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE};
+use domain::context::MAX_DOCUMENT;
+use domain::ids::Owner;
+use domain::models::Features;
+use domain::projects::theme::{MAX_ARCHIVE_BYTES, MAX_FILE_BYTES};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::accounts;
+use crate::config::BudgetConfig;
+use crate::context::Cx;
+use crate::http::MAX_BODY_BYTES;
+use crate::idempotency::MAX_KEY;
+use crate::page::MAX_LIMIT;
+use crate::problem::Result;
+
+/// The limits of an owner.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LimitsView {
+    /// The plan that applies.
+    pub plan: Plan,
+    /// The plans that the owner may choose with `PATCH /account`.
+    pub plans: Vec<Plan>,
+    /// What the plan includes.
+    pub includes: PlanTerms,
+    /// The most that may be spent.
+    pub ceilings: Ceilings,
+    /// The largest inputs.
+    pub sizes: Sizes,
+    /// Features of the model layer. The operator of the deployment decides about them.
+    pub features: Features,
+}
+
+/// The most that may be spent, in micro-dollars.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Ceilings {
+    /// By a run, unless its action or agent has another ceiling.
+    pub run_micros: i64,
+    /// In a day (UTC).
+    pub day_micros: i64,
+    /// By one pass of a model over a theme.
+    pub enrichment_micros: i64,
+}
+
+/// The largest inputs.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Sizes {
+    /// The body of a request, in bytes.
+    pub body_bytes: usize,
+    /// The message of a turn, in characters.
+    pub message_characters: usize,
+    /// The messages in one append to a chat.
+    pub append_messages: usize,
+    /// The items on a page of a list.
+    pub page_items: usize,
+    /// An `Idempotency-Key`, in characters.
+    pub idempotency_key_characters: usize,
+    /// The content of an asset, in bytes.
+    pub asset_bytes: usize,
+    /// The instructions of an agent or action, in characters.
+    pub instructions_characters: usize,
+    /// The expected output of an action, in characters.
+    pub expected_output_characters: usize,
+    /// A context document, in bytes.
+    pub context_document_bytes: usize,
+    /// A file of a theme, in bytes. Files that are larger than a body come in an archive.
+    pub theme_file_bytes: usize,
+    /// An archive with a theme, in bytes.
+    pub theme_archive_bytes: u64,
+}
+
+impl Sizes {
+    const ALL: Self = Self {
+        body_bytes: MAX_BODY_BYTES,
+        message_characters: MAX_MESSAGE,
+        append_messages: MAX_APPEND,
+        page_items: MAX_LIMIT,
+        idempotency_key_characters: MAX_KEY,
+        asset_bytes: MAX_CONTENT_BYTES,
+        instructions_characters: MAX_INSTRUCTIONS,
+        expected_output_characters: MAX_EXPECTED_OUTPUT,
+        context_document_bytes: MAX_DOCUMENT,
+        theme_file_bytes: MAX_FILE_BYTES,
+        theme_archive_bytes: MAX_ARCHIVE_BYTES,
+    };
+}
+
+/// # Errors
+/// If the table does not answer.
+pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
+    let account = cx.store.account(owner).await?.value;
+    let plan = accounts::plan(cx, &account);
+    let BudgetConfig { run_micros, day_micros, enrichment_micros } = cx.config.budget;
+    Ok(LimitsView {
+        plan,
+        plans: cx.config.plans.allowed.clone(),
+        includes: plan.terms(),
+        ceilings: Ceilings { run_micros, day_micros, enrichment_micros },
+        sizes: Sizes::ALL,
+        features: cx.config.models.features,
+    })
+}
