@@ -91,6 +91,7 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_PLAN": {"Ref": "Plan"},
         "LAMPLIGHTER_PLANS": {"Ref": "Plans"},
         "LAMPLIGHTER_FEATURES": {"Ref": "Features"},
+        "LAMPLIGHTER_RATE_LIMITS": {"Ref": "RateLimits"},
     }
     for name in stack.functions:
         variables = variables_of(stack, name)

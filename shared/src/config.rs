@@ -17,6 +17,7 @@
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_PLAN` | the plan of owners who have not chosen one: `unlimited`, `starter`, `pro`, `team` or `agency` | `unlimited` |
 //! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
+//! | `LAMPLIGHTER_RATE_LIMITS` | `on`, `off`, or limits per minute such as `turns=100,hooks=off` | `on`; `off` with `LAMPLIGHTER_AUTH=off` |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use domain::accounts::plans::Plan;
+use domain::accounts::rates::RateLimits;
 use domain::models::Features;
 use http::HeaderValue;
 use rustls::RootCertStore;
@@ -57,6 +59,8 @@ pub struct Config {
     pub runs: RunsConfig,
     pub executors: ExecutorsConfig,
     pub plans: PlansConfig,
+    /// How many requests a caller may make.
+    pub rates: RateLimits,
 }
 
 /// The executors of scheduled runs.
@@ -217,9 +221,11 @@ impl Config {
     /// # Errors
     /// As [`Config::from_env`].
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let auth = AuthConfig::read(env)?;
         Ok(Self {
             aws: AwsConfig::read(env)?,
-            auth: AuthConfig::read(env)?,
+            rates: rates(env, &auth)?,
+            auth,
             models: ModelsConfig::read(env)?,
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
@@ -435,6 +441,20 @@ impl PlansConfig {
     }
 }
 
+/// The rate limits. Without authentication, only this machine calls, and there are none unless they are configured.
+///
+/// # Errors
+/// If the variable has an invalid value.
+pub fn rates(env: Env<'_>, auth: &AuthConfig) -> Result<RateLimits, ConfigError> {
+    let variable = "LAMPLIGHTER_RATE_LIMITS";
+    match env(variable).filter(|text| !text.trim().is_empty()) {
+        None if matches!(auth, AuthConfig::Off) => Ok(RateLimits::OFF),
+        text => {
+            RateLimits::parse(&text.unwrap_or_default()).map_err(|problem| ConfigError { variable, problem })
+        }
+    }
+}
+
 impl LogsConfig {
     /// # Errors
     /// If the value is not a whole number from 1 to 65535.
@@ -529,6 +549,17 @@ mod tests {
     }
 
     #[test]
+    fn rate_limits_are_off_without_authentication() {
+        let rates = |variables: &[(&str, &str)]| read(variables).unwrap().rates;
+        assert_eq!(rates(&[]), RateLimits::default());
+        assert_eq!(rates(&[("LAMPLIGHTER_RATE_LIMITS", "")]), RateLimits::default());
+        assert_eq!(rates(&[("LAMPLIGHTER_AUTH", "off")]), RateLimits::OFF);
+        let asked = rates(&[("LAMPLIGHTER_AUTH", "off"), ("LAMPLIGHTER_RATE_LIMITS", "on")]);
+        assert_eq!(asked, RateLimits::default());
+        assert_eq!(rates(&[("LAMPLIGHTER_RATE_LIMITS", "off")]), RateLimits::OFF);
+    }
+
+    #[test]
     fn the_default_plan_may_always_be_chosen() {
         let plans = |variables: &[(&str, &str)]| read(variables).unwrap().plans;
         assert_eq!(plans(&[("LAMPLIGHTER_PLAN", "")]), PlansConfig::default());
@@ -616,6 +647,10 @@ mod tests {
             (
                 &[("LAMPLIGHTER_FEATURES", "citations=yes")],
                 "LAMPLIGHTER_FEATURES must set `citations` to `on` or `off`, sets it to `yes`",
+            ),
+            (
+                &[("LAMPLIGHTER_RATE_LIMITS", "turns=none")],
+                "LAMPLIGHTER_RATE_LIMITS must set `turns` to 1 to 1000000 requests a minute or `off`, sets it to `none`",
             ),
             (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
             (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),

@@ -17,6 +17,7 @@ use crate::keyed_locks::KeyedLocks;
 use crate::live_runs::LiveRuns;
 use crate::models::{InvalidEndpoint, Models};
 use crate::queues::Queues;
+use crate::rates::UsedUp;
 use crate::store::Store;
 use crate::themes::{NotesCache, ThemeCache};
 
@@ -54,6 +55,8 @@ pub struct Cx {
     pub locks: KeyedLocks,
     pub themes: ThemeCache,
     pub notes: NotesCache,
+    /// The rate limits that this process knows to be used up.
+    pub used_up: UsedUp,
     /// For CPU-bound work.
     pub compute: Compute,
     /// Allows one import of an archive of logs at a time.
@@ -88,6 +91,7 @@ impl Cx {
             locks: KeyedLocks::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),
+            used_up: UsedUp::default(),
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),

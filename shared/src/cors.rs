@@ -25,13 +25,17 @@ pub const REQUEST_HEADERS: [HeaderName; 10] = [
 ];
 
 /// The response headers that a page may read, besides those that browsers always allow.
-pub const RESPONSE_HEADERS: [HeaderName; 8] = [
+pub const RESPONSE_HEADERS: [HeaderName; 12] = [
     header::CONTENT_DISPOSITION,
     header::ETAG,
     header::LOCATION,
     header::RETRY_AFTER,
     header::WWW_AUTHENTICATE,
     HeaderName::from_static("idempotent-replayed"),
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-policy"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
     HeaderName::from_static("x-content-sha256"),
     HeaderName::from_static("x-request-id"),
 ];

@@ -1,4 +1,5 @@
-//! The HTTP layers that every function shares: request ids, spans, authentication, idempotency, and the answers to
+//! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, idempotency, and the
+//! answers to
 //! panics, unknown paths and wrong methods.
 
 use std::time::Instant;
@@ -20,6 +21,7 @@ use crate::extract::{Caller, header_text};
 use crate::guard;
 use crate::idempotency;
 use crate::problem::{Error, Result, caught};
+use crate::rates;
 
 /// The largest body of a request, in bytes. The limit is the same on AWS and locally.
 ///
@@ -76,6 +78,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
             }
         })
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
+        .layer(from_fn_with_state(cx.clone(), rates::layer))
         .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn_with_state((cx.clone(), authenticate.is_some()), guard::layer))
@@ -161,8 +164,11 @@ async fn identify(
     request.extensions_mut().insert(cx.compute.clone());
     let owner = match (owner_of(&cx, &request), authenticate) {
         (None, Some(authenticate)) if request.headers().contains_key(header::AUTHORIZATION) => {
-            match authenticate(cx, request.headers().clone()).await {
+            match authenticate(cx.clone(), request.headers().clone()).await {
                 Ok(owner) => Some(owner),
+                Err(error @ Error::Unauthenticated(_)) => {
+                    return rates::unauthenticated(&cx, &request, error).await;
+                }
                 Err(error) => return error.into_response(),
             }
         }

@@ -35,6 +35,7 @@ pub mod outside;
 pub mod page;
 pub mod problem;
 pub mod queues;
+pub mod rates;
 pub mod respond;
 pub mod routes;
 mod shutdown;

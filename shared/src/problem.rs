@@ -87,8 +87,11 @@ pub enum Error {
     /// Too much work of this kind is running, or this one takes too long.
     #[error("there is no room for more {what} at the moment, or this one took too long; try again")]
     Busy { what: &'static str },
-    #[error("too many requests")]
-    TooManyRequests { retry_after_seconds: u64 },
+    /// A rate limit is reached.
+    #[error(
+        "a caller may make {limit} requests of the class `{class}` in a minute; try again in {retry_after_seconds} seconds"
+    )]
+    TooManyRequests { limit: u32, class: &'static str, retry_after_seconds: u64 },
     /// The requested result is that of a failed run. `retryable` says whether the same call may succeed later.
     #[error("{message}")]
     RunFailed { code: String, message: String, retryable: bool },
@@ -212,7 +215,7 @@ impl Error {
             Self::Conflict { code, .. } => row(StatusCode::CONFLICT, code, *code == "idempotency_in_flight"),
             Self::IdempotencyMismatch => row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", false),
             Self::BudgetExceeded { .. } => row(StatusCode::PAYMENT_REQUIRED, "budget_exceeded", false),
-            Self::TooManyRequests { retry_after_seconds } => Row {
+            Self::TooManyRequests { retry_after_seconds, .. } => Row {
                 retry_after_seconds: Some(*retry_after_seconds),
                 ..row(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", true)
             },

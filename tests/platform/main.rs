@@ -45,6 +45,7 @@ mod on_time;
 mod places;
 mod program;
 mod projects;
+mod rates;
 mod runs;
 mod scope;
 mod season;

@@ -15,6 +15,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use domain::accounts::rates::RateLimits;
 use domain::ids::Owner;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -82,6 +83,7 @@ pub struct PlatformConfig {
     pub cors: CorsConfig,
     pub runs: RunsConfig,
     pub plans: PlansConfig,
+    pub rates: RateLimits,
     pub clock: Clock,
     /// Whether timers fire and queues are consumed automatically. A simulation does both by hand.
     pub automatic: bool,
@@ -113,6 +115,7 @@ impl PlatformConfig {
             cors: CorsConfig::default(),
             runs: RunsConfig::default(),
             plans: PlansConfig::default(),
+            rates: RateLimits::OFF,
             clock: Clock::System,
             automatic: true,
             executors: 4,
@@ -186,6 +189,7 @@ impl Platform {
             cors,
             runs,
             plans,
+            rates,
             clock,
             automatic,
             executors,
@@ -222,7 +226,7 @@ impl Platform {
         let welcome = (auth.clone(), cors.clone());
         let aws = aws_config(&engines, &reachable(address));
         let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
-        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs, plans };
+        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs, plans, rates };
         for function in catalog::ALL {
             if let Some(queue) = engines.queue(function.name) {
                 queue.follow(clock.clone());
@@ -316,6 +320,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         plans: PlansConfig::default(),
+        rates: RateLimits::OFF,
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
-use shared::config::{AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, RunsConfig};
+use shared::config::{self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, RunsConfig};
 use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -131,10 +131,13 @@ fn config() -> Result<PlatformConfig, String> {
         _ => env(name),
     };
     let read = |error: shared::config::ConfigError| format!("read the environment: {error}");
+    let access = AuthConfig::read(&auth).map_err(read)?;
+    let rates = config::rates(&env, &access).map_err(read)?;
     Ok(PlatformConfig {
         data: DataLocation::Folder(data()),
         address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
-        auth: AuthConfig::read(&auth).map_err(read)?,
+        auth: access,
+        rates,
         models: ModelsConfig::read(&env).map_err(read)?,
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,

@@ -5,7 +5,7 @@ mod connections;
 mod paced;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use shared::rates::ClientAddress;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -97,11 +98,11 @@ async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut sto
     let connections = Connections::new(limits);
     let mut tasks = JoinSet::new();
     loop {
-        let stream = tokio::select! {
+        let (stream, client) = tokio::select! {
             _ = &mut stopped => break,
             Some(_) = tasks.join_next() => continue,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, client)) => (stream, client),
                 Err(error) => {
                     // For example too many open files, which may pass.
                     tracing::warn!(%error, "failed to accept a connection");
@@ -112,7 +113,7 @@ async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut sto
         };
         // All connections are busy, so this one is closed.
         let Some(connection) = connections.enter() else { continue };
-        let served = serve(stream, handler.clone(), limits, connection.clone());
+        let served = serve((stream, client.ip()), handler.clone(), limits, connection.clone());
         let served = graceful.watch(served);
         tasks.spawn(async move {
             tokio::select! {
@@ -128,14 +129,15 @@ async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut sto
 }
 
 fn serve(
-    stream: TcpStream,
+    (stream, client): (TcpStream, IpAddr),
     handler: Handler,
     limits: Limits,
     connection: Arc<Connection>,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
     // Without this, an answer in two writes waits 40 ms for the acknowledgement of the first.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ClientAddress(client));
         answer(request, handler.clone(), limits.body, connection.clone())
     });
     http1::Builder::new()

@@ -1,6 +1,7 @@
 //! Everything that limits an owner, in one answer.
 
 use domain::accounts::plans::{Plan, PlanTerms};
+use domain::accounts::rates::RouteClass;
 use domain::actions::{MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS};
 use domain::assets::MAX_CONTENT_BYTES;
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE};
@@ -28,12 +29,23 @@ pub struct LimitsView {
     pub plans: Vec<Plan>,
     /// What the plan includes.
     pub includes: PlanTerms,
+    /// How many requests the owner may make in a minute. Empty if there are no such limits.
+    pub rates: Vec<RateView>,
     /// The most that may be spent.
     pub ceilings: Ceilings,
     /// The largest inputs.
     pub sizes: Sizes,
     /// Features of the model layer. The operator of the deployment decides about them.
     pub features: Features,
+}
+
+/// The limit of a class of routes.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct RateView {
+    /// The class.
+    pub class: RouteClass,
+    /// How many requests of the class fit into a minute of the clock.
+    pub per_minute: u32,
 }
 
 /// The most that may be spent, in micro-dollars.
@@ -100,6 +112,10 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
         plan,
         plans: cx.config.plans.allowed.clone(),
         includes: plan.terms(),
+        rates: RouteClass::ALL
+            .into_iter()
+            .filter_map(|class| Some(RateView { class, per_minute: cx.config.rates.per_minute(class)? }))
+            .collect(),
         ceilings: Ceilings { run_micros, day_micros, enrichment_micros },
         sizes: Sizes::ALL,
         features: cx.config.models.features,

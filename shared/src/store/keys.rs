@@ -44,6 +44,7 @@
 //! | mark that runs of an owner wait | `U#owner#PLACE` | `BACKLOG` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
+//! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
 //!
 //! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, and the
@@ -53,6 +54,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId,
@@ -713,6 +715,13 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
+}
+
+/// The counter of a caller's requests. It is not in a partition of the owner, because it is no data of a person, and also
+/// counts callers without credentials.
+#[must_use]
+pub fn requests(caller: &str, class: RouteClass, window: Window) -> Key {
+    Key::new(format!("RATE#{}", hash(caller)), format!("{}#{}", class.name(), window.number()))
 }
 
 /// How far the clock of this installation has come.

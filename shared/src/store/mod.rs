@@ -22,6 +22,7 @@ pub mod messages;
 pub mod places;
 mod projects;
 mod proposals;
+mod rates;
 pub mod runs;
 pub mod spend;
 pub mod steps;

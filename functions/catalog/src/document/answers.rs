@@ -236,6 +236,16 @@ fn headers() -> Value {
         "ETag": header("The version, for `If-Match`.", json!({"type": "string", "examples": ["\"3\""]})),
         "Location": header("Where to read what was created or started.", json!({"type": "string", "format": "uri-reference"})),
         "RetryAfter": header("After how many seconds the same request may succeed.", json!({"type": "integer", "minimum": 0})),
+        "RateLimitLimit": header(
+            "How many requests of this class the caller may make in a minute. Successful answers have these headers, too.",
+            json!({"type": "integer", "minimum": 1}),
+        ),
+        "RateLimitRemaining": header("How many more fit into this minute.", json!({"type": "integer", "minimum": 0})),
+        "RateLimitReset": header("After how many seconds the next minute begins.", json!({"type": "integer", "minimum": 1})),
+        "RateLimitPolicy": header(
+            "The limit and its window in seconds.",
+            json!({"type": "string", "examples": ["60;w=60"]}),
+        ),
         "WwwAuthenticate": header("How to authenticate.", json!({"type": "string", "examples": ["Bearer"]})),
     })
 }
@@ -249,7 +259,14 @@ fn problems() -> Value {
         let mut headers = json!({"x-request-id": reference("headers", "RequestId")});
         match status {
             401 => headers["WWW-Authenticate"] = reference("headers", "WwwAuthenticate"),
-            429 | 503 | 507 => headers["Retry-After"] = reference("headers", "RetryAfter"),
+            429 => {
+                headers["Retry-After"] = reference("headers", "RetryAfter");
+                for name in ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]
+                {
+                    headers[name] = reference("headers", &name.replace('-', ""));
+                }
+            }
+            503 | 507 => headers["Retry-After"] = reference("headers", "RetryAfter"),
             _ => {}
         }
         // The id of the run that the request has started.

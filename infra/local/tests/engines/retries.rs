@@ -62,6 +62,7 @@ async fn start() -> (Engines, Cx) {
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         plans: PlansConfig::default(),
+        rates: domain::accounts::rates::RateLimits::OFF,
     };
     let models = Models::none(&config.models).unwrap();
     let cx = Cx::with_models(config, Clock::System, models);

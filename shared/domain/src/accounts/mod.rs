@@ -1,10 +1,11 @@
-//! Accounts: their record ([`profile`]), their [`plans`], and API keys.
+//! Accounts: their record ([`profile`]), their [`plans`], the [`rates`] of requests, and API keys.
 //!
 //! A key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
 
 pub mod plans;
 pub mod profile;
+pub mod rates;
 
 use std::fmt;
 use std::str::FromStr;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::StoreError;
 use crate::store::keys::{self, Key};
 
-pub(super) type Attributes = HashMap<String, AttributeValue>;
+pub(in crate::store) type Attributes = HashMap<String, AttributeValue>;
 
 pub(super) const VERSION: &str = "_v";
 pub(super) const WRITE: &str = "_w";
@@ -69,7 +69,7 @@ pub(in crate::store) fn text(s: &str) -> AttributeValue {
     AttributeValue::S(s.to_owned())
 }
 
-pub(super) fn key_of(key: &Key) -> Attributes {
+pub(in crate::store) fn key_of(key: &Key) -> Attributes {
     HashMap::from([("pk".to_owned(), text(&key.pk)), ("sk".to_owned(), text(&key.sk))])
 }
 

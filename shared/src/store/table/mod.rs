@@ -31,8 +31,8 @@ use crate::problem::StorageFailure;
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};
 
-use item::{Attributes, VERSION, WRITE, key_of, marked, read};
-pub(super) use item::{number, text};
+use item::{Attributes, VERSION, WRITE, marked, read};
+pub(super) use item::{key_of, number, text};
 
 /// How often a transaction is retried after a conflict with another transaction.
 const CONFLICT_TRIES: u32 = 12;
