@@ -76,6 +76,10 @@ def variables_are_those_the_code_reads(stack: Stack, repo: Repo) -> Iterator[str
         yield f"functions set {variable}, but shared/src/config.rs does not read it"
 
 
+def is_of_models(variable: str) -> bool:
+    return any(word in variable for word in ("MODEL", "API_KEY", "BEDROCK"))
+
+
 @rule
 def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]:
     expected = {
@@ -98,10 +102,10 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         for variable, value in expected.items():
             if variables.get(variable) != value:
                 yield f"{name}: {variable} must be {sub(value)}, is {sub(variables.get(variable))}"
-        asks = {variable for variable in variables if "MODEL" in variable or "API_KEY" in variable}
+        asks = {variable for variable in variables if is_of_models(variable)}
         if (name in repo.models) != bool(asks):
             yield f"{name}: is told of models ({sorted(asks)}), and should{'' if name in repo.models else ' not'} be"
-        for variable in sorted({v for v in repo.variables if "MODEL" in v or "API_KEY" in v} - asks):
+        for variable in sorted({v for v in repo.variables if is_of_models(v)} - asks):
             if name in repo.models:
                 yield f"{name}: {variable} is not set"
     # The cap on one owner's runs is computed from it.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from registry import rule
 from sources import Repo
-from template import Stack, listed, sub
+from template import Stack, listed, sub, target
 
 # Functions that read and write items. The sweep and the authorizer have fewer permissions, the catalog none.
 STORES = {
@@ -73,13 +73,23 @@ TABLE, INDEX, BUCKET, BUS = ("${Table.Arn}", "${Table.Arn}/index/due", "${Bucket
 QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
 
-def expected(name: str) -> set[tuple[str, str]]:
+# Profiles send calls to the models of several regions.
+BEDROCK = {
+    "arn:${AWS::Partition}:bedrock:*::foundation-model/*",
+    "arn:${AWS::Partition}:bedrock:*:${AWS::AccountId}:inference-profile/*",
+    "arn:${AWS::Partition}:bedrock:*:${AWS::AccountId}:application-inference-profile/*",
+}
+
+
+def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
     """The permissions of a function, as pairs of action and resource."""
     rights: set[tuple[str, str]] = set()
     if name in STORES:
         rights |= {(action, TABLE) for action in ITEMS}
     if name in PUBLISHES:
         rights.add(("events:PutEvents", BUS))
+    if name in repo.models:
+        rights |= {("bedrock:InvokeModelWithResponseStream", resource) for resource in BEDROCK}
     if name in SENDS:
         rights.add(("sqs:SendMessage", QUEUES["scheduled-executor"]))
     for action, prefixes in BODIES.get(name, {}).items():
@@ -105,12 +115,23 @@ def rights_are_those_the_work_needs(stack: Stack, repo: Repo) -> Iterator[str]:
                 yield f"{name}: has a statement that is not a plain Allow"
                 continue
             held |= {(a, sub(r)) for a in listed(statement["Action"]) for r in listed(statement["Resource"])}
-        for action, resource in sorted(expected(name) - held):
+        for action, resource in sorted(expected(name, repo) - held):
             yield f"{name}: may not {action} on {resource}"
-        for action, resource in sorted(held - expected(name)):
+        for action, resource in sorted(held - expected(name, repo)):
             yield f"{name}: may {action} on {resource}, but does not need to"
         if (managed := stack.managed(name)) != ["AWSLambdaBasicExecutionRole"]:
             yield f"{name}: has AWS's policies {managed}; only the permission to log is needed"
+
+
+@rule
+def bedrock_is_permitted_only_if_it_is_on(stack: Stack, repo: Repo) -> Iterator[str]:
+    if stack.resources["CallBedrock"].get("Condition") != "HasBedrock":
+        yield "CallBedrock must have the condition HasBedrock"
+    for name in stack.functions:
+        role = stack.properties(target(stack.function(name).get("Role")) or "")
+        for policy in role.get("ManagedPolicyArns", []):
+            if target(policy) == "CallBedrock":
+                yield f"{name}: CallBedrock must be attached only under the condition HasBedrock"
 
 
 @rule

@@ -98,6 +98,14 @@ def sub(value: Any) -> str:
     return f"<{value}>"
 
 
+def unconditional(value: Any) -> Any:
+    """A value without the condition on which it is there."""
+    match value:
+        case {"Fn::If": [_, chosen, {"Ref": "AWS::NoValue"}]}:
+            return chosen
+    return value
+
+
 def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -172,7 +180,7 @@ class Stack:
         role = self.properties(target(self.function(name).get("Role")) or "")
         documents = [policy["PolicyDocument"] for policy in role.get("Policies", [])]
         for policy in role.get("ManagedPolicyArns", []):
-            own = self.properties(target(policy) or "")
+            own = self.properties(target(unconditional(policy)) or "")
             if own:
                 documents.append(own["PolicyDocument"])
         return [statement for document in documents for statement in listed(document["Statement"])]
@@ -180,7 +188,8 @@ class Stack:
     def managed(self, name: str) -> list[str]:
         """The names of the AWS-managed policies of a function's role."""
         role = self.properties(target(self.function(name).get("Role")) or "")
-        return [sub(policy).rsplit("/", 1)[-1] for policy in role.get("ManagedPolicyArns", []) if not target(policy)]
+        policies = map(unconditional, role.get("ManagedPolicyArns", []))
+        return [sub(policy).rsplit("/", 1)[-1] for policy in policies if not target(policy)]
 
     def mappings(self, name: str) -> dict[str, Any]:
         """The event source mappings that feed a function."""

@@ -115,6 +115,11 @@ f = partial(fault, rule="nothing_is_reserved_or_traced")
 f("reserved concurrency", plant=put(f"{SWEEP}/Properties/ReservedConcurrentExecutions", 1))
 f("a traced function", plant=put(f"{SWEEP}/Properties/TracingConfig", {"Mode": "Active"}))
 fault(
+    "Bedrock permitted though it is off",
+    "bedrock_is_permitted_only_if_it_is_on",
+    put("ThemeIndexRole/Properties/ManagedPolicyArns/2", {"Ref": "CallBedrock"}),
+)
+fault(
     "a variable that nobody reads",
     "variables_are_those_the_code_reads",
     put("CatalogFunction/Properties/Environment/Variables/LAMPLIGHTER_COLOUR", "red"),
@@ -134,7 +139,12 @@ f(
     "a model key where none is needed",
     plant=put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", {"Ref": "OpenAiApiKey"}),
 )
-f("a function that calls models now", plant=attribute("models", {"agent-chat", "agents"}))
+fault(
+    "a function that calls models now",
+    "functions_are_told_where_they_are",
+    attribute("models", {"agent-chat", "agents"}),
+    "rights_are_those_the_work_needs",
+)
 f("another number of executors", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/LAMPLIGHTER_EXECUTORS", "10"))
 f("an executor without a model", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/ANTHROPIC_API_KEY", GONE))
 fault(

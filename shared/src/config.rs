@@ -35,8 +35,9 @@ use domain::models::Features;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
+pub use crate::aws_keys::AwsKeys;
 use crate::https;
-use crate::models::{Addresses, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
+use crate::models::{Addresses, BedrockConfig, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
 use crate::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
@@ -92,20 +93,6 @@ pub struct AwsConfig {
     pub sqs_endpoint: Option<String>,
     /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
-}
-
-/// The credentials that Lambda gives a function. They stay the same for the life of its execution environment.
-#[derive(Clone)]
-pub struct AwsKeys {
-    pub access_key_id: String,
-    pub secret_access_key: String,
-    pub session_token: Option<String>,
-}
-
-impl std::fmt::Debug for AwsKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AwsKeys").field("access_key_id", &self.access_key_id).finish_non_exhaustive()
-    }
 }
 
 /// Who may call.
@@ -327,6 +314,10 @@ impl ModelsConfig {
                 let problem = "contains a character that HTTP headers do not allow".to_owned();
                 Err(ConfigError { variable, problem })
             }
+            Err(InvalidEndpoint::Region) => {
+                let problem = "must be the name of an AWS region, such as eu-west-1".to_owned();
+                Err(ConfigError { variable, problem })
+            }
         };
         let url = |variable| {
             let url = present(variable);
@@ -351,11 +342,46 @@ impl ModelsConfig {
             openai_key: key("OPENAI_API_KEY")?,
             google_key: key("GEMINI_API_KEY")?,
             xai_key: key("XAI_API_KEY")?,
+            bedrock: match present("LAMPLIGHTER_BEDROCK").as_deref() {
+                None | Some("off") => None,
+                Some("on") => {
+                    let bedrock = BedrockConfig::read(env)?;
+                    let (at, keys) = (bedrock.endpoint.as_deref(), &bedrock.credentials);
+                    usable("LAMPLIGHTER_BEDROCK_REGION", Endpoint::bedrock(&bedrock.region, None, keys))?;
+                    usable("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", Endpoint::bedrock(&bedrock.region, at, keys))?;
+                    Some(bedrock)
+                }
+                Some(other) => {
+                    let problem = format!("must be `on` or `off`, is `{other}`");
+                    return Err(ConfigError { variable: "LAMPLIGHTER_BEDROCK", problem });
+                }
+            },
             addresses: Addresses::default(),
             demo_url: None,
             demo_costs: false,
             limits: Limits::default(),
             features,
+        })
+    }
+}
+
+impl BedrockConfig {
+    /// # Errors
+    /// If there is no region, or there are no credentials.
+    fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let present = |variable| env(variable).filter(|value| !value.trim().is_empty());
+        let required = |variable: &'static str| {
+            let problem = "is not set, and LAMPLIGHTER_BEDROCK is on".to_owned();
+            present(variable).ok_or(ConfigError { variable, problem })
+        };
+        Ok(Self {
+            region: present("LAMPLIGHTER_BEDROCK_REGION").map_or_else(|| required("AWS_REGION"), Ok)?,
+            endpoint: present("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
+            credentials: AwsKeys {
+                access_key_id: required("AWS_ACCESS_KEY_ID")?,
+                secret_access_key: required("AWS_SECRET_ACCESS_KEY")?,
+                session_token: present("AWS_SESSION_TOKEN"),
+            },
         })
     }
 }
@@ -369,6 +395,7 @@ impl std::fmt::Debug for ModelsConfig {
             .field("openai_key", &self.openai_key.is_some())
             .field("google_key", &self.google_key.is_some())
             .field("xai_key", &self.xai_key.is_some())
+            .field("bedrock", &self.bedrock)
             .field("demo_url", &self.demo_url)
             .finish_non_exhaustive()
     }
@@ -548,6 +575,21 @@ mod tests {
         assert!(!format!("{models:?}").contains("sk-1"));
     }
 
+    /// Every Lambda function has credentials, so they must not be enough.
+    #[test]
+    fn bedrock_is_used_only_if_it_is_on() {
+        let bedrock = |variables: &[(&str, &str)]| read(variables).unwrap().models.bedrock;
+        assert!(bedrock(&[]).is_none());
+        assert!(bedrock(&[("LAMPLIGHTER_BEDROCK", "off"), ("LAMPLIGHTER_BEDROCK_REGION", "")]).is_none());
+        let own = bedrock(&[("LAMPLIGHTER_BEDROCK", "on"), ("LAMPLIGHTER_BEDROCK_REGION", "")]).unwrap();
+        assert_eq!((own.region.as_str(), own.credentials.access_key_id.as_str()), ("eu-central-1", "id"));
+        assert!(!format!("{own:?}").contains("\"secret\""));
+        let other = bedrock(&[("LAMPLIGHTER_BEDROCK", "on"), ("LAMPLIGHTER_BEDROCK_REGION", "us-east-1")]);
+        assert_eq!(other.unwrap().region, "us-east-1");
+        let alone = ModelsConfig::read(&|name| (name == "LAMPLIGHTER_BEDROCK").then(|| "on".to_owned()));
+        assert_eq!(alone.unwrap_err().to_string(), "AWS_REGION is not set, and LAMPLIGHTER_BEDROCK is on");
+    }
+
     #[test]
     fn rate_limits_are_off_without_authentication() {
         let rates = |variables: &[(&str, &str)]| read(variables).unwrap().rates;
@@ -601,6 +643,15 @@ mod tests {
             (
                 &[("LAMPLIGHTER_CORS_ORIGINS", "*")],
                 "LAMPLIGHTER_CORS_ORIGINS must be origins like https://app.example.com, separated by commas, and has `*`",
+            ),
+            (&[("LAMPLIGHTER_BEDROCK", "yes")], "LAMPLIGHTER_BEDROCK must be `on` or `off`, is `yes`"),
+            (
+                &[("LAMPLIGHTER_BEDROCK", "on"), ("LAMPLIGHTER_BEDROCK_REGION", "evil.example/")],
+                "LAMPLIGHTER_BEDROCK_REGION must be the name of an AWS region, such as eu-west-1",
+            ),
+            (
+                &[("LAMPLIGHTER_BEDROCK", "on"), ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "localhost")],
+                "AWS_ENDPOINT_URL_BEDROCK_RUNTIME must begin with http:// or https:// and have a host",
             ),
             (&[("LAMPLIGHTER_MODEL_TOOLS", "no")], "LAMPLIGHTER_MODEL_TOOLS must be `on` or `off`, is `no`"),
             (

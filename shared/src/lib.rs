@@ -10,6 +10,7 @@ pub mod accept;
 pub mod agent_loop;
 pub mod archive;
 pub mod aws;
+mod aws_keys;
 pub mod blobs;
 pub mod bus;
 pub mod clock;

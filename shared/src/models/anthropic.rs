@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use domain::models::error::classify_event;
 use domain::models::{
-    Block, CacheTtl, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
 };
 use serde_json::{Value, json};
 
+use super::cache::{self, Place};
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
-
-/// The largest number of cache marks that the API accepts.
-const MAX_MARKS: usize = 4;
 
 /// A server that uses the Messages format.
 #[derive(Debug, Clone)]
@@ -49,36 +47,27 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         .iter()
         .map(|(role, blocks)| json!({"role": role, "content": blocks.iter().map(|b| block(b)).collect::<Vec<_>>()}))
         .collect();
-    let mut system: Vec<Value> = Vec::new();
-    // The cache marks in the order of the request (tools, system, messages), as pairs of position and time to live.
-    let mut system_marks: Vec<(usize, CacheTtl)> = Vec::new();
-    for block in request.system.iter().filter(|block| !block.text.trim().is_empty()) {
-        if let Some(ttl) = block.cache {
-            system_marks.push((system.len(), ttl));
-        }
-        system.push(json!({"type": "text", "text": block.text}));
-    }
+    let mut system: Vec<Value> = request
+        .system
+        .iter()
+        .filter(|block| !block.text.trim().is_empty())
+        .map(|block| json!({"type": "text", "text": block.text}))
+        .collect();
     let mut tools: Vec<Value> = request
         .tools
         .iter()
         .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}))
         .collect();
-
-    let mut marks: Vec<(&mut Value, CacheTtl)> = Vec::new();
-    if let (Some(tool), Some((_, ttl))) = (tools.last_mut(), system_marks.first()) {
-        marks.push((tool, *ttl));
-    }
-    for (index, block) in system.iter_mut().enumerate() {
-        if let Some((_, ttl)) = system_marks.iter().find(|(marked, _)| *marked == index) {
-            marks.push((block, *ttl));
+    for (place, ttl) in cache::marks(request) {
+        let block = match place {
+            Place::Tools => tools.last_mut(),
+            Place::System(index) => system.get_mut(index),
+            Place::LastTurn => messages.last_mut().and_then(last_markable),
+        };
+        if let Some(block) = block {
+            block["cache_control"] = json!({"type": "ephemeral", "ttl": ttl});
         }
     }
-    if request.cache_last_turn
-        && let Some(block) = messages.last_mut().and_then(last_markable)
-    {
-        marks.push((block, CacheTtl::FiveMinutes));
-    }
-    mark(marks);
 
     let mut body = json!({
         "model": model,
@@ -99,19 +88,6 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         }
     }
     Ok(body)
-}
-
-/// Writes the cache marks that the API accepts. It keeps the last four, because a later mark covers the blocks of an
-/// earlier one. No mark lives longer than one before it.
-fn mark(marks: Vec<(&mut Value, CacheTtl)>) {
-    let skipped = marks.len().saturating_sub(MAX_MARKS);
-    let mut longest = CacheTtl::OneHour;
-    for (block, ttl) in marks.into_iter().skip(skipped) {
-        if ttl == CacheTtl::FiveMinutes {
-            longest = ttl;
-        }
-        block["cache_control"] = json!({"type": "ephemeral", "ttl": longest});
-    }
 }
 
 /// The last block of a message that may carry a mark. Thinking blocks may not.

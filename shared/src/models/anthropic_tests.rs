@@ -1,4 +1,4 @@
-use domain::models::{Message, Role, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Message, Role, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 

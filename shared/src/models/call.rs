@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use domain::models::error::{TimeoutPhase, Unsendable, classify};
 use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role};
@@ -16,7 +16,9 @@ use sse_stream::SseByteStream;
 use tokio::time::{Instant, timeout_at};
 
 use super::EventStream;
+use super::aws::{self, Signer};
 use super::retry::Retry;
+use crate::aws_keys::AwsKeys;
 
 /// The most bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -56,6 +58,8 @@ impl Default for Limits {
 pub struct Endpoint {
     base: Arc<str>,
     headers: HeaderMap,
+    /// Signs each request, for AWS.
+    signer: Option<Arc<Signer>>,
     limits: Limits,
     client: Arc<OnceLock<reqwest::Client>>,
 }
@@ -67,6 +71,8 @@ pub enum InvalidEndpoint {
     Address,
     #[error("the key contains a character that HTTP headers do not allow")]
     Key,
+    #[error("the region must be the name of an AWS region, such as eu-west-1")]
+    Region,
 }
 
 impl fmt::Debug for Endpoint {
@@ -102,6 +108,20 @@ impl Endpoint {
         Self::new(base, [(HeaderName::from_static("x-goog-api-key"), secret(key)?)])
     }
 
+    /// Amazon Bedrock in a region, called with these AWS credentials. `base` replaces AWS's own address.
+    ///
+    /// # Errors
+    /// [`InvalidEndpoint`]
+    pub fn bedrock(region: &str, base: Option<&str>, keys: &AwsKeys) -> Result<Self, InvalidEndpoint> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if region.is_empty() || !region.bytes().all(plain) {
+            return Err(InvalidEndpoint::Region);
+        }
+        let own = || format!("https://bedrock-runtime.{region}.amazonaws.com");
+        let endpoint = Self::new(&base.map_or_else(own, str::to_owned), [])?;
+        Ok(Self { signer: Some(Arc::new(Signer::new("bedrock", region, keys))), ..endpoint })
+    }
+
     fn new(
         base: &str,
         headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
@@ -113,6 +133,7 @@ impl Endpoint {
         Ok(Self {
             base: base.trim_end_matches('/').into(),
             headers: headers.into_iter().collect(),
+            signer: None,
             limits: Limits::default(),
             client: Arc::default(),
         })
@@ -181,6 +202,7 @@ impl Endpoint {
             retry_after: header("retry-after"),
             retry_after_ms: header("retry-after-ms"),
             should_retry: header("x-should-retry"),
+            error_type: header("x-amzn-errortype"),
             body: &body,
         };
         Err(classify(provider, &failure, jiff::Timestamp::now()))
@@ -226,9 +248,20 @@ pub(super) struct Call {
     pub body: Value,
 }
 
+/// How an answer is cut into events.
+#[derive(Debug, Clone, Copy)]
+pub enum Framing {
+    ServerSentEvents,
+    /// `application/vnd.amazon.eventstream`. The data of an event is described at [`super::aws`].
+    EventStream,
+}
+
 /// The reading half of a codec. Each try begins with a clone.
 pub trait Decode: Clone + Send + Sync + 'static {
-    /// Handles the data of one server-sent event. Nothing is read after a `Finished`.
+    /// How the answer is cut into events.
+    const FRAMING: Framing = Framing::ServerSentEvents;
+
+    /// Handles the data of one event. Nothing is read after a `Finished`.
     ///
     /// # Errors
     /// An error that the provider reports in the middle of its answer, or [`ModelError::Malformed`].
@@ -327,7 +360,13 @@ async fn open<D: Decode>(
     began: &mut bool,
 ) -> Result<EventStream, ModelError> {
     let url = format!("{}{}", endpoint.base, call.path);
-    let request = endpoint.client().post(url).headers(endpoint.headers.clone()).json(&call.body);
+    let body = serde_json::to_vec(&call.body).expect("a JSON value always serializes");
+    let mut headers = endpoint.headers.clone();
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(signer) = &endpoint.signer {
+        signer.sign(&url, &mut headers, &body, SystemTime::now())?;
+    }
+    let request = endpoint.client().post(url).headers(headers).body(body);
     let answer = endpoint.send(request, provider, deadline).await?;
     let mut left = MAX_ANSWER_BYTES;
     let bytes = answer.bytes_stream().take_while(move |chunk| {
@@ -336,8 +375,15 @@ async fn open<D: Decode>(
         left = left.saturating_sub(read);
         future::ready(fits)
     });
+    let events = match D::FRAMING {
+        Framing::ServerSentEvents => SseByteStream::new(bytes)
+            .map_ok(|event| event.data.unwrap_or_default())
+            .map_err(|_| ModelError::ConnectionLost)
+            .boxed(),
+        Framing::EventStream => aws::events(bytes.map_err(|_| ModelError::ConnectionLost)).boxed(),
+    };
     let reading = Reading {
-        events: SseByteStream::new(bytes).map_err(|_| ModelError::ConnectionLost).boxed(),
+        events,
         decoder,
         ready: VecDeque::new(),
         idle: endpoint.limits.idle,
@@ -360,7 +406,8 @@ async fn open<D: Decode>(
 
 /// An answer that is being read.
 struct Reading<D> {
-    events: BoxStream<'static, Result<sse_stream::Sse, ModelError>>,
+    /// The data of each event.
+    events: BoxStream<'static, Result<String, ModelError>>,
     decoder: D,
     ready: VecDeque<ModelEvent>,
     idle: Duration,
@@ -391,10 +438,10 @@ impl<D: Decode> Reading<D> {
     async fn read(&mut self) -> Result<Vec<ModelEvent>, ModelError> {
         let (until, phase) = sooner(self.deadline, self.idle, TimeoutPhase::Idle);
         match timeout_at(until, self.events.next()).await.map_err(|_| ModelError::Timeout(phase))? {
-            Some(event) => match event?.data {
-                Some(data) if !data.is_empty() => self.decoder.data(&data),
-                _ => Ok(Vec::new()),
-            },
+            Some(data) => {
+                let data = data?;
+                if data.is_empty() { Ok(Vec::new()) } else { self.decoder.data(&data) }
+            }
             None => self.decoder.end(),
         }
     }

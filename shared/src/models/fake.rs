@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{Endpoint, Limits, Retry, strict};
+use super::{Endpoint, Limits, Retry, aws, strict};
 
 /// The server's response to one request.
 pub enum FakeResponse {
@@ -63,6 +63,7 @@ impl Fake {
         let app = Router::new()
             .route("/v1/{*path}", post(answer))
             .route("/v1beta/{*path}", post(answer))
+            .route("/model/{*path}", post(answer))
             .route(
                 "/v1/models",
                 get(|| async { axum::Json(json!({"data": [{"id": "first:7b"}, {"id": "second"}]})) }),
@@ -84,6 +85,12 @@ impl Fake {
 
     pub fn google(&self) -> Endpoint {
         Endpoint::google(&self.address, "key").unwrap().with_limits(limits())
+    }
+
+    pub fn bedrock(&self) -> Endpoint {
+        Endpoint::bedrock("eu-west-1", Some(&self.address), &aws::tests::keys())
+            .unwrap()
+            .with_limits(limits())
     }
 
     pub fn requests(&self) -> Vec<(HeaderMap, Value)> {
@@ -134,6 +141,12 @@ async fn answer(
         "chat/completions" | "responses" => None,
         path if path.ends_with(":streamGenerateContent") => (header("x-goog-api-key") != "key")
             .then(|| (400, "INVALID_ARGUMENT", "API key not valid.".to_owned())),
+        path if path.ends_with("/converse-stream") => {
+            let signed = header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/");
+            let fault =
+                if signed { strict::check_converse(&body).err() } else { Some("not signed".to_owned()) };
+            fault.map(|message| (400, "ValidationException", message))
+        }
         _ => Some((404, "not_found_error", path)),
     };
     if let Some((status, kind, message)) = fault {

@@ -1,12 +1,15 @@
 //! Calls of models over HTTP.
 //!
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
-//! [`openai`], [`responses`], [`google`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
+//! [`openai`], [`responses`], [`google`], [`bedrock`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
 //! `retry` decides when to retry. [`routing`] maps tiers to models. [`gateway`] is the one way to call them.
 //!
 //! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
 
 pub mod anthropic;
+mod aws;
+pub mod bedrock;
+mod cache;
 mod call;
 pub mod gateway;
 pub mod google;
@@ -26,7 +29,7 @@ use futures::stream::BoxStream;
 pub use call::{Endpoint, InvalidEndpoint, Limits};
 pub use retry::Retry;
 pub use routing::{Candidate, Models};
-pub use settings::{Addresses, ModelsConfig};
+pub use settings::{Addresses, BedrockConfig, ModelsConfig};
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;

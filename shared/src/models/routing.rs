@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::ModelsConfig;
 use super::anthropic::Anthropic;
+use super::bedrock::Bedrock;
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::Responses;
@@ -96,7 +97,7 @@ impl Models {
     /// [`InvalidEndpoint`] if an address or a key is invalid.
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         let keys = [&config.anthropic_key, &config.openai_key, &config.google_key, &config.xai_key];
-        let count = keys.iter().filter(|key| key.is_some()).count();
+        let count = keys.iter().filter(|key| key.is_some()).count() + usize::from(config.bedrock.is_some());
         // If the server or the model was chosen by name, nothing else is called.
         let has_fallback = config.url.is_none() && config.model.is_none() && count > 1;
         let limits = if has_fallback { before_fallback(config.limits) } else { config.limits };
@@ -210,6 +211,17 @@ fn configured(config: &ModelsConfig, limits: Limits) -> Result<Vec<Configured>, 
         let models = ["grok-4.20-non-reasoning", "grok-4.3", "grok-4.7"];
         found.push(Configured::new("xAI", OpenAi::new(endpoint, Dialect::XAI), models));
     }
+    if let Some(bedrock) = &config.bedrock {
+        let address = bedrock.endpoint.as_deref();
+        let endpoint = Endpoint::bedrock(&bedrock.region, address, &bedrock.credentials)?.with_limits(limits);
+        // Profiles that every commercial region can call.
+        let models = [
+            "global.anthropic.claude-haiku-5-5",
+            "global.anthropic.claude-sonnet-5-5",
+            "global.anthropic.claude-opus-5-5",
+        ];
+        found.push(Configured::new("Amazon Bedrock", Bedrock::new(endpoint), models));
+    }
     if let Some(url) = config.demo_url.as_ref().filter(|_| found.is_empty()) {
         let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(limits));
         let model = if config.demo_costs { "demo-priced" } else { "demo" };
@@ -223,6 +235,8 @@ mod tests {
     use domain::models::prices;
 
     use super::*;
+    use crate::aws_keys::AwsKeys;
+    use crate::models::BedrockConfig;
 
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
@@ -244,29 +258,44 @@ mod tests {
             "the demo model",
             Some(("demo", Provider::Anthropic)),
         );
-        let xai = ModelsConfig { xai_key: some("xai-1"), ..demo };
+        let keys = AwsKeys {
+            access_key_id: "AKIA1".to_owned(),
+            secret_access_key: "aws-secret".to_owned(),
+            session_token: some("aws-session"),
+        };
+        let bedrock = BedrockConfig { region: "eu-west-1".to_owned(), endpoint: None, credentials: keys };
+        let bedrock = ModelsConfig { bedrock: Some(bedrock), ..demo };
+        check(
+            bedrock.clone(),
+            "Amazon Bedrock (fast global.anthropic.claude-haiku-5-5, standard global.anthropic.claude-sonnet-5-5, \
+             deep global.anthropic.claude-opus-5-5)",
+            Some(("global.anthropic.claude-sonnet-5-5", Provider::Bedrock)),
+        );
+        let xai = ModelsConfig { xai_key: some("xai-1"), ..bedrock };
         check(
             xai.clone(),
-            "xAI (fast grok-4.20-non-reasoning, standard grok-4.3, deep grok-4.7)",
+            "xAI (fast grok-4.20-non-reasoning, standard grok-4.3, deep grok-4.7); if it fails: Amazon Bedrock",
             Some(("grok-4.3", Provider::OpenAi)),
         );
         let google = ModelsConfig { google_key: some("AI-1"), ..xai };
         check(
             google.clone(),
-            "Google (fast gemini-3.5-flash-lite, standard gemini-3.8-flash, deep gemini-4-argon); if it fails: xAI",
+            "Google (fast gemini-3.5-flash-lite, standard gemini-3.8-flash, deep gemini-4-argon); if it fails: xAI, \
+             Amazon Bedrock",
             Some(("gemini-3.8-flash", Provider::Google)),
         );
         let openai = ModelsConfig { openai_key: some("sk-1"), ..google };
         check(
             openai.clone(),
-            "OpenAI (fast gpt-6-luna, standard gpt-6.1-sol, deep gpt-6-astra); if it fails: Google, xAI",
+            "OpenAI (fast gpt-6-luna, standard gpt-6.1-sol, deep gpt-6-astra); if it fails: Google, xAI, \
+             Amazon Bedrock",
             Some(("gpt-6.1-sol", Provider::OpenAi)),
         );
         let anthropic = ModelsConfig { anthropic_key: some("sk-2"), ..openai };
         check(
             anthropic.clone(),
             "Anthropic (fast claude-haiku-5-5, standard claude-sonnet-5-5, deep claude-opus-5-5); if it fails: OpenAI, \
-             Google, xAI",
+             Google, xAI, Amazon Bedrock",
             Some(("claude-sonnet-5-5", Provider::Anthropic)),
         );
         // If the model was chosen by name, nothing else is called.
@@ -287,7 +316,7 @@ mod tests {
             Some(("qwen3-max", Provider::OpenAi)),
         );
         let shown = format!("{url:?}");
-        assert!(!["sk-", "AI-", "xai-"].iter().any(|key| shown.contains(key)), "{shown}");
+        assert!(!["sk-", "AI-", "xai-", "aws-"].iter().any(|key| shown.contains(key)), "{shown}");
     }
 
     #[test]
@@ -306,11 +335,15 @@ mod tests {
     fn every_usual_model_has_a_price() {
         let (anthropic_key, openai_key, demo_url) = (some("k"), some("k"), some("http://127.0.0.1:1"));
         let (google_key, xai_key) = (some("k"), some("k"));
+        let credentials =
+            AwsKeys { access_key_id: "k".into(), secret_access_key: "k".into(), session_token: None };
+        let bedrock = Some(BedrockConfig { region: "eu-west-1".into(), endpoint: None, credentials });
         for config in [
             ModelsConfig { anthropic_key, ..ModelsConfig::default() },
             ModelsConfig { openai_key, ..ModelsConfig::default() },
             ModelsConfig { google_key, ..ModelsConfig::default() },
             ModelsConfig { xai_key, ..ModelsConfig::default() },
+            ModelsConfig { bedrock, ..ModelsConfig::default() },
             ModelsConfig { demo_url, ..ModelsConfig::default() },
         ] {
             let models = Models::from_config(&config).unwrap();

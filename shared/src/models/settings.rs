@@ -3,9 +3,10 @@
 use domain::models::Features;
 
 use super::Limits;
+use crate::aws_keys::AwsKeys;
 
 /// Where models come from. The first one that is set is preferred, in this order: `url`, `anthropic_key`, `openai_key`,
-/// `google_key`, `xai_key`, `demo_url`. If several keys are set, the others are called when the preferred provider fails. If
+/// `google_key`, `xai_key`, `bedrock`, `demo_url`. If several of them are set, the others are called when the preferred provider fails. If
 /// `url` or `model` is set, nothing else is called.
 ///
 /// | variable | meaning |
@@ -16,6 +17,9 @@ use super::Limits;
 /// | `LAMPLIGHTER_MODEL` | one model for every tier, instead of the default models |
 /// | `LAMPLIGHTER_FEATURES` | features that differ from their defaults, such as `prompt_caching=off` |
 /// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their default models |
+/// | `LAMPLIGHTER_BEDROCK` | `on`: Amazon Bedrock, called with the AWS credentials of the environment; the default is `off` |
+/// | `LAMPLIGHTER_BEDROCK_REGION` | its region; the default is `AWS_REGION` |
+/// | `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | an address that replaces the region's |
 #[derive(Clone, Default)]
 pub struct ModelsConfig {
     pub url: Option<String>,
@@ -26,6 +30,7 @@ pub struct ModelsConfig {
     pub openai_key: Option<String>,
     pub google_key: Option<String>,
     pub xai_key: Option<String>,
+    pub bedrock: Option<BedrockConfig>,
     /// Where the providers are. Tests change it.
     pub addresses: Addresses,
     /// The demo model's base address. No variable sets it; `infra/local` does.
@@ -35,6 +40,15 @@ pub struct ModelsConfig {
     pub demo_costs: bool,
     pub limits: Limits,
     pub features: Features,
+}
+
+/// Amazon Bedrock. It is never used only because AWS credentials exist: every Lambda function has some.
+#[derive(Clone, Debug)]
+pub struct BedrockConfig {
+    pub region: String,
+    /// An address that replaces the region's.
+    pub endpoint: Option<String>,
+    pub credentials: AwsKeys,
 }
 
 /// The base addresses of the providers.

@@ -1,9 +1,13 @@
-//! The rules by which the Anthropic API refuses requests. The servers that replace it use them: the tests' fake and the
+//! The rules by which the Anthropic API refuses requests; [`check_converse`] has those of Bedrock. The servers that replace it use them: the tests' fake and the
 //! demo model. A fake that accepts everything would hide failures that the real API reports.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+
+mod converse;
+
+pub use converse::check_converse;
 
 /// Checks the body of `POST /v1/messages`.
 ///

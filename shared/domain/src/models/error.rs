@@ -183,6 +183,8 @@ pub struct HttpFailure<'a> {
     pub retry_after: Option<&'a str>,
     /// `retry-after-ms`. It takes precedence over `retry-after`.
     pub retry_after_ms: Option<&'a str>,
+    /// `x-amzn-errortype`: the name of the error, at AWS. An address may follow it.
+    pub error_type: Option<&'a str>,
     /// `x-should-retry`: `true` or `false`. It overrides the status.
     pub should_retry: Option<&'a str>,
     pub body: &'a [u8],
@@ -210,7 +212,10 @@ fn seconds(text: &str, per_second: f64) -> Option<Duration> {
 #[must_use]
 pub fn classify(provider: Provider, failure: &HttpFailure<'_>, now: Timestamp) -> ModelError {
     let body = serde_json::from_slice::<Value>(failure.body).unwrap_or(Value::Null);
-    let said = ErrorBody::from_body(&body);
+    let mut said = ErrorBody::from_body(&body);
+    if let Some(name) = failure.error_type {
+        said.kind = aws_name(name);
+    }
     let retry_after = failure.wait(now).or(said.retry_after);
     let status = failure.status;
     let error = by_message(&said, status, retry_after)
@@ -239,6 +244,10 @@ pub fn classify_event(provider: Provider, event: &Value) -> ModelError {
         "permission_error" => 403,
         "not_found_error" => 404,
         "request_too_large" => 413,
+        "throttlingException" => 429,
+        "modelStreamErrorException" => 424,
+        "validationException" => 400,
+        "serviceUnavailableException" => 503,
         _ => match said.code {
             "rate_limit_exceeded" | "insufficient_quota" => 429,
             "context_length_exceeded" | "invalid_prompt" => 400,
@@ -296,6 +305,12 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
+/// An AWS error's name without its namespace and the address after it.
+fn aws_name(name: &str) -> &str {
+    let name = name.split(':').next().unwrap_or(name);
+    name.rsplit('#').next().unwrap_or(name).trim()
+}
+
 /// The details of a Google error that have this type.
 fn details<'a>(error: &'a Value, kind: &'static str) -> impl Iterator<Item = &'a Value> {
     let of_kind = move |detail: &&Value| detail["@type"].as_str().is_some_and(|name| name.ends_with(kind));
@@ -327,6 +342,9 @@ const CONTEXT_TOO_LARGE: &[&str] = &[
     "exceeds the available context size",
     "exceeds the maximum number of tokens allowed",
     "requested token count exceeds the model's maximum context length",
+    "input is too long for requested model",
+    "too many input tokens",
+    "input tokens exceeded",
 ];
 
 /// Classifies by the message if it is more reliable than the status.
@@ -338,6 +356,7 @@ fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) 
     }
     if said.code == "insufficient_quota"
         || said.kind == "insufficient_quota"
+        || said.kind == "ServiceQuotaExceededException"
         || (says("exceeded your current quota") && said.retry_after.is_none())
         || said.day_is_used_up
     {
@@ -348,6 +367,16 @@ fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) 
     }
     if status == 429 {
         return None;
+    }
+    // AWS answers 403 to credentials that it does not know or that have expired.
+    if matches!(
+        said.kind,
+        "UnrecognizedClientException"
+            | "InvalidSignatureException"
+            | "ExpiredTokenException"
+            | "IncompleteSignatureException"
+    ) {
+        return Some(ModelError::Authentication);
     }
     if said.code == "context_length_exceeded"
         || CONTEXT_TOO_LARGE.iter().any(|words| says(words))
@@ -361,6 +390,9 @@ fn by_message(said: &ErrorBody<'_>, status: u16, retry_after: Option<Duration>) 
     }
     if says("reached your specified api usage limits") || says("credit balance is too low") {
         return Some(ModelError::Quota);
+    }
+    if said.kind == "ValidationException" && says("model identifier is invalid") {
+        return Some(ModelError::NotFound);
     }
     if matches!(said.code, "content_filter" | "content_policy_violation") {
         return Some(ModelError::Refused);
@@ -384,9 +416,11 @@ fn by_status(
         413 => ModelError::RequestTooLarge,
         429 => ModelError::RateLimited { retry_after },
         529 => ModelError::Overloaded { retry_after },
-        503 if matches!(provider, Provider::OpenAi | Provider::Google) => {
+        503 if matches!(provider, Provider::OpenAi | Provider::Google | Provider::Bedrock) => {
             ModelError::Overloaded { retry_after }
         }
+        // The model behind the service failed.
+        424 if provider == Provider::Bedrock => ModelError::Server { status, retry_after },
         500.. => ModelError::Server { status, retry_after },
         400 | 422 => ModelError::InvalidRequest { code: said.public_code() },
         _ => ModelError::Unexpected { status },

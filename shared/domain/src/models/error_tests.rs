@@ -140,6 +140,47 @@ fn statuses_and_bodies_become_kinds() {
 }
 
 #[test]
+fn errors_of_aws_are_named_by_a_header() {
+    let check = |status: u16, name: &str, message: &str, expected: ModelError| {
+        for error_type in [name.to_owned(), format!("{name}:http://internal.amazon.com/coral/x/")] {
+            let body = json!({ "message": message }).to_string();
+            let failure = HttpFailure {
+                status,
+                error_type: Some(&error_type),
+                body: body.as_bytes(),
+                ..HttpFailure::default()
+            };
+            assert_eq!(
+                classify(Provider::Bedrock, &failure, now()),
+                expected,
+                "{status} {error_type} {message}"
+            );
+        }
+    };
+    let retry_after = None;
+    check(429, "ThrottlingException", "Too many tokens, please wait", RateLimited { retry_after });
+    check(429, "ModelNotReadyException", "m", RateLimited { retry_after });
+    check(408, "ModelTimeoutException", "m", ProviderTimeout { retry_after });
+    check(424, "ModelErrorException", "m", Server { status: 424, retry_after });
+    check(503, "ServiceUnavailableException", "m", Overloaded { retry_after });
+    check(500, "InternalServerException", "m", Server { status: 500, retry_after });
+    check(403, "AccessDeniedException", "You don't have access to the model", Permission);
+    check(403, "ExpiredTokenException", "m", Authentication);
+    check(
+        403,
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
+        Authentication,
+    );
+    check(404, "ResourceNotFoundException", "m", NotFound);
+    check(400, "ServiceQuotaExceededException", "m", Quota);
+    check(400, "ValidationException", "The provided model identifier is invalid.", NotFound);
+    check(400, "ValidationException", "Input is too long for requested model.", ContextTooLarge);
+    check(400, "ValidationException", "prompt is too long: 214315 tokens > 200000 maximum", ContextTooLarge);
+    check(400, "ValidationException", "The text field is blank", InvalidRequest { code: None });
+}
+
+#[test]
 fn the_wait_is_read_in_every_form() {
     let check = |retry_after: Option<&str>, retry_after_ms: Option<&str>, expected: Option<Duration>| {
         let failure = HttpFailure { status: 429, retry_after, retry_after_ms, ..HttpFailure::default() };
@@ -199,6 +240,14 @@ fn an_error_event_is_what_its_status_would_have_been() {
         Server { status: 500, retry_after: None },
     );
     check(o, json!({"error": "broken"}), Server { status: 500, retry_after: None });
+    let b = Provider::Bedrock;
+    check(b, event("throttlingException"), RateLimited { retry_after: None });
+    check(b, event("modelStreamErrorException"), Server { status: 424, retry_after: None });
+    check(b, event("serviceUnavailableException"), Overloaded { retry_after: None });
+    check(b, event("internalServerException"), Server { status: 500, retry_after: None });
+    check(b, event("validationException"), InvalidRequest { code: None });
+    let too_large = json!({"error": {"type": "validationException", "message": "prompt is too long: 3 > 2"}});
+    check(b, too_large, ContextTooLarge);
 }
 
 #[test]
@@ -244,6 +293,7 @@ proptest! {
     #[test]
     fn no_error_answer_panics(status: u16, body: Vec<u8>, header in ".*") {
         let failure = HttpFailure {
+            error_type: Some(&header),
             status,
             retry_after: Some(&header),
             retry_after_ms: Some(&header),

@@ -68,11 +68,24 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
         "anthropic" => Ok(Provider::Anthropic),
         "openai" => Ok(Provider::OpenAi),
         "google" => Ok(Provider::Google),
+        "bedrock" => Ok(Provider::Bedrock),
         other => Err(serde::de::Error::custom(format!("there is no provider {other}"))),
     }
 }
 
 impl ModelPrice {
+    /// Whether the model's cache is written on request. A write then costs more than input that is not cached.
+    #[must_use]
+    pub const fn sells_cache_writes(&self) -> bool {
+        self.rates.cache_write_5m > self.rates.input
+    }
+
+    /// Whether a cache entry can be kept for an hour. That costs more than five minutes.
+    #[must_use]
+    pub const fn sells_long_cache_writes(&self) -> bool {
+        self.rates.cache_write_1h > self.rates.cache_write_5m
+    }
+
     fn rates_for(&self, input_tokens: u64) -> &Rates {
         match &self.above {
             Some(tier) if input_tokens > tier.tokens => &tier.rates,
@@ -217,6 +230,9 @@ mod tests {
             Usage { input_tokens: 100_000, cache_read_tokens: 1, output_tokens: 1_000, ..Usage::default() },
             Some(50_000 + 1 + 2_500),
         );
+        let bedrock = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+        check(bedrock, Usage { input_tokens: million, ..Usage::default() }, Some(6_600_000));
+        check(bedrock, Usage { cache_write_1h_tokens: 100_000, ..Usage::default() }, Some(660_000));
         check("demo", Usage { output_tokens: million, ..Usage::default() }, Some(0));
         check("demo-priced", Usage { output_tokens: million, ..Usage::default() }, Some(5_000_000));
         check("llama3.2", Usage { output_tokens: million, ..Usage::default() }, None);

@@ -53,6 +53,8 @@ pub enum Provider {
     Anthropic,
     OpenAi,
     Google,
+    /// The Converse API, whichever model is behind it.
+    Bedrock,
 }
 
 /// What a model is asked. Which model answers is decided for each call.
