@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures::stream::{self, StreamExt};
@@ -49,6 +49,7 @@ pub struct Fake {
 struct Shared {
     answers: Arc<Mutex<VecDeque<FakeResponse>>>,
     requests: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+    paths: Arc<Mutex<Vec<String>>>,
     left: mpsc::UnboundedSender<()>,
 }
 
@@ -58,6 +59,7 @@ impl Fake {
         let state = Shared {
             answers: Arc::new(Mutex::new(answers.into_iter().collect())),
             requests: Arc::default(),
+            paths: Arc::default(),
             left: sender,
         };
         let app = Router::new()
@@ -93,6 +95,11 @@ impl Fake {
             .with_limits(limits())
     }
 
+    /// The paths of the requests, as they were sent.
+    pub fn paths(&self) -> Vec<String> {
+        self.state.paths.lock().unwrap().clone()
+    }
+
     pub fn requests(&self) -> Vec<(HeaderMap, Value)> {
         self.state.requests.lock().unwrap().clone()
     }
@@ -121,10 +128,12 @@ pub fn refuse(status: u16, headers: &[(&'static str, &str)], body: &str) -> Fake
 async fn answer(
     State(state): State<Shared>,
     Path(path): Path<String>,
+    uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
+    state.paths.lock().unwrap().push(uri.path().to_owned());
     state.requests.lock().unwrap().push((headers.clone(), body.clone()));
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let fault = match path.as_str() {

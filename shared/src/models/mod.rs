@@ -22,6 +22,8 @@ pub mod strict;
 
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod hard_cases;
 
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;
