@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from registry import rule
+from rules_functions import variables_of
 from sources import Repo
 from template import Stack, listed, sub, target
 
@@ -20,6 +21,9 @@ STORES = {
     "theme-lookup",
 }
 PUBLISHES = {"theme-index"}
+# Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
+OPENS_KEYS = {"account", "agents", "agent-chat", "scheduled-executor", "theme-index"}
+SEALS_KEYS = {"account"}
 # Functions that send due items to the executors.
 SENDS = {"agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
 # The permissions for each kind of body.
@@ -69,6 +73,7 @@ ITEMS = {
     "dynamodb:UpdateItem",
 }
 TABLE, INDEX, BUCKET, BUS = ("${Table.Arn}", "${Table.Arn}/index/due", "${Bucket.Arn}", "${Bus.Arn}")
+MASTER_KEYS = "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/${AWS::StackName}/master-keys/*"
 # The function that reads each queue.
 QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
@@ -90,6 +95,10 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights.add(("events:PutEvents", BUS))
     if name in repo.models:
         rights |= {("bedrock:InvokeModelWithResponseStream", resource) for resource in BEDROCK}
+    if name in OPENS_KEYS:
+        rights.add(("ssm:GetParameter", MASTER_KEYS))
+    if name in SEALS_KEYS:
+        rights.add(("ssm:PutParameter", MASTER_KEYS))
     if name in SENDS:
         rights.add(("sqs:SendMessage", QUEUES["scheduled-executor"]))
     for action, prefixes in BODIES.get(name, {}).items():
@@ -132,6 +141,16 @@ def bedrock_is_permitted_only_if_it_is_on(stack: Stack, repo: Repo) -> Iterator[
         for policy in role.get("ManagedPolicyArns", []):
             if target(policy) == "CallBedrock":
                 yield f"{name}: CallBedrock must be attached only under the condition HasBedrock"
+
+
+@rule
+def master_keys_are_named_and_never_values(stack: Stack, repo: Repo) -> Iterator[str]:
+    wanted = "/${AWS::StackName}/master-keys/${MasterKeyNumber}"
+    for name in stack.functions:
+        given = variables_of(stack, name).get("LAMPLIGHTER_MASTER_KEY")
+        expected_value = wanted if name in OPENS_KEYS else None
+        if (given and sub(given)) != expected_value:
+            yield f"{name}: LAMPLIGHTER_MASTER_KEY must be {expected_value}, is {given}"
 
 
 @rule

@@ -147,6 +147,9 @@ fault(
 )
 f("another number of executors", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/LAMPLIGHTER_EXECUTORS", "10"))
 f("an executor without a model", plant=put(f"{EXECUTOR}/Properties/Environment/Variables/ANTHROPIC_API_KEY", GONE))
+f = partial(fault, rule="master_keys_are_named_and_never_values")
+f("a master key as a value", plant=put("AgentsFunction/Properties/Environment/Variables/LAMPLIGHTER_MASTER_KEY", "c2VjcmV0"))
+f("an account without a master key", plant=put("AccountFunction/Properties/Environment/Variables/LAMPLIGHTER_MASTER_KEY", GONE))
 fault(
     "an authorizer without an audience",
     "functions_are_told_where_they_are",

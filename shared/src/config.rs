@@ -12,6 +12,7 @@
 //! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
 //! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
 //! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the only authorities that are trusted for the keys' server; for a private issuer | the public ones |
+//! | `LAMPLIGHTER_MASTER_KEY` | the parameter of the parameter store with the key that encrypts provider keys; its name ends in `/` and the key's number | none |
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | budget of one run in micro-dollars if neither the action nor the agent sets one | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
@@ -22,7 +23,7 @@
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
-//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS` | endpoints that replace those of AWS | none |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM` | endpoints that replace those of AWS | none |
 //!
 //! [`ModelsConfig`] lists the variables of the model layer.
 
@@ -34,6 +35,7 @@ use domain::accounts::rates::RateLimits;
 use domain::models::Features;
 use http::HeaderValue;
 use rustls::RootCertStore;
+use secrecy::SecretSlice;
 
 pub use crate::aws_keys::AwsKeys;
 use crate::https;
@@ -53,6 +55,7 @@ pub struct ConfigError {
 pub struct Config {
     pub aws: AwsConfig,
     pub auth: AuthConfig,
+    pub master_keys: MasterKeysConfig,
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
@@ -91,6 +94,7 @@ pub struct AwsConfig {
     pub s3_endpoint: Option<String>,
     pub eventbridge_endpoint: Option<String>,
     pub sqs_endpoint: Option<String>,
+    pub ssm_endpoint: Option<String>,
     /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
 }
@@ -128,6 +132,18 @@ impl std::fmt::Debug for JwtKeys {
             Self::Hs256 { .. } => f.write_str("Hs256"),
         }
     }
+}
+
+/// Where the master keys are, which encrypt the provider keys that owners store.
+#[derive(Clone, Debug, Default)]
+pub enum MasterKeysConfig {
+    /// The function needs none.
+    #[default]
+    None,
+    /// In the parameter store, as `{prefix}/{number}`. New secrets are encrypted with the key `current`.
+    Parameters { prefix: String, current: u32 },
+    /// Key 1, of 32 bytes. No variable sets it; `infra/local` does.
+    Given { key: SecretSlice<u8> },
 }
 
 /// Budget limits in micro-dollars.
@@ -213,6 +229,7 @@ impl Config {
             aws: AwsConfig::read(env)?,
             rates: rates(env, &auth)?,
             auth,
+            master_keys: MasterKeysConfig::read(env)?,
             models: ModelsConfig::read(env)?,
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
@@ -245,6 +262,7 @@ impl AwsConfig {
             s3_endpoint: env("AWS_ENDPOINT_URL_S3"),
             eventbridge_endpoint: env("AWS_ENDPOINT_URL_EVENTBRIDGE"),
             sqs_endpoint: env("AWS_ENDPOINT_URL_SQS"),
+            ssm_endpoint: env("AWS_ENDPOINT_URL_SSM"),
             http: None,
         })
     }
@@ -288,6 +306,23 @@ fn authorities(variable: &'static str, path: &str) -> Result<RootCertStore, Conf
     let pem =
         std::fs::read(path).map_err(|error| refused(format!("names a file that can't be read: {error}")))?;
     https::authorities(&pem).ok_or_else(|| refused("must name a PEM file of certificates".to_owned()))
+}
+
+impl MasterKeysConfig {
+    /// # Errors
+    /// If the value is not the name of a parameter with a number at its end.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_MASTER_KEY";
+        let Some(name) = env(variable).filter(|name| !name.is_empty()) else { return Ok(Self::None) };
+        let parts = name.rsplit_once('/').filter(|(prefix, _)| prefix.starts_with('/') && prefix.len() > 1);
+        match parts.map(|(prefix, number)| (prefix, number.parse())) {
+            Some((prefix, Ok(current @ 1..))) => Ok(Self::Parameters { prefix: prefix.to_owned(), current }),
+            _ => {
+                let problem = format!("must be like /lamplighter/master-keys/1, is `{name}`");
+                Err(ConfigError { variable, problem })
+            }
+        }
+    }
 }
 
 impl ModelsConfig {
@@ -702,6 +737,14 @@ mod tests {
             (
                 &[("LAMPLIGHTER_RATE_LIMITS", "turns=none")],
                 "LAMPLIGHTER_RATE_LIMITS must set `turns` to 1 to 1000000 requests a minute or `off`, sets it to `none`",
+            ),
+            (
+                &[("LAMPLIGHTER_MASTER_KEY", "/lamplighter/master-keys/0")],
+                "LAMPLIGHTER_MASTER_KEY must be like /lamplighter/master-keys/1, is `/lamplighter/master-keys/0`",
+            ),
+            (
+                &[("LAMPLIGHTER_MASTER_KEY", "/1")],
+                "LAMPLIGHTER_MASTER_KEY must be like /lamplighter/master-keys/1, is `/1`",
             ),
             (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
             (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),

@@ -16,6 +16,7 @@ use crate::flows::places::Places;
 use crate::keyed_locks::KeyedLocks;
 use crate::live_runs::LiveRuns;
 use crate::models::{InvalidEndpoint, Models};
+use crate::provider_keys::ProviderKeys;
 use crate::queues::Queues;
 use crate::rates::UsedUp;
 use crate::store::Store;
@@ -47,6 +48,8 @@ pub struct Cx {
     pub due_queue: DueQueue,
     pub queues: Queues,
     pub models: Models,
+    /// The keys of model providers that owners have stored.
+    pub provider_keys: ProviderKeys,
     pub live: LiveRuns,
     pub stopping: Stopping,
     /// The places that this invocation of an executor holds for the owners of its runs.
@@ -78,8 +81,10 @@ impl Cx {
     pub fn with_models(config: Config, clock: Clock, models: Models) -> Self {
         let clients = Clients::new(&config.aws);
         let blobs = Blobs::new(clients.s3, config.aws.bucket.clone());
+        let store = Store::new(clients.dynamodb, config.aws.table.clone());
         Self {
-            store: Store::new(clients.dynamodb, config.aws.table.clone()),
+            provider_keys: ProviderKeys::new(&config, store.clone(), clock.clone()),
+            store,
             blobs,
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
             due_queue: DueQueue::new(clients.sqs.clone(), config.aws.queue.clone()),

@@ -15,6 +15,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
+use http_body::Body;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -58,10 +59,21 @@ pub fn authorities(pem: &[u8]) -> Option<RootCertStore> {
     (!roots.is_empty()).then_some(roots)
 }
 
-/// The HTTP client of the AWS SDK: one connection pool for all SDK clients. It uses TLS, except for endpoints with
-/// `http://`.
+/// A client with its own connection pool.
+pub(crate) type Pooled<B> = legacy::Client<HttpsConnector<legacy::connect::HttpConnector>, B>;
+
+/// The HTTP client of the AWS SDK: one connection pool for all SDK clients.
 #[must_use]
 pub fn sdk_client() -> SharedHttpClient {
+    let connector = SharedHttpConnector::new(Hyper(pooled()));
+    http_client_fn(move |_, _| connector.clone())
+}
+
+/// A client for AWS. It uses TLS, except for endpoints with `http://`.
+pub(crate) fn pooled<B: Body + Send>() -> Pooled<B>
+where
+    B::Data: Send,
+{
     let mut tcp = legacy::connect::HttpConnector::new();
     // The connector above this one checks the endpoint's scheme.
     tcp.enforce_http(false);
@@ -72,13 +84,11 @@ pub fn sdk_client() -> SharedHttpClient {
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp);
-    let client = legacy::Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-    let connector = SharedHttpConnector::new(Hyper(client));
-    http_client_fn(move |_, _| connector.clone())
+    legacy::Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector)
 }
 
 #[derive(Clone, Debug)]
-struct Hyper(legacy::Client<HttpsConnector<legacy::connect::HttpConnector>, SdkBody>);
+struct Hyper(Pooled<SdkBody>);
 
 impl HttpConnector for Hyper {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {

@@ -35,6 +35,7 @@ pub mod models;
 pub mod outside;
 pub mod page;
 pub mod problem;
+pub mod provider_keys;
 pub mod queues;
 pub mod rates;
 pub mod respond;

@@ -30,10 +30,18 @@ const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";
 #[tokio::main]
 async fn main() {
     let h = Harness::with(PlatformConfig::in_memory()).await;
-    let mut paths = vec!["/agents", "/assets", "/actions", "/projects", "/account/api-keys", "/usage"]
-        .into_iter()
-        .map(str::to_owned)
-        .collect::<Vec<_>>();
+    let mut paths = vec![
+        "/agents",
+        "/assets",
+        "/actions",
+        "/projects",
+        "/account/api-keys",
+        "/account/provider-keys",
+        "/usage",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .collect::<Vec<_>>();
     let account =
         json!({"timezone": "Europe/Berlin", "overage": "on", "alerts": [{"month_micros": 20_000_000}]});
     h.patch("/account", account).await.expect(200);
@@ -105,6 +113,8 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let turn = turn.expect(200);
     let proposal = id(&turn["proposals"][0], "proposal_id");
     h.post("/account/api-keys", json!({"name": "laptop", "expires_in_days": 365})).await.expect(201);
+    let key = h.request(reqwest::Method::PUT, "/account/provider-keys/google");
+    send(key.json(&json!({"key": "AIza-0123456789-golden"}))).await.expect(200);
     let own = h.post_once("/projects", "second", json!({"name": "Shop"})).await.expect(201);
     paths.extend([
         format!("/agents/{agent}"),

@@ -165,6 +165,20 @@ def test_a_role_has_its_rights_and_no_others(d: Deployment) -> None:
             forbidden()
 
 
+def test_a_provider_key_is_stored_with_a_master_key_that_the_function_makes(d: Deployment) -> None:
+    answer = d.call("PUT", "/account/provider-keys/xai", {"key": "xai-0123456789abcdef"})
+    assert answer.json(200)["last_characters"] == "cdef"
+    # A second key uses the same master key.
+    d.call("PUT", "/account/provider-keys/google", {"key": "AIza0123456789abcdef"}).json(200)
+    assert [key["provider"] for key in d.get("/account/provider-keys")["data"]] == ["google", "xai"]
+    parameter = d.emulator.client("ssm").get_parameter(Name=f"/{NAME}/master-keys/1")["Parameter"]
+    assert parameter["Type"] == "SecureString"
+    table = d.emulator.client("dynamodb").scan(TableName=d.stack.outputs["Table"])["Items"]
+    assert "0123456789abcdef" not in json.dumps(table, default=str)
+    for provider in ("xai", "google"):
+        assert d.call("DELETE", f"/account/provider-keys/{provider}").status == 204
+
+
 def test_an_agent_is_set_up_by_talking(d: Deployment, made: dict) -> None:
     draft = d.post("/setup/chat", {"message": "Set me up with something that watches lamp oil"}, 200)["agent_draft"]
     assert draft["name"] == "Lamp watch"

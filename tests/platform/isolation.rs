@@ -20,6 +20,10 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /schedules/preview",
     "GET /account/api-keys",
     "POST /account/api-keys",
+    // The name of a provider is no id of an owner: `provider_keys.rs` looks.
+    "GET /account/provider-keys",
+    "PUT /account/provider-keys/{provider}",
+    "DELETE /account/provider-keys/{provider}",
     "GET /usage",
     "GET /account",
     "PATCH /account",

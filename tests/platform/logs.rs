@@ -76,6 +76,14 @@ async fn walk_through(server: &Server) -> [String; 2] {
     let long = answer.expect(201);
     caller.get(&format!("/assets/{}/content?q={MARK}", id(&long, "asset_id"))).await;
 
+    // A key of a model provider, and one that is refused.
+    for (key, status) in [(format!("sk-{MARK}-0123456789"), 200), (format!("sk {MARK} 0123456789"), 400)] {
+        let put = caller.request(Method::PUT, "/account/provider-keys/anthropic");
+        let kept = send(put.json(&json!({ "key": key }))).await.expect(status);
+        assert!(!kept.to_string().contains(MARK), "{kept:#}");
+    }
+    caller.get("/account/provider-keys").await;
+
     let action = json!({
         "title": private("Report"), "description": private("About"),
         "task_config": {"instructions": private("Write about"), "expected_output": private("A report about")},

@@ -45,6 +45,7 @@ mod on_time;
 mod places;
 mod program;
 mod projects;
+mod provider_keys;
 mod rates;
 mod runs;
 mod scope;

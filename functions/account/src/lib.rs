@@ -1,14 +1,17 @@
-//! The account, its limits, API keys, and usage.
+//! The account, its limits, API keys, provider keys, and usage.
 //!
-//! A key is shown once, in the response that creates it. After that the platform only knows its hash.
+//! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
+//! never shown; it is stored encrypted.
 
+mod api_keys;
 mod profile;
-mod routes;
+mod provider_keys;
+mod usage;
 
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-shared::routes!(in profile, routes);
+shared::routes!(in api_keys, profile, provider_keys, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

@@ -26,7 +26,7 @@ use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    PlansConfig, RunsConfig,
+    MasterKeysConfig, PlansConfig, RunsConfig,
 };
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
@@ -226,7 +226,20 @@ impl Platform {
         let welcome = (auth.clone(), cors.clone());
         let aws = aws_config(&engines, &reachable(address));
         let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
-        let config = Config { aws, auth, models, budget, logs, cors, executors: count, runs, plans, rates };
+        let master_keys = MasterKeysConfig::Given { key: engines.master_key() };
+        let config = Config {
+            aws,
+            auth,
+            master_keys,
+            models,
+            budget,
+            logs,
+            cors,
+            executors: count,
+            runs,
+            plans,
+            rates,
+        };
         for function in catalog::ALL {
             if let Some(queue) = engines.queue(function.name) {
                 queue.follow(clock.clone());
@@ -313,6 +326,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
     let config = Config {
         aws: aws_config(&engines, "http://127.0.0.1"),
         auth: AuthConfig::Off,
+        master_keys: MasterKeysConfig::None,
         models: ModelsConfig::default(),
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),
@@ -381,6 +395,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         s3_endpoint: Some(url.to_owned()),
         eventbridge_endpoint: Some(BUS_URL.to_owned()),
         sqs_endpoint: Some(QUEUES_URL.to_owned()),
+        ssm_endpoint: None,
         http: Some(engines.http_client()),
     }
 }

@@ -21,6 +21,7 @@ pub mod messages;
 pub mod places;
 pub mod projects;
 pub mod proposals;
+pub mod provider_keys;
 pub mod restart;
 pub mod run_view;
 pub mod runs;

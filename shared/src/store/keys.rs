@@ -21,6 +21,7 @@
 //! | output of a run | `U#owner#RUN#run_…` | `OUT#0001` |
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | account | `U#owner#ACCOUNT` | `PROFILE` |
+//! | key of a model provider, encrypted | `U#owner#PROVIDERKEY` | the provider's name |
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | defined by each area |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
@@ -54,6 +55,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use domain::accounts::KeyProvider;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
@@ -356,6 +358,16 @@ pub fn api_key(owner: &Owner, id: ApiKeyId) -> Key {
 #[must_use]
 pub fn api_keys(owner: &Owner) -> Range {
     Range { pk: part(owner, "KEY"), prefix: ApiKeyId::PREFIX }
+}
+
+#[must_use]
+pub fn provider_key(owner: &Owner, provider: KeyProvider) -> Key {
+    Key::new(part(owner, "PROVIDERKEY"), provider)
+}
+
+#[must_use]
+pub fn provider_keys(owner: &Owner) -> Range {
+    Range { pk: part(owner, "PROVIDERKEY"), prefix: "" }
 }
 
 #[must_use]

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) const LOCK_FILE: &str = "lamplighter.lock";
 
+/// The key that encrypts stored provider keys.
+pub(super) const MASTER_KEY_FILE: &str = "master.key";
+
 /// A data folder that only this process may use, until the value is dropped.
 ///
 /// The lock belongs to the open file. The system releases it when the process ends for any reason, so a lock file that a killed
@@ -91,7 +94,9 @@ fn tighten(folder: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with("table.sqlite") || ["bucket", "dead-letters", LOCK_FILE].contains(&&*name) {
+        if name.starts_with("table.sqlite")
+            || ["bucket", "dead-letters", LOCK_FILE, MASTER_KEY_FILE].contains(&&*name)
+        {
             close_to_others(&entry.path(), true)?;
         }
     }

@@ -10,6 +10,7 @@ mod dynamo;
 mod events;
 pub mod faults;
 mod identity;
+mod master_key;
 pub(crate) mod ports;
 pub mod queue;
 mod s3;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use jiff::Timestamp;
 use rand::Rng;
+use secrecy::SecretSlice;
 use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 
@@ -33,6 +35,7 @@ use data_dir::{DataDir, DataDirError};
 use dynamo::Dynamo;
 use faults::{FaultConfig, Faults};
 use identity::IdentityError;
+use master_key::MasterKeyError;
 use ports::Ports;
 use queue::{DeadLetterError, Queue, QueueConfig};
 use storage::Storage;
@@ -126,6 +129,8 @@ pub enum EngineError {
     Bucket { bucket: String, source: io::Error },
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
     #[error("watch the data folder: {0}")]
     Watch(io::Error),
     #[error(transparent)]
@@ -147,6 +152,7 @@ pub struct Engines {
     /// Every call holds it while it is being answered. `true` once no more calls are answered.
     closed: Arc<RwLock<bool>>,
     keys: Keys,
+    master_key: SecretSlice<u8>,
     storage: Storage,
     ports: Option<Ports>,
     faults: Option<Faults>,
@@ -204,6 +210,8 @@ impl Engines {
             dynamo.watch(storage.clone());
         }
 
+        let master_key = master_key::open(place.path())?.into();
+
         let dead_letters = place.path().join("dead-letters");
         std::fs::create_dir_all(&dead_letters)
             .map_err(|source| DeadLetterError::File { path: dead_letters.clone(), source })?;
@@ -256,6 +264,7 @@ impl Engines {
             transport,
             closed,
             keys,
+            master_key,
             storage,
             ports,
             faults,
@@ -279,6 +288,11 @@ impl Engines {
     /// The keys that sign requests.
     pub fn keys(&self) -> &Keys {
         &self.keys
+    }
+
+    /// The key that encrypts stored provider keys.
+    pub(crate) fn master_key(&self) -> SecretSlice<u8> {
+        self.master_key.clone()
     }
 
     /// The bucket, for signed requests and presigned addresses from outside.

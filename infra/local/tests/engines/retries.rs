@@ -50,11 +50,13 @@ async fn start() -> (Engines, Cx) {
         s3_endpoint: None,
         eventbridge_endpoint: Some(BUS_URL.into()),
         sqs_endpoint: Some(QUEUES_URL.into()),
+        ssm_endpoint: None,
         http: Some(engines.http_client()),
     };
     let config = Config {
         aws,
         auth: AuthConfig::Off,
+        master_keys: Default::default(),
         models: ModelsConfig::default(),
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),

@@ -1,10 +1,12 @@
-//! Accounts: their record ([`profile`]), their [`plans`], the [`rates`] of requests, and API keys.
+//! Accounts: their record ([`profile`]), their [`plans`], the [`rates`] of requests, API keys, and the keys of model
+//! providers that owners bring.
 //!
-//! A key contains its owner and the id of its record, so the record is found without a search across owners.
+//! An API key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
 
 pub mod plans;
 pub mod profile;
+mod provider_keys;
 pub mod rates;
 
 use std::fmt;
@@ -15,6 +17,10 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use crate::ids::{ApiKeyId, Owner};
+
+pub use provider_keys::{
+    KeyProvider, MAX_PROVIDER_KEY, MIN_PROVIDER_KEY, UnknownProvider, checked_provider_key, last_characters,
+};
 
 /// The prefix of every key. Scanners for leaked secrets recognise it.
 pub const KEY_PREFIX: &str = "llk_";

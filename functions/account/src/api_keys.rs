@@ -1,23 +1,18 @@
-//! The routes of API keys and of usage.
+//! The routes of API keys.
 
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ApiKeyId;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use serde::Serialize;
 use shared::extract::{Caller, Id, Json, Query};
 use shared::flows::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
 use shared::idempotency::KeptInstead;
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
-use shared::store::spend::Spend;
 use shared::{Cx, Error, Result};
-use utoipa::ToSchema;
 
-shared::routes!(create, list, revoke, usage);
+shared::routes!(create, list, revoke);
 
 /// Create an API key
 ///
@@ -72,30 +67,4 @@ async fn list(
 async fn revoke(State(cx): State<Cx>, caller: Caller, Id(id): Id<ApiKeyId>) -> Result<StatusCode> {
     api_keys::revoke(&cx, &caller.owner, id).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// The cost of a day, in micro-dollars.
-#[derive(Serialize, ToSchema)]
-struct UsageView {
-    /// The day, in UTC.
-    #[schema(value_type = String, format = Date, example = "2026-11-21")]
-    date: Date,
-    #[serde(flatten)]
-    spend: Spend,
-    /// The daily limit, in micro-dollars.
-    ceiling_micros: i64,
-}
-
-/// Read today's costs
-///
-/// The sum of all model calls since midnight UTC, the reservations for calls in progress, and the limit.
-#[utoipa::path(
-    get, path = "/usage", tag = "account", operation_id = "read_usage",
-    responses((status = 200, body = UsageView), Problems),
-)]
-async fn usage(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<UsageView>> {
-    let now = cx.clock.now();
-    let spend = cx.store.spend(&caller.owner, now).await?;
-    let date = now.to_zoned(TimeZone::UTC).date();
-    Ok(axum::Json(UsageView { date, spend, ceiling_micros: cx.config.budget.day_micros }))
 }
