@@ -113,7 +113,10 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
         complete(cx, &claimed, RequestState::Run { run_id: *run_id }).await;
         return Ok(response);
     }
-    if response.status().is_server_error() || response.status() == StatusCode::TOO_MANY_REQUESTS {
+    // A plan that is used up today has room again next month, or under another plan.
+    let may_change =
+        [StatusCode::TOO_MANY_REQUESTS, StatusCode::PAYMENT_REQUIRED].contains(&response.status());
+    if response.status().is_server_error() || may_change {
         cx.store.release_idempotency(&claimed).await?;
         return Ok(response);
     }

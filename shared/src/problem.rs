@@ -9,9 +9,11 @@ use std::panic::AssertUnwindSafe;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use domain::accounts::plans::Plan;
 use domain::validate::{FieldError, FieldErrors};
 use futures::FutureExt;
 use http::{HeaderValue, StatusCode, header};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -59,6 +61,19 @@ impl StorageFailure {
     }
 }
 
+/// What a plan does not include.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum QuotaExceeded {
+    #[error(
+        "the plan `{}` includes {requests_per_month} requests a month, and they are used up; the next month begins at {resets_at}",
+        plan.name()
+    )]
+    Requests { plan: Plan, requests_per_month: u32, resets_at: Timestamp },
+    #[error("the plan `{}` includes {projects} {}, besides the default project", plan.name(), if *projects == 1 { "project" } else { "projects" })]
+    Projects { plan: Plan, projects: u32 },
+}
+
 /// All errors of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -84,6 +99,9 @@ pub enum Error {
     /// A budget limit is reached.
     #[error("{message}")]
     BudgetExceeded { message: String },
+    /// The plan includes no more of this.
+    #[error("{0}")]
+    QuotaExceeded(QuotaExceeded),
     /// Too much work of this kind is running, or this one takes too long.
     #[error("there is no room for more {what} at the moment, or this one took too long; try again")]
     Busy { what: &'static str },
@@ -137,7 +155,7 @@ pub struct Problem {
     /// Each invalid field, and what is wrong with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// For conflicts: the current state.
+    /// For conflicts: the current state. If the plan includes no more: the plan, the limit, and when it begins again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub current: Option<Value>,
@@ -215,6 +233,7 @@ impl Error {
             Self::Conflict { code, .. } => row(StatusCode::CONFLICT, code, *code == "idempotency_in_flight"),
             Self::IdempotencyMismatch => row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", false),
             Self::BudgetExceeded { .. } => row(StatusCode::PAYMENT_REQUIRED, "budget_exceeded", false),
+            Self::QuotaExceeded(_) => row(StatusCode::PAYMENT_REQUIRED, "quota_exceeded", false),
             Self::TooManyRequests { retry_after_seconds, .. } => Row {
                 retry_after_seconds: Some(*retry_after_seconds),
                 ..row(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", true)
@@ -311,6 +330,7 @@ impl Error {
             },
             current: match self {
                 Self::Conflict { current, .. } => current.clone(),
+                Self::QuotaExceeded(exceeded) => serde_json::to_value(exceeded).ok(),
                 Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },

@@ -60,7 +60,9 @@ class Deployment:
         self.model = Model()
         sam = Path(os.environ.get("SAM", venv / "sam"))
         binaries = Path(os.environ.get("BINARIES", FOLDER / "target/debug"))
-        parameters = {"ModelUrl": self.model.url, "Model": "fake", "CorsOrigins": PAGE}
+        # The test asks more often than a person does.
+        rates = "streamed_turns=600,turns=600,others=600"
+        parameters = {"ModelUrl": self.model.url, "Model": "fake", "CorsOrigins": PAGE, "RateLimits": rates}
         self.stack = Stack(self.emulator, sam, binaries, folder, parameters)
         print(f"deployed in {time.monotonic() - began:.0f} s")
         api = template.Stack(template.translate(yaml_parse(self.stack.template.read_text()))).api["Body"]

@@ -46,6 +46,7 @@ mod places;
 mod program;
 mod projects;
 mod provider_keys;
+mod quota;
 mod rates;
 mod runs;
 mod scope;

@@ -39,14 +39,12 @@ impl Stage {
     }
 
     pub async fn with_runs(models: ModelsConfig, runs: RunsConfig) -> Self {
+        Self::of(PlatformConfig { models, runs, ..PlatformConfig::in_memory() }).await
+    }
+
+    pub async fn of(config: PlatformConfig) -> Self {
         let clock = ManualClock::at(noon());
-        let config = PlatformConfig {
-            clock: Clock::Manual(clock.clone()),
-            automatic: false,
-            models,
-            runs,
-            ..PlatformConfig::in_memory()
-        };
+        let config = PlatformConfig { clock: Clock::Manual(clock.clone()), automatic: false, ..config };
         let h = Harness::with(config).await;
         let executors = Executors::of(&h.platform, 8);
         let agent = h.agent().await;

@@ -301,7 +301,8 @@ impl Recorder {
     ///
     /// # Errors
     /// If it can't be stored.
-    pub async fn reserve(&mut self, reservation: Reservation, ceiling: i64) -> Result<Reserved> {
+    pub async fn reserve(&mut self, mut reservation: Reservation, ceiling: i64) -> Result<Reserved> {
+        reservation.micros = self.run.charge.counted(reservation.micros);
         let write = Store::reserve_write(&self.owner, reservation.at, reservation.micros, ceiling);
         self.run.reserved = Some(reservation);
         match self.store(Vec::new(), vec![write], true).await {
@@ -321,10 +322,10 @@ impl Recorder {
         self.run.cost_micros += cost_micros;
         match self.run.reserved.take() {
             Some(Reservation { at, micros, .. }) => {
-                vec![Store::settle_write(&self.owner, at, micros, cost_micros)]
+                vec![Store::settle_write(&self.owner, at, micros, cost_micros, self.run.charge)]
             }
             None if cost_micros > 0 => {
-                vec![Store::settle_write(&self.owner, self.cx.clock.now(), 0, cost_micros)]
+                vec![Store::settle_write(&self.owner, self.cx.clock.now(), 0, cost_micros, self.run.charge)]
             }
             None => Vec::new(),
         }
@@ -472,7 +473,7 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
     let cost = prices::cost_micros(&model, &used).unwrap_or(0);
     run.usage += used;
     run.cost_micros += cost;
-    Ok(Some(Store::settle_write(owner, at, micros, cost)))
+    Ok(Some(Store::settle_write(owner, at, micros, cost, run.charge)))
 }
 
 /// Ends a run that has no executor, or whose executor is to stop. `found` is its record as it was read. Returns `false` if the

@@ -51,6 +51,17 @@ pub fn plan(cx: &Cx, account: &Account) -> Plan {
     account.plan(plans.default, &plans.allowed)
 }
 
+/// The plan that applies to an owner. It reads nothing if there is only one plan.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn plan_of(cx: &Cx, owner: &Owner) -> Result<Plan> {
+    match cx.config.plans.allowed[..] {
+        [only] => Ok(only),
+        _ => Ok(plan(cx, &cx.store.account(owner).await?.value)),
+    }
+}
+
 /// # Errors
 /// If the table does not answer.
 pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountView> {

@@ -3,6 +3,7 @@
 //! An executor claims the occurrence, and stores every reply together with it, under the fence of the claim. So an executor that
 //! was believed dead cannot write any more.
 
+use domain::accounts::quota::Charge;
 use domain::actions::{Action, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Outcome, Policy, Purpose, Reply, Revisions, Transcript};
 use domain::agents::Agent;
@@ -20,6 +21,7 @@ use serde_json::json;
 
 use super::actions::{self, runs};
 use super::proposals::{self, Origin};
+use super::quota::Quota;
 use super::wake::{ClaimedRun, ended};
 use super::{assets, due, edit, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
@@ -61,7 +63,9 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestam
     tracing::Instrument::instrument(
         async {
             let Some(mut agent) = begin(cx, owner, claimed, deadline).await? else { return Ok(()) };
-            let rest = if agent.kind.action.is_approved_with(&agent.kind.agent) {
+            let rest = if agent.recorder.run().charge == Charge::Refused {
+                Rest::Loop(agent_loop::Rest::Failed(refused_by_plan(cx, owner).await?))
+            } else if agent.kind.action.is_approved_with(&agent.kind.agent) {
                 Rest::Loop(agent.drive().await)
             } else {
                 Rest::Drifted
@@ -71,6 +75,16 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestam
         span,
     )
     .await
+}
+
+/// Why a run that the plan did not include has failed.
+async fn refused_by_plan(cx: &Cx, owner: &Owner) -> Result<RunError> {
+    let detail = match Quota::of(cx, owner).await?.exceeded() {
+        Some(exceeded) => exceeded.to_string(),
+        // The owner has changed the plan since.
+        None => "the plan included no more requests when this run was due".to_owned(),
+    };
+    Ok(failure("quota_exceeded", detail))
 }
 
 /// A claimed occurrence.
@@ -275,6 +289,7 @@ async fn begin(
     let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
     let done = occurrence.value.steps_done;
     let mut tries = edit::Tries::default();
+    let mut charge = Charge::Included;
     loop {
         tries.next().await?;
         // The first claim has fence 1. Nothing is stored before it.
@@ -323,6 +338,11 @@ async fn begin(
             steps.push(domain::agent_loop::Step { purpose: Purpose::Person, reply, results: Vec::new() });
             journal.stored();
         }
+        // A run counts once for the plan: together with its first event.
+        let quota = if last == 0 { Quota::of(cx, owner).await? } else { Quota::NONE };
+        if last == 0 {
+            run.charge = charge;
+        }
         let event = if last == 0 {
             let data = json!({"run_id": run_id, "kind": "action", "action_id": action.id, "agent_id": action.agent_id});
             RunEvent::new(1, EventKind::RunStarted, now, data)
@@ -343,6 +363,7 @@ async fn begin(
         ];
         writes.extend(answer_writes);
         writes.extend(settle);
+        writes.extend(quota.write(owner, run.charge));
         match cx.store.transact(writes).await? {
             Written::Yes => {
                 let settled = (occurrence.value.usage, occurrence.value.cost_micros);
@@ -371,6 +392,7 @@ async fn begin(
                 }));
             }
             Written::Refused(Guard::Occurrence) => return Ok(None),
+            Written::Refused(Guard::Quota) => charge = quota.beyond().unwrap_or(Charge::Refused),
             // A former executor has written something meanwhile. Read again.
             Written::Refused(_) => {}
         }

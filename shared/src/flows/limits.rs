@@ -1,6 +1,7 @@
 //! Everything that limits an owner, in one answer.
 
 use domain::accounts::plans::{Plan, PlanTerms};
+use domain::accounts::quota::Month;
 use domain::accounts::rates::RouteClass;
 use domain::actions::{MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS};
 use domain::assets::MAX_CONTENT_BYTES;
@@ -9,16 +10,19 @@ use domain::context::MAX_DOCUMENT;
 use domain::ids::Owner;
 use domain::models::Features;
 use domain::projects::theme::{MAX_ARCHIVE_BYTES, MAX_FILE_BYTES};
+use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::accounts;
+use super::quota::Quota;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
 use crate::http::MAX_BODY_BYTES;
 use crate::idempotency::MAX_KEY;
 use crate::page::MAX_LIMIT;
 use crate::problem::Result;
+use crate::store::quota::MonthRequests;
 
 /// The limits of an owner.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -29,6 +33,8 @@ pub struct LimitsView {
     pub plans: Vec<Plan>,
     /// What the plan includes.
     pub includes: PlanTerms,
+    /// The requests of this month (UTC).
+    pub requests: QuotaView,
     /// How many requests the owner may make in a minute. Empty if there are no such limits.
     pub rates: Vec<RateView>,
     /// The most that may be spent.
@@ -37,6 +43,22 @@ pub struct LimitsView {
     pub sizes: Sizes,
     /// Features of the model layer. The operator of the deployment decides about them.
     pub features: Features,
+}
+
+/// The requests of a month. A request is a turn, or a run of an action, whether a person or its schedule starts it.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct QuotaView {
+    /// Whether the plan limits them. If not, they are not counted.
+    pub limited: bool,
+    /// How many were made.
+    pub used: u32,
+    /// How many of them the plan did not include.
+    pub overage: u32,
+    /// How many more the plan includes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<u32>,
+    /// When the next month begins.
+    pub resets_at: Timestamp,
 }
 
 /// The limit of a class of routes.
@@ -108,7 +130,18 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
     let account = cx.store.account(owner).await?.value;
     let plan = accounts::plan(cx, &account);
     let BudgetConfig { run_micros, day_micros, enrichment_micros } = cx.config.budget;
+    let quota = Quota::of(cx, owner).await?;
+    let month = Month::at(cx.clock.now());
+    let MonthRequests { used, overage } = cx.store.month_requests(owner, month).await?;
+    let limit = quota.requests_per_month();
     Ok(LimitsView {
+        requests: QuotaView {
+            limited: limit.is_some(),
+            used,
+            overage,
+            left: limit.map(|limit| limit.saturating_sub(used)),
+            resets_at: month.end(),
+        },
         plan,
         plans: cx.config.plans.allowed.clone(),
         includes: plan.terms(),

@@ -22,6 +22,7 @@ pub mod places;
 pub mod projects;
 pub mod proposals;
 pub mod provider_keys;
+pub mod quota;
 pub mod restart;
 pub mod run_view;
 pub mod runs;

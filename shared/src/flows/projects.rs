@@ -10,12 +10,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::themes::enrich;
-use super::{edit, logs};
+use super::{accounts, edit, logs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
+use crate::problem::{Error, QuotaExceeded, Result};
+use crate::store::quota::Created;
 use crate::store::table::QueryPage;
 use crate::store::{Store, StoreError, Versioned, keys};
 
@@ -39,9 +40,23 @@ fn default_project() -> Versioned<Project> {
 }
 
 /// # Errors
-/// 400 with every invalid field and its limit.
+/// 400 with every invalid field and its limit; 402 if the plan includes no more projects.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<ProjectView> {
     let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    let plan = accounts::plan_of(cx, owner).await?;
+    if let Some(projects) = plan.terms().projects {
+        let mut tries = edit::Tries::default();
+        loop {
+            tries.next().await?;
+            match cx.store.create_project_within(owner, &project, projects).await? {
+                Created::Yes => return Ok(ProjectView { project, version: 1 }),
+                Created::TooMany => {
+                    return Err(Error::QuotaExceeded(QuotaExceeded::Projects { plan, projects }));
+                }
+                Created::Raced => {}
+            }
+        }
+    }
     if !cx.store.create_project(owner, &project).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }

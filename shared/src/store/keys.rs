@@ -22,6 +22,8 @@
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | account | `U#owner#ACCOUNT` | `PROFILE` |
 //! | key of a model provider, encrypted | `U#owner#PROVIDERKEY` | the provider's name |
+//! | the project that was created last under a limit | `U#owner#ACCOUNT` | `PROJECTS` |
+//! | requests of a month | `U#owner#QUOTA` | `2026-11` |
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | defined by each area |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
@@ -56,6 +58,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use domain::accounts::KeyProvider;
+use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
@@ -104,6 +107,8 @@ pub enum Guard {
     Occurrence,
     Project,
     Proposal,
+    /// The requests of a month.
+    Quota,
     Run,
     RunEvent,
     /// A stored reply of a run, or the result of one of its calls.
@@ -348,6 +353,17 @@ pub fn run_children(owner: &Owner, id: RunId) -> Range {
 #[must_use]
 pub fn account(owner: &Owner) -> Key {
     Key::new(part(owner, "ACCOUNT"), "PROFILE")
+}
+
+/// Every creation of a project under a limit replaces it.
+#[must_use]
+pub fn project_creation(owner: &Owner) -> Key {
+    Key::new(part(owner, "ACCOUNT"), "PROJECTS")
+}
+
+#[must_use]
+pub fn month_requests(owner: &Owner, month: Month) -> Key {
+    Key::new(part(owner, "QUOTA"), month).guards(Guard::Quota)
 }
 
 #[must_use]

@@ -23,6 +23,7 @@ pub mod places;
 mod projects;
 mod proposals;
 mod provider_keys;
+pub mod quota;
 mod rates;
 pub mod runs;
 pub mod spend;

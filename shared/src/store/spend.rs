@@ -1,6 +1,7 @@
 //! An owner's spending per day. Before a model call, a reservation is taken from the daily ceiling. After the call, the
 //! unused part is returned. So concurrent calls can never exceed the ceiling together.
 
+use domain::accounts::quota::Charge;
 use domain::ids::Owner;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -22,6 +23,8 @@ pub struct Spend {
     pub committed_micros: i64,
     /// Actually spent.
     pub spent_micros: i64,
+    /// The part of `spent_micros` that was added because requests came after the last one that the plan includes.
+    pub overage_micros: i64,
 }
 
 fn day_of(now: Timestamp) -> Date {
@@ -40,12 +43,23 @@ impl Store {
         }
     }
 
-    /// The write that returns a reservation of `reserved_at` and records what was spent.
+    /// The write that returns a reservation of `reserved_at` and records what the call cost.
     #[must_use]
-    pub fn settle_write(owner: &Owner, reserved_at: Timestamp, reserved: i64, spent: i64) -> Write {
+    pub fn settle_write(
+        owner: &Owner,
+        reserved_at: Timestamp,
+        reserved: i64,
+        cost: i64,
+        charge: Charge,
+    ) -> Write {
+        let spent = charge.counted(cost);
+        let mut numbers = vec![("committed_micros", spent - reserved), ("spent_micros", spent)];
+        if spent != cost {
+            numbers.push(("overage_micros", spent - cost));
+        }
         Write::Add {
             key: keys::spend(owner, day_of(reserved_at)),
-            numbers: vec![("committed_micros", spent - reserved), ("spent_micros", spent)],
+            numbers,
             only_if: Condition::Always,
             expires: Some(reserved_at + LIFETIME),
         }
@@ -70,7 +84,8 @@ impl Store {
         reserved: i64,
         spent: i64,
     ) -> Result<(), StoreError> {
-        self.transact(vec![Self::settle_write(owner, reserved_at, reserved, spent)]).await.map(|_| ())
+        let write = Self::settle_write(owner, reserved_at, reserved, spent, Charge::Included);
+        self.transact(vec![write]).await.map(|_| ())
     }
 
     pub async fn spend(&self, owner: &Owner, now: Timestamp) -> Result<Spend, StoreError> {

@@ -14,7 +14,12 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
         "The input breaks a rule, or is not JSON. `errors` names each invalid field and its limit.",
     ),
     ("Unauthenticated", 401, "There are no valid credentials."),
-    ("BudgetExceeded", 402, "The budget of the run or of the day is used up."),
+    (
+        "BudgetExceeded",
+        402,
+        "The budget of the run or of the day is used up, or the plan includes no more of this; then `current` has the \
+         plan and its limit.",
+    ),
     ("Forbidden", 403, "The credentials are valid, but the call is not allowed."),
     ("NotFound", 404, "It does not exist, or it belongs to somebody else."),
     ("NotAcceptable", 406, "`Accept` allows neither JSON nor server-sent events."),
@@ -94,6 +99,9 @@ fn statuses(method: &str, operation: &Object) -> Vec<u16> {
     }
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
         statuses.extend([402, 406, 502]);
+    }
+    if operation["operationId"] == "create_project" || operation["operationId"] == "run_action" {
+        statuses.push(402);
     }
     // The protocol requires that clients accept both forms of answers.
     if operation["operationId"] == "call_mcp" {

@@ -1,5 +1,5 @@
-//! Accounts: their record ([`profile`]), their [`plans`], the [`rates`] of requests, API keys, and the keys of model
-//! providers that owners bring.
+//! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys, and the keys
+//! of model providers that owners bring.
 //!
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
@@ -7,6 +7,7 @@
 pub mod plans;
 pub mod profile;
 mod provider_keys;
+pub mod quota;
 pub mod rates;
 
 use std::fmt;

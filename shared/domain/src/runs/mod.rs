@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::accounts::quota::Charge;
 use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
@@ -50,6 +51,9 @@ pub struct Run {
     /// The highest cost of the current call. A process that takes the run over settles it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reservation>,
+    /// How it counts for the plan of its owner.
+    #[serde(default, skip_serializing_if = "Charge::is_included")]
+    pub charge: Charge,
     /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
@@ -101,6 +105,7 @@ impl Run {
             fence: 0,
             attempts: 0,
             reserved: None,
+            charge: Charge::default(),
             prefix_hash: None,
             cards: Vec::new(),
             open_call: None,

@@ -15,6 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::super::quota::Quota;
 use super::super::{agents, edit, wake};
 use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
@@ -108,7 +109,7 @@ pub struct StartedRun {
 /// Runs an action once, now. The run continues without the caller after this returns.
 ///
 /// # Errors
-/// 404 if the action does not exist; 409 if its agent is not active, if its current content is not approved, or if a
+/// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if its agent is not active, if its current content is not approved, or if a
 /// run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
@@ -124,6 +125,8 @@ pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun>
         let message = "the agent or a tool has changed since the action was approved: approve it again";
         return Err(Error::conflict_with("approval_mismatch", message, &ActionView::new(action, &agent)));
     }
+    // Only a first look: the run itself is counted when it begins.
+    Quota::of(cx, owner).await?.check(cx, owner).await?;
     let run_id = RunId::from_uuid(cx.clock.uuid());
     let action = apply(cx, owner, id, Command::Run { run: run_id }).await?.value;
     Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })

@@ -9,6 +9,7 @@ mod place;
 
 use std::time::Duration;
 
+use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Transcript};
 use domain::attempts;
 use domain::chats::conversation::MAX_MESSAGE;
@@ -22,6 +23,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use super::quota::Quota;
 use super::runs::Begun;
 use super::{edit, messages, runs};
 use crate::agent_loop::journal::Journal;
@@ -113,6 +115,8 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
     tries.next().await?;
     // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
+    let quota = Quota::of(cx, owner).await?;
+    let mut charge = Charge::Included;
     loop {
         let (agent, place, mut writes) = Place::find(cx, owner, said.topic, &said.message).await?;
         let agent_id = agent.as_ref().map(|agent| agent.agent_id);
@@ -123,6 +127,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
             agent_id,
             chat_id: place.chat_id(),
             action_id: place.action_id(),
+            charge,
             ..Run::begun(run_id, kind, now, lease_from(now))
         };
         let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
@@ -138,6 +143,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
         writes.extend(messages::writes(cx, owner, thread, vec![words]).await?);
+        writes.extend(quota.write(owner, charge));
         match cx.store.commit_run(writes, run_id, now).await? {
             Written::Yes => {
                 let recorder =
@@ -163,6 +169,10 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                     }
                     None => 0,
                 };
+            }
+            Written::Refused(Guard::Quota) => {
+                tries.next().await?;
+                charge = quota.beyond().map_err(Error::QuotaExceeded)?;
             }
             // It was deleted after it was read.
             Written::Refused(_) => {
