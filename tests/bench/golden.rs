@@ -38,6 +38,7 @@ async fn main() {
         "/account/api-keys",
         "/account/provider-keys",
         "/usage",
+        "/usage?month=2026-11",
     ]
     .into_iter()
     .map(str::to_owned)

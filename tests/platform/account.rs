@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, JwtConfig, JwtKeys};
 use tests::{Answer, Harness, send};
@@ -85,6 +85,57 @@ async fn usage_begins_at_zero_below_its_ceiling() {
     assert!(cx.store.reserve(&owner, now, 50, 10_000_000).await.unwrap().done());
     let usage = h.get("/usage").await.expect(200);
     assert_eq!((&usage["spent_micros"], &usage["committed_micros"]), (&json!(250), &json!(300)));
+}
+
+#[tokio::test]
+async fn a_months_usage_is_that_of_its_runs() {
+    let clock = ManualClock::at("2026-11-30T23:59:00Z".parse().unwrap());
+    let manual = Clock::Manual(clock.clone());
+    let h = Harness::with(PlatformConfig { clock: manual, ..PlatformConfig::in_memory() }).await;
+    let agents = [h.agent().await, h.agent().await];
+    let mut runs = Vec::new();
+    for (agent, minutes) in [(&agents[0], 0), (&agents[1], 0), (&agents[0], 2)] {
+        clock.set(clock.now() + SignedDuration::from_mins(minutes));
+        let turn = h.post(&format!("/agents/{agent}/chat"), json!({"message": "Hello"})).await.expect(200);
+        let run = format!("/runs/{}", turn["run_id"].as_str().unwrap());
+        runs.push(h.get(&run).await.expect(200));
+    }
+    let sum = |runs: &[&Value], of: &dyn Fn(&Value) -> i64| runs.iter().map(|run| of(run)).sum::<i64>();
+    let check = |used: &Value, runs: &[&Value]| {
+        assert_eq!(used["cost_micros"], sum(runs, &|run| run["cost_micros"].as_i64().unwrap()), "{used:#}");
+        assert!(used["cost_micros"].as_i64() > Some(0) && used["calls"].as_u64() >= Some(runs.len() as u64));
+        for (field, parts) in [
+            ("input_tokens", &["input_tokens"][..]),
+            ("cache_read_tokens", &["cache_read_tokens"]),
+            ("cache_write_tokens", &["cache_write_5m_tokens", "cache_write_1h_tokens"]),
+            ("output_tokens", &["output_tokens"]),
+        ] {
+            let of = |run: &Value| parts.iter().map(|part| run["usage"][part].as_i64().unwrap()).sum();
+            assert_eq!(used[field], sum(runs, &of), "{field}: {used:#}");
+        }
+    };
+    let november = h.get("/usage?month=2026-11").await.expect(200)["month"].clone();
+    check(&november["total"], &[&runs[0], &runs[1]]);
+    assert_eq!(november["by_day"].as_array().unwrap().len(), 1);
+    assert_eq!(november["by_day"][0]["date"], "2026-11-30");
+    assert_eq!(november["by_model"].as_array().unwrap().len(), 1);
+    for (agent, run) in agents.iter().zip(&runs) {
+        let by_agent = november["by_agent"].as_array().unwrap();
+        let entry = by_agent.iter().find(|entry| entry["agent_id"] == agent.as_str()).unwrap();
+        check(entry, &[run]);
+        let of = |field: &str| entry[field].as_f64().unwrap();
+        let input = of("input_tokens") + of("cache_read_tokens") + of("cache_write_tokens");
+        assert!((of("cache_hit_ratio") - of("cache_read_tokens") / input).abs() < 1e-9, "{entry:#}");
+    }
+    let december = h.get("/usage?month=2026-12").await.expect(200);
+    check(&december["month"]["total"], &[&runs[2]]);
+    assert_eq!(december["date"], "2026-12-01");
+    assert_eq!(december["spent_micros"], runs[2]["cost_micros"]);
+    let october = h.get("/usage?month=2026-10").await.expect(200)["month"].clone();
+    assert_eq!((&october["total"]["calls"], &october["by_agent"]), (&json!(0), &json!([])));
+    assert!(h.get("/usage").await.expect(200).get("month").is_none());
+    let problem = h.get("/usage?month=2026-13").await.refused(400, "invalid_input");
+    assert_eq!(problem["errors"][0]["field"], "month");
 }
 
 #[tokio::test]

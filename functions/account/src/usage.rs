@@ -3,14 +3,15 @@
 use axum::extract::State;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use shared::extract::Caller;
+use serde::{Deserialize, Serialize};
+use shared::extract::{Caller, Query};
+use shared::flows::usage::{self, MonthUsage};
 use shared::respond::Problems;
 use shared::store::spend::Spend;
 use shared::{Cx, Result};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-shared::routes!(usage);
+shared::routes!(read);
 
 /// The cost of a day, in micro-dollars.
 #[derive(Serialize, ToSchema)]
@@ -22,18 +23,39 @@ struct UsageView {
     spend: Spend,
     /// The daily limit, in micro-dollars.
     ceiling_micros: i64,
+    /// The usage of a month, if the query names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month: Option<MonthUsage>,
 }
 
-/// Read today's costs
+/// What to read.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct UsageQuery {
+    /// A month, such as `2026-11`. Then the answer also has the usage of this month.
+    month: Option<String>,
+}
+
+/// Read today's costs, and the usage of a month
 ///
-/// The sum of all model calls since midnight UTC, the reservations for calls in progress, and the limit.
+/// The sum of all model calls since midnight UTC, the reservations for calls in progress, and the limit. With `month`, also
+/// what models have used in that month: in total, by day, by agent and by model. Usage is kept for 400 days.
 #[utoipa::path(
     get, path = "/usage", tag = "account", operation_id = "read_usage",
+    params(UsageQuery),
     responses((status = 200, body = UsageView), Problems),
 )]
-async fn usage(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<UsageView>> {
+async fn read(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(query): Query<UsageQuery>,
+) -> Result<axum::Json<UsageView>> {
+    let month = match query.month {
+        Some(month) => Some(usage::of_month(&cx, &caller.owner, usage::month(&month)?).await?),
+        None => None,
+    };
     let now = cx.clock.now();
     let spend = cx.store.spend(&caller.owner, now).await?;
     let date = now.to_zoned(TimeZone::UTC).date();
-    Ok(axum::Json(UsageView { date, spend, ceiling_micros: cx.config.budget.day_micros }))
+    Ok(axum::Json(UsageView { date, spend, ceiling_micros: cx.config.budget.day_micros, month }))
 }

@@ -2,7 +2,7 @@
 
 use domain::agent_loop::{Call, Reply};
 use domain::chats::signals::SignalReader;
-use domain::models::{ModelError, ModelEvent, ModelRequest, Usage, prices};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
 use domain::runs::{EventKind, Reservation, RunError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -230,8 +230,8 @@ impl Caller for RunCaller<'_> {
         self.has_shown
     }
 
-    async fn settle(&mut self, used: Usage, cost_micros: i64) -> Result<(), CallError> {
-        self.settle = self.recorder.settle(used, cost_micros);
+    async fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Result<(), CallError> {
+        self.settle = self.recorder.settle(model, used, cost_micros);
         let (run, step) = (self.recorder.run(), self.recorder.step());
         self.usage = (used != Usage::default()).then(|| {
             let data = json!({"usage": run.usage, "cost_micros": run.cost_micros, "step": step});

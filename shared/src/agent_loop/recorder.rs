@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use domain::ids::Owner;
-use domain::models::{Usage, estimate, prices};
+use domain::models::{ModelId, Usage, estimate, prices};
 use domain::runs::{EventKind, Reservation, Run, RunError, RunEvent, RunKind, RunState};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -317,18 +317,15 @@ impl Recorder {
 
     /// Adds the usage of a call to the record, and returns the writes that settle its reservation. The next commit must include
     /// them.
-    pub fn settle(&mut self, used: Usage, cost_micros: i64) -> Vec<Write> {
+    pub fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Vec<Write> {
         self.run.usage += used;
         self.run.cost_micros += cost_micros;
-        match self.run.reserved.take() {
-            Some(Reservation { at, micros, .. }) => {
-                vec![Store::settle_write(&self.owner, at, micros, cost_micros, self.run.charge)]
-            }
-            None if cost_micros > 0 => {
-                vec![Store::settle_write(&self.owner, self.cx.clock.now(), 0, cost_micros, self.run.charge)]
-            }
-            None => Vec::new(),
-        }
+        let reserved = self.run.reserved.take().map(|Reservation { at, micros, .. }| (at, micros));
+        let (at, micros) = reserved.unwrap_or_else(|| (self.cx.clock.now(), 0));
+        let spend = reserved.is_some() || cost_micros > 0;
+        let spend = spend.then(|| Store::settle_write(&self.owner, at, micros, cost_micros, self.run.charge));
+        let count = Store::usage_write(&self.owner, at, self.run.agent_id, model, &used, cost_micros);
+        spend.into_iter().chain(count).collect()
     }
 
     /// Whether somebody asked the run to stop. Reads the table at most twice a second.
@@ -454,12 +451,14 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
 }
 
 /// Settles the reservation of a process that died. The cost is estimated from the input of the call and from the text that was
-/// stored after the event `since`. Adds it to the record and returns the write.
+/// stored after the event `since`. Adds it to the record and returns the writes.
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Option<Write>> {
-    let Some(Reservation { at, micros, model, input_tokens }) = run.reserved.take() else { return Ok(None) };
+pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Vec<Write>> {
+    let Some(Reservation { at, micros, model, input_tokens }) = run.reserved.take() else {
+        return Ok(Vec::new());
+    };
     let (mut bytes, mut after) = (0, since);
     loop {
         let events = cx.store.run_events(owner, run.run_id, after, 100).await?;
@@ -473,7 +472,8 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
     let cost = prices::cost_micros(&model, &used).unwrap_or(0);
     run.usage += used;
     run.cost_micros += cost;
-    Ok(Some(Store::settle_write(owner, at, micros, cost, run.charge)))
+    let count = Store::usage_write(owner, at, run.agent_id, &model, &used, cost);
+    Ok([Store::settle_write(owner, at, micros, cost, run.charge)].into_iter().chain(count).collect())
 }
 
 /// Ends a run that has no executor, or whose executor is to stop. `found` is its record as it was read. Returns `false` if the

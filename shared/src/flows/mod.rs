@@ -32,5 +32,6 @@ pub mod themes;
 pub mod tools;
 pub mod turn;
 pub mod uploads;
+pub mod usage;
 pub mod waiting;
 pub mod wake;

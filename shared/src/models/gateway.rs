@@ -58,6 +58,7 @@ pub trait Caller: Send {
     /// Is told what the call has used and cost, in micro-dollars, also if it failed. Gives the reservation back.
     fn settle(
         &mut self,
+        model: &ModelId,
         used: Usage,
         cost_micros: i64,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
@@ -100,7 +101,8 @@ pub async fn call<C: Caller>(
         };
         candidate.end(gate, verdict, clock.now());
         let used = meter.used(model, &request, error);
-        caller.settle(used, prices::cost_micros(model, &used).unwrap_or(0)).await?;
+        let cost = prices::cost_micros(model, &used).unwrap_or(0);
+        caller.settle(model, used, cost).await?;
         let error = match ended {
             Ok(()) => return Ok(()),
             Err(Ended::Stopped(error)) => return Err(error),

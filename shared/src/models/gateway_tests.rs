@@ -113,7 +113,7 @@ impl Caller for Notes {
         self.shown && !self.text.is_empty()
     }
 
-    async fn settle(&mut self, used: Usage, _: i64) -> Result<(), Why> {
+    async fn settle(&mut self, _: &ModelId, used: Usage, _: i64) -> Result<(), Why> {
         self.open -= 1;
         self.settled.push(used);
         Ok(())

@@ -48,6 +48,7 @@
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
+//! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
 //!
 //! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, and the
@@ -65,6 +66,7 @@ use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
+use domain::models::ModelId;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -667,6 +669,27 @@ pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
 #[must_use]
 pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
     Key::new(part(owner, "SPEND"), day).guards(Guard::Spend)
+}
+
+/// What a model has used on a day, for an agent or for none.
+#[must_use]
+pub fn usage(owner: &Owner, day: jiff::civil::Date, agent: Option<AgentId>, model: &ModelId) -> Key {
+    let agent = agent.map_or_else(|| "-".to_owned(), |agent| agent.to_string());
+    Key::new(usage_of_month(owner, day).pk, format!("{day}#{agent}#{model}"))
+}
+
+#[must_use]
+pub fn usage_of_month(owner: &Owner, month: jiff::civil::Date) -> Range {
+    Range { pk: part(owner, &format!("USAGE#{}", month.strftime("%Y-%m"))), prefix: "" }
+}
+
+/// The parts of a sort key of [`usage`]: the day, the agent and the model.
+#[must_use]
+pub fn usage_parts(sort_key: &str) -> Option<(jiff::civil::Date, Option<AgentId>, &str)> {
+    let mut parts = sort_key.splitn(3, '#');
+    let (day, agent, model) = (parts.next()?, parts.next()?, parts.next()?);
+    let agent = if agent == "-" { None } else { Some(agent.parse().ok()?) };
+    Some((day.parse().ok()?, agent, model))
 }
 
 /// The place with this number.

@@ -30,6 +30,7 @@ pub mod spend;
 pub mod steps;
 mod themes;
 pub mod threads;
+pub mod usage;
 
 pub use api_keys::ApiKey;
 pub use due::{DueEntry, DueItem, DueTarget};

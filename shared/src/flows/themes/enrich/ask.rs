@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::accounts::quota::Charge;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
@@ -15,6 +16,7 @@ use crate::context::Cx;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{Candidate, Limits, Models, ModelsConfig, Retry};
 use crate::problem::{Error, Result};
+use crate::store::Store;
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);
@@ -215,12 +217,16 @@ impl Caller for PassCaller<'_> {
         Ok(())
     }
 
-    async fn settle(&mut self, _: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
+    async fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
         self.budget.spent += cost_micros;
-        if let Some((at, amount)) = self.reserved.take().filter(|(_, amount)| *amount > 0 || cost_micros > 0)
-        {
-            let settled = self.cx.store.settle(self.owner, at, amount, cost_micros).await;
-            settled.map_err(|error| NoAnswer::Failure(error.into()))?;
+        let Some((at, amount)) = self.reserved.take() else { return Ok(()) };
+        let spend = amount > 0 || cost_micros > 0;
+        let spend = spend.then(|| Store::settle_write(self.owner, at, amount, cost_micros, Charge::Included));
+        let count = Store::usage_write(self.owner, at, None, model, &used, cost_micros);
+        let writes: Vec<_> = spend.into_iter().chain(count).collect();
+        if !writes.is_empty() {
+            let settled = self.cx.store.transact(writes).await;
+            let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
         }
         Ok(())
     }

@@ -1,0 +1,109 @@
+//! What an owner's models have used, per day, agent and model. Each call adds to one item, in the transaction that settles
+//! its cost.
+
+use domain::ids::{AgentId, Owner};
+use domain::models::{ModelId, Usage};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::keys;
+use super::table::{Condition, Order, Store, StoreError, Write};
+
+/// How long the figures are stored.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
+
+/// How many items are read at once.
+const PAGE: usize = 1_000;
+
+/// The sums of some calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Used {
+    /// The number of calls.
+    pub calls: u64,
+    /// Input tokens that were neither read from nor written to a cache.
+    pub input_tokens: u64,
+    /// Input tokens that were read from a cache.
+    pub cache_read_tokens: u64,
+    /// Input tokens that were written to a cache.
+    pub cache_write_tokens: u64,
+    /// Output tokens, including reasoning.
+    pub output_tokens: u64,
+    /// The cost of the calls, in micro-dollars, without what is added after the last request that the plan includes.
+    pub cost_micros: i64,
+}
+
+/// The sums of a day, an agent and a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageEntry {
+    /// The day in UTC.
+    pub date: Date,
+    /// `None` for calls that no agent made.
+    pub agent: Option<AgentId>,
+    pub model: String,
+    pub used: Used,
+}
+
+impl std::ops::AddAssign for Used {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.input_tokens += other.input_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cost_micros += other.cost_micros;
+    }
+}
+
+impl Store {
+    /// The write that counts a call. `None` if the call used nothing.
+    #[must_use]
+    pub fn usage_write(
+        owner: &Owner,
+        at: Timestamp,
+        agent: Option<AgentId>,
+        model: &ModelId,
+        used: &Usage,
+        cost_micros: i64,
+    ) -> Option<Write> {
+        if *used == Usage::default() && cost_micros == 0 {
+            return None;
+        }
+        let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        let written = used.cache_write_5m_tokens + used.cache_write_1h_tokens;
+        let date = at.to_zoned(TimeZone::UTC).date();
+        Some(Write::Add {
+            key: keys::usage(owner, date, agent, model),
+            numbers: vec![
+                ("calls", 1),
+                ("input_tokens", number(used.input_tokens)),
+                ("cache_read_tokens", number(used.cache_read_tokens)),
+                ("cache_write_tokens", number(written)),
+                ("output_tokens", number(used.output_tokens)),
+                ("cost_micros", cost_micros),
+            ],
+            only_if: Condition::Always,
+            expires: Some(at + LIFETIME),
+        })
+    }
+
+    /// All entries of the month of this day, oldest first.
+    pub async fn usage_of_month(&self, owner: &Owner, month: Date) -> Result<Vec<UsageEntry>, StoreError> {
+        let range = keys::usage_of_month(owner, month);
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.query::<Used>(&range, after.as_deref(), PAGE, Order::Oldest).await?;
+            entries.extend(page.items.into_iter().filter_map(|(sort_key, used)| {
+                let (date, agent, model) = keys::usage_parts(&sort_key)?;
+                Some(UsageEntry { date, agent, model: model.to_owned(), used: used.value })
+            }));
+            match page.last {
+                Some(last) => after = Some(last),
+                None => return Ok(entries),
+            }
+        }
+    }
+}
