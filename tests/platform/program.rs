@@ -40,6 +40,8 @@ fn help_and_version_do_not_start_the_server() {
         (&["serve"], "serve"),
         (&["api-key", "a", "b"], "\"b\""),
         (&["api-key", "--owner"], "--owner"),
+        (&["api-key", "--name"], "--name"),
+        (&["api-key", "--name", "a", "b"], "\"b\""),
     ] {
         let refused = run(&folder, args);
         let said = text(&refused.stderr);
@@ -52,7 +54,7 @@ fn help_and_version_do_not_start_the_server() {
 #[tokio::test]
 async fn a_first_key_is_made_while_no_server_runs() {
     let folder = TempDir::new().unwrap();
-    let made = run(folder.path(), &["api-key", "my laptop"]);
+    let made = run(folder.path(), &["api-key", "--name", "my laptop"]);
     assert!(made.status.success(), "{made:?}");
     let key = text(&made.stdout).trim_end().to_owned();
     assert!(key.starts_with("llk_") && !key.contains('\n'), "{key}");
@@ -68,6 +70,9 @@ async fn a_first_key_is_made_while_no_server_runs() {
     let held = run(folder.path(), &["api-key"]);
     assert_eq!((held.status.code(), held.stdout.len()), (Some(1), 0));
     assert!(text(&held.stderr).contains(&format!("process {} holds it", server.id())), "{held:?}");
+    assert!(text(&held.stderr).contains("POST /account/api-keys"), "{held:?}");
+    let other = run(TempDir::new().unwrap().path(), &["api-key", "my desk"]);
+    assert!(text(&other.stderr).contains("the key `my desk`"), "{other:?}");
 
     let long = run(TempDir::new().unwrap().path(), &["api-key", &"x".repeat(101)]);
     assert_eq!(long.status.code(), Some(1));

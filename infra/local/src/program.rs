@@ -14,8 +14,9 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::demo::DemoSettings;
-use crate::engines::DataLocation;
-use crate::platform::{self, Platform, PlatformConfig};
+use crate::engines::data_dir::DataDirError;
+use crate::engines::{DataLocation, EngineError};
+use crate::platform::{self, Platform, PlatformConfig, PlatformError};
 use crate::served::Limits;
 
 const HELP: &str = "\
@@ -23,7 +24,8 @@ Lamplighter on one machine: the whole platform in one process.
 
 Usage:
   cargo run                        start the server
-  cargo run -- api-key [NAME]      make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder
+  cargo run -- api-key [NAME]      make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
+                                   `--name NAME` is the same
   cargo run -- --help | --version
 
 Environment:
@@ -90,7 +92,11 @@ fn command() -> Result<Command, lexopt::Error> {
         Value(word) if word == "api-key" => match args.next()? {
             None => Ok(Command::ApiKey { name: "first key".to_owned() }),
             Some(Long("help") | Short('h')) => Ok(Command::Say(HELP.to_owned())),
-            Some(Value(name)) => {
+            Some(found @ (Value(_) | Long("name"))) => {
+                let name = match found {
+                    Value(name) => name,
+                    _ => args.value()?,
+                };
                 let name = name.into_string()?;
                 args.next()?.map_or(Ok(Command::ApiKey { name }), |more| Err(more.unexpected()))
             }
@@ -106,7 +112,12 @@ fn data() -> PathBuf {
 
 /// Prints a new key of the owner `local` to standard output, and how to use it to standard error.
 async fn make_key(name: String) -> Result<(), String> {
-    let made = platform::api_key(data(), name).await.map_err(|error| error.to_string())?;
+    let made = platform::api_key(data(), name).await.map_err(|error| match error {
+        PlatformError::Engine(EngineError::DataDir(DataDirError::Held { .. })) => {
+            format!("{error}. With a key, a running server makes more of them: POST /account/api-keys")
+        }
+        error => error.to_string(),
+    })?;
     println!("{}", made.api_key);
     eprintln!(
         "This is the key `{}`, and the only time that it is shown. Start the server with LAMPLIGHTER_AUTH=on, and call \
