@@ -20,7 +20,7 @@ STORES = {
     "theme-index",
     "theme-lookup",
 }
-PUBLISHES = {"theme-index"}
+PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
 OPENS_KEYS = {"account", "agents", "agent-chat", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account"}

@@ -19,6 +19,20 @@ const ENTRIES: usize = 10;
 pub enum Event {
     /// A theme's map is up to date.
     IndexCompleted(IndexCompleted),
+    /// The costs of a month have reached a threshold of the account.
+    SpendingAlert(SpendingAlert),
+}
+
+/// A threshold that was reached. It is published at most once for each threshold and month.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpendingAlert {
+    pub owner: Owner,
+    /// The month in UTC, such as `2026-11`.
+    pub month: String,
+    /// The threshold.
+    pub month_micros: i64,
+    /// What the month has cost.
+    pub spent_micros: i64,
 }
 
 /// The map that is ready. The event may be sent twice.
@@ -39,10 +53,12 @@ impl Event {
     pub const fn detail_type(&self) -> &'static str {
         match self {
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
+            Self::SpendingAlert(_) => Self::SPENDING_ALERT,
         }
     }
 
     pub const INDEX_COMPLETED: &'static str = "index.completed";
+    pub const SPENDING_ALERT: &'static str = "spending.alert";
 }
 
 /// Why events were not published.
@@ -99,6 +115,7 @@ impl Bus {
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
         let detail = match event {
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
+            Event::SpendingAlert(alert) => serde_json::to_string(alert),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)

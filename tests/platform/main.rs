@@ -6,6 +6,7 @@ mod about_actions;
 mod account;
 mod actions;
 mod agents;
+mod alerts;
 mod approvals;
 mod assets;
 mod assistant;

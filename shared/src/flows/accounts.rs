@@ -2,6 +2,7 @@
 
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
+use domain::accounts::quota::Month;
 use domain::ids::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub struct AccountView {
     /// What happens after the last request that the plan includes.
     pub overage: Overage,
     /// The thresholds, lowest first.
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertView>,
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
@@ -37,11 +38,44 @@ pub struct AccountView {
     pub version: u64,
 }
 
-fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> AccountView {
+/// A threshold of a month's costs, and whether this month (UTC) has reached it.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct AlertView {
+    #[serde(flatten)]
+    pub alert: Alert,
+    /// When the costs of this month reached it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached_at: Option<Timestamp>,
+    /// What the month had cost then, in micro-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent_micros: Option<i64>,
+}
+
+async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<AccountView> {
     let plan = plan(cx, &found.value);
+    let reached = match found.value.alerts[..] {
+        [] => Vec::new(),
+        _ => cx.store.reached_alerts(owner, Month::at(cx.clock.now())).await?,
+    };
+    let alert_view = |alert: Alert| {
+        let reached = reached.iter().find(|reached| reached.month_micros == alert.month_micros);
+        let (reached_at, spent_micros) =
+            (reached.map(|reached| reached.reached_at), reached.map(|reached| reached.spent_micros));
+        AlertView { alert, reached_at, spent_micros }
+    };
     let Versioned { value: Account { timezone, billing_mode, overage, alerts, updated_at, .. }, version } =
         found;
-    AccountView { owner: owner.clone(), timezone, plan, billing_mode, overage, alerts, updated_at, version }
+    let alerts = alerts.into_iter().map(alert_view).collect();
+    Ok(AccountView {
+        owner: owner.clone(),
+        timezone,
+        plan,
+        billing_mode,
+        overage,
+        alerts,
+        updated_at,
+        version,
+    })
 }
 
 /// The plan that applies to an account in this deployment.
@@ -65,7 +99,8 @@ pub async fn plan_of(cx: &Cx, owner: &Owner) -> Result<Plan> {
 /// # Errors
 /// If the table does not answer.
 pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountView> {
-    Ok(view(cx, owner, cx.store.account(owner).await?))
+    let found = cx.store.account(owner).await?;
+    view(cx, owner, found).await
 }
 
 /// # Errors
@@ -80,11 +115,11 @@ pub async fn change(
     loop {
         tries.next().await?;
         let found = cx.store.account(owner).await?;
-        edit::check(if_match, found.version, &view(cx, owner, found.clone()))?;
+        edit::check(if_match, found.version, &view(cx, owner, found.clone()).await?)?;
         let version = found.version;
         let account = found.value.patched(patch.clone(), &cx.config.plans.allowed, cx.clock.now())?;
         if cx.store.replace_account(owner, &account, version).await?.done() {
-            return Ok(view(cx, owner, Versioned { value: account, version: version + 1 }));
+            return view(cx, owner, Versioned { value: account, version: version + 1 }).await;
         }
     }
 }

@@ -13,7 +13,7 @@ use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, ProposalId, RunId};
 use domain::models::{Block, Message, ModelTier, Role, StopReason, SystemBlock, Usage};
 use domain::prompts;
-use domain::runs::{EventKind, Run, RunError, RunEvent, RunState};
+use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use domain::tools::questions::AskPerson;
 use domain::tools::{Setting, ToolCall};
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use super::actions::{self, runs};
 use super::proposals::{self, Origin};
 use super::quota::Quota;
 use super::wake::{ClaimedRun, ended};
-use super::{assets, due, edit, messages, tools, turn};
+use super::{alerts, assets, due, edit, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
@@ -544,6 +544,9 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
                 );
                 let item = DueItem::action(&owner, action.value.id);
                 due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
+                if new_cost > 0 {
+                    alerts::check(&cx, &owner, RunKind::Action).await;
+                }
                 return Ok(());
             }
             Written::Refused(Guard::Occurrence) => return Ok(()),

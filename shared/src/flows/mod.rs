@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod actions;
 pub mod agents;
+pub mod alerts;
 pub mod api_keys;
 pub mod assets;
 pub mod backlog;

@@ -24,6 +24,7 @@
 //! | key of a model provider, encrypted | `U#owner#PROVIDERKEY` | the provider's name |
 //! | the project that was created last under a limit | `U#owner#ACCOUNT` | `PROJECTS` |
 //! | requests of a month | `U#owner#QUOTA` | `2026-11` |
+//! | spending alert that a month has reached | `U#owner#ACCOUNT` | `ALERT#2026-11#` and the threshold |
 //! | project | `U#owner#PROJECT` | `prj_…` |
 //! | what belongs to a project | `U#owner#PROJECT#prj_…` | defined by each area |
 //! | session with logs | `U#owner#LOG` | when it began, its id |
@@ -363,6 +364,23 @@ pub fn project_creation(owner: &Owner) -> Key {
     Key::new(part(owner, "ACCOUNT"), "PROJECTS")
 }
 
+/// The thresholds of a month sort by their amount.
+#[must_use]
+pub fn alert(owner: &Owner, month: Month, month_micros: i64) -> Key {
+    Key::new(part(owner, "ACCOUNT"), format!("{}{month_micros:013}", alerts_of(month)))
+}
+
+#[must_use]
+pub fn alerts(owner: &Owner) -> Range {
+    Range { pk: part(owner, "ACCOUNT"), prefix: "ALERT#" }
+}
+
+/// The beginning of the sort keys of a month's alerts.
+#[must_use]
+pub fn alerts_of(month: Month) -> String {
+    format!("ALERT#{month}#")
+}
+
 #[must_use]
 pub fn month_requests(owner: &Owner, month: Month) -> Key {
     Key::new(part(owner, "QUOTA"), month).guards(Guard::Quota)
@@ -690,6 +708,12 @@ pub fn usage_parts(sort_key: &str) -> Option<(jiff::civil::Date, Option<AgentId>
     let (day, agent, model) = (parts.next()?, parts.next()?, parts.next()?);
     let agent = if agent == "-" { None } else { Some(agent.parse().ok()?) };
     Some((day.parse().ok()?, agent, model))
+}
+
+/// The spending of all days.
+#[must_use]
+pub fn spends(owner: &Owner) -> Range {
+    Range { pk: part(owner, "SPEND"), prefix: "" }
 }
 
 /// The place with this number.

@@ -9,6 +9,7 @@ pub mod table;
 mod accounts;
 mod actions;
 mod agents;
+pub mod alerts;
 mod api_keys;
 mod assets;
 pub mod chats;

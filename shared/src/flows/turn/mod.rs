@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 
 use super::quota::Quota;
 use super::runs::Begun;
-use super::{edit, messages, runs};
+use super::{alerts, edit, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
@@ -369,7 +369,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
         }
     };
     let run = recorder.run();
-    let (run_id, cost) = (run.run_id, run.cost_micros);
+    let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);
     if state == RunState::Completed && run.message.is_empty() && !run.proposals.is_empty() {
         let text = "It is ready and waits for your yes.".to_owned();
         recorder.run_mut().message.clone_from(&text);
@@ -390,6 +390,9 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
     if !recorder.finish(state, error, more).await? {
         // The conversation was deleted meanwhile, so the late reply is deleted too.
         kind.place.sweep(&cx, &owner).await?;
+    }
+    if cost > 0 {
+        alerts::check(&cx, &owner, run_kind).await;
     }
     Ok(())
 }
