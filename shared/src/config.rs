@@ -27,19 +27,21 @@
 //!
 //! [`ModelsConfig`] lists the variables of the model layer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use domain::accounts::plans::Plan;
 use domain::accounts::rates::RateLimits;
-use domain::models::Features;
+use domain::models::{Features, ModelClass, ModelRef, prices};
 use http::HeaderValue;
 use rustls::RootCertStore;
 use secrecy::SecretSlice;
+use serde::Deserialize;
 
 pub use crate::aws_keys::AwsKeys;
 use crate::https;
-use crate::models::{Addresses, BedrockConfig, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
+use crate::models::{Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
 use crate::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
@@ -338,6 +340,9 @@ impl ModelsConfig {
                 return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_TOOLS", problem });
             }
         };
+        let chosen = present("LAMPLIGHTER_MODELS")
+            .map_or_else(|| Ok(ChosenModels::default()), |json| ChosenModels::read(&json));
+        let chosen = chosen.map_err(|problem| ConfigError { variable: "LAMPLIGHTER_MODELS", problem })?;
         // The value is not shown: an address may contain a password, and a key is secret.
         let usable = |variable: &'static str, endpoint: Result<Endpoint, InvalidEndpoint>| match endpoint {
             Ok(_) => Ok(()),
@@ -373,6 +378,8 @@ impl ModelsConfig {
             url_key: key("LAMPLIGHTER_MODEL_KEY")?,
             url_has_no_tools,
             model: present("LAMPLIGHTER_MODEL"),
+            first: chosen.first,
+            canary: chosen.canary,
             anthropic_key: key("ANTHROPIC_API_KEY")?,
             openai_key: key("OPENAI_API_KEY")?,
             google_key: key("GEMINI_API_KEY")?,
@@ -418,6 +425,33 @@ impl BedrockConfig {
                 session_token: present("AWS_SESSION_TOKEN"),
             },
         })
+    }
+}
+
+/// The value of `LAMPLIGHTER_MODELS`.
+#[derive(Default, Deserialize)]
+struct ChosenModels {
+    #[serde(default)]
+    canary: Option<Canary>,
+    #[serde(flatten)]
+    first: BTreeMap<ModelClass, Vec<ModelRef>>,
+}
+
+impl ChosenModels {
+    fn read(json: &str) -> Result<Self, String> {
+        let chosen: Self = serde_json::from_str(json).map_err(|error| format!("is invalid: {error}"))?;
+        if let Some(canary) = chosen.canary.as_ref().filter(|canary| !(1..=100).contains(&canary.percent)) {
+            return Err(format!("is invalid: `canary.percent` must be 1 to 100, is {}", canary.percent));
+        }
+        let named = chosen.first.values().flatten().chain(chosen.canary.iter().map(|canary| &canary.model));
+        for model in named {
+            if model.vendor.has_prices() && prices::price(&model.model).is_none() {
+                return Err(format!(
+                    "is invalid: the model `{model}` has no known price, so no budget would limit it"
+                ));
+            }
+        }
+        Ok(chosen)
     }
 }
 

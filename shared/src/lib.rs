@@ -31,6 +31,7 @@ pub mod lambda;
 pub mod live_runs;
 pub mod logging;
 pub mod metrics;
+pub mod model_choice;
 pub mod models;
 pub mod outside;
 pub mod page;

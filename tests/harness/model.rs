@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -46,6 +46,8 @@ struct Shared {
     refusals: Mutex<VecDeque<u64>>,
     /// The bodies of the requests for work.
     sent: Mutex<Vec<Value>>,
+    /// Their `Authorization` headers.
+    keys: Mutex<Vec<String>>,
     /// What it answers to the next checks.
     verdicts: Mutex<VecDeque<String>>,
 }
@@ -74,6 +76,7 @@ impl ScriptedModel {
             thinks_ms: AtomicUsize::new(0),
             refusals: Mutex::default(),
             sent: Mutex::default(),
+            keys: Mutex::default(),
             verdicts: Mutex::default(),
         });
         let app = Router::new().route("/chat/completions", post(complete)).with_state(shared.clone());
@@ -119,6 +122,12 @@ impl ScriptedModel {
         self.shared.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The `Authorization` headers of the requests for work, oldest first.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.shared.keys.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// How many requests for work it has received.
     #[must_use]
     pub fn asked(&self) -> usize {
@@ -150,11 +159,13 @@ impl Drop for ScriptedModel {
     }
 }
 
-async fn complete(State(model): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let is_check =
         body["messages"][0]["content"].as_str().is_some_and(|text| text.contains("lamplighter:check"));
     let says = if !is_check {
         model.sent.lock().unwrap_or_else(PoisonError::into_inner).push(body.clone());
+        let key = headers.get("authorization").and_then(|key| key.to_str().ok()).unwrap_or_default();
+        model.keys.lock().unwrap_or_else(PoisonError::into_inner).push(key.to_owned());
         model.asked.send_modify(|asked| *asked += 1);
         if let Some(seconds) = model.refusals.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
             let error = Json(json!({"error": {"message": "slow down", "type": "rate_limit_error"}}));

@@ -10,10 +10,17 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
+use domain::models::ModelTier;
+use domain::models::breaker::Gate;
+use domain::models::routing::Ask;
 use futures::{StreamExt, stream};
+use reqwest::Method;
 use serde_json::{Value, json};
-use shared::models::{Addresses, Limits, ModelsConfig, Retry};
+use shared::config::Config;
+use shared::models::{Addresses, Candidate, Limits, ModelsConfig, Retry};
+use shared::{Cx, model_choice};
 use tests::model::{Says, ScriptedModel};
+use tests::things::Caller;
 
 use crate::durable::followed;
 use crate::occurrences::Stage;
@@ -146,8 +153,20 @@ async fn a_provider_that_fails_is_replaced() {
             events.iter().filter(|event| event.name == "model.fallback").map(|event| &event.data).collect();
         let [fallback] = fallbacks[..] else { panic!("{how:?}: {:?}", names(&events)) };
         let seen = (&fallback["from"], &fallback["to"], &fallback["code"]);
-        assert_eq!(seen, (&json!("claude-sonnet-5-5"), &json!("grok-4.3"), &json!(code)), "{how:?}");
+        assert_eq!(
+            seen,
+            (&json!("anthropic/claude-sonnet-5-5"), &json!("xai/grok-4.3"), &json!(code)),
+            "{how:?}"
+        );
         assert!(fallback["reason"].as_str().unwrap().len() > 10);
+        // The record says it too.
+        let kept = &view["fallbacks"][0];
+        assert_eq!((&kept["from"], &kept["to"], &kept["code"]), seen, "{view:#}");
+        let model = &view["model"];
+        assert_eq!(
+            (&model["model"], &model["level"]),
+            (&json!("anthropic/claude-sonnet-5-5"), &json!("tier"))
+        );
         // Nothing stays reserved.
         let spend = stage.h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
         assert_eq!((spend.committed_micros, spend.spent_micros > 0), (spend.spent_micros, true), "{how:?}");
@@ -179,6 +198,65 @@ async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
     stage.clock.set(stage.clock.now() + jiff::SignedDuration::from_secs(61));
     say(&stage, "Are you back?").await;
     assert_eq!((failing.calls(), working.asked()), (1, 5));
+}
+
+/// Another process, which has made no call yet, knows that the provider asked for a pause.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_share_what_they_know_about_providers() {
+    let (stage, failing, working) = scene().await;
+    failing.fails(Fails::Limits(60));
+    say(&stage, "Hello").await;
+    assert_eq!(failing.calls(), 1);
+    let here = &stage.h.platform.cx;
+    let there = Cx::new(Config::clone(&here.config), here.clock.clone()).unwrap();
+    let ask = Ask { tier: Some(ModelTier::Standard), ..Ask::default() };
+    let gates = async || {
+        let route = model_choice::route(&there, &stage.owner, &ask, 0).await.unwrap().unwrap();
+        let gate = |candidate: &Candidate| (candidate.id().to_string(), candidate.gate(stage.clock.now()));
+        route.candidates.iter().take(2).map(gate).collect::<Vec<_>>()
+    };
+    let closed = ("grok-4.3".to_owned(), Gate::Closed);
+    let until = stage.clock.now() + jiff::SignedDuration::from_secs(60);
+    assert_eq!(gates().await, [("claude-sonnet-5-5".to_owned(), Gate::Open { until }), closed.clone()]);
+    // `GET /models` says why the preferred model is not called.
+    let models = stage.h.get("/models?tier=standard").await.expect(200);
+    let chosen = &models["choices"][0]["models"];
+    assert_eq!(chosen[0]["paused_until"], json!(until), "{models:#}");
+    assert_eq!(chosen[1]["paused_until"], Value::Null);
+    // It works again: the others hear of it.
+    stage.clock.set(until + jiff::SignedDuration::from_secs(1));
+    failing.fails(Fails::Status(400));
+    say(&stage, "Hello again").await;
+    assert_eq!(gates().await[0].1, Gate::Probe, "an invalid request says nothing about the provider");
+    assert_eq!(working.asked(), 1);
+}
+
+/// An owner's own key is sent in place of the deployment's, and with the billing mode `byok` no other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owners_own_key_pays() {
+    let (stage, failing, working) = scene().await;
+    failing.fails(Fails::Status(529));
+    let key = "xai-own-key-of-the-owner";
+    put(&stage, "/account/provider-keys/xai", json!({"key": key})).await;
+    assert_eq!(say(&stage, "Hello").await["message"], "The other one answers.");
+    assert!(failing.calls() > 0, "a provider without an own key is called with the deployment's");
+    assert_eq!(working.keys(), [format!("Bearer {key}")]);
+
+    stage.h.patch("/account", json!({"billing_mode": "byok"})).await.expect(200);
+    assert_eq!(say(&stage, "Hello").await["message"], "The other one answers.");
+    assert_eq!((failing.calls(), working.asked()), (0, 2));
+    let models = stage.h.get("/models").await.expect(200);
+    assert_eq!(models["providers"], json!([{"provider": "xai", "own_key": true}]));
+
+    stage.h.delete("/account/provider-keys/xai").await.expect(204);
+    let refused = say(&stage, "Hello").await;
+    assert_eq!(refused["current"]["error_code"], "model_not_configured", "{refused:#}");
+    assert_eq!((failing.calls(), working.asked()), (0, 2), "the deployment's keys are not used");
+}
+
+async fn put(stage: &Stage, path: &str, body: Value) {
+    let caller = Caller { h: &stage.h, key: None };
+    caller.call(Method::PUT, path, body).await.expect(200);
 }
 
 /// A reply that followers have seen is not begun again by another model.

@@ -28,6 +28,9 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /account",
     "PATCH /account",
     "GET /limits",
+    "GET /models",
+    // It changes the caller's own choice: see `models.rs`.
+    "PUT /models/settings",
     "POST /context/hooks",
     "GET /context/hooks/rejected",
     "GET /context/logs",

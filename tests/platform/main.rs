@@ -41,6 +41,7 @@ mod made;
 mod mcp;
 mod mcp_attacks;
 mod messages;
+mod models;
 mod occurrences;
 mod on_time;
 mod places;

@@ -1,9 +1,11 @@
-//! Agents: set up by a conversation, list, read, change, delete.
+//! Agents: set up by a conversation, list, read, change, delete. The models that they use.
 //!
 //! `POST /setup/chat` asks questions until the model signals that it knows enough. The resulting draft is the input of
 //! `POST /agents`. An agent is returned with its numbers (assets, actions, cost). Deleting an agent deletes everything
 //! that belongs to it.
 
+mod agents;
+mod models;
 mod routes;
 
 pub use routes::describe;

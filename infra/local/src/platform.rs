@@ -285,7 +285,7 @@ impl Platform {
 
     /// The configured model, for people.
     #[must_use]
-    pub fn model(&self) -> &str {
+    pub fn model(&self) -> String {
         self.cx.models.description()
     }
 

@@ -2,15 +2,16 @@
 
 use domain::agent_loop::{Call, Reply};
 use domain::chats::signals::SignalReader;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
-use domain::runs::{EventKind, Reservation, RunError};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, prices};
+use domain::runs::{EventKind, Reservation, RunError, RunFallback};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::recorder::{Recorder, Reserved, Stored};
 use crate::context::Cx;
-use crate::models::Candidate;
+use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
+use crate::models::{BreakerChange, Route};
 use crate::problem::Error;
 use crate::store::table::Write;
 
@@ -100,14 +101,16 @@ pub struct Replied {
 pub async fn call(
     cx: &Cx,
     recorder: &mut Recorder,
-    candidates: &[Candidate],
+    route: &Route,
     mut request: ModelRequest,
     limits: Limits,
     shown: bool,
 ) -> Result<Replied, CallError> {
     cx.config.models.features.apply(&mut request);
-    if let (None, Some(preferred)) = (&recorder.run().prefix_hash, candidates.first()) {
-        recorder.run_mut().prefix_hash = Some(request.prefix_hash(&preferred.model));
+    let preferred = &route.candidates[0];
+    let run = recorder.run_mut();
+    if run.prefix_hash.is_none() {
+        run.prefix_hash = Some(request.prefix_hash(preferred.id()));
     }
     let mut caller = RunCaller {
         cx,
@@ -120,7 +123,7 @@ pub async fn call(
         settle: Vec::new(),
         usage: None,
     };
-    let ended = gateway::call(candidates, &cx.clock, request, &mut caller).await;
+    let ended = gateway::call(&route.candidates, &cx.clock, request, &mut caller).await;
     let RunCaller { recorder, reply, settle, usage, .. } = caller;
     match ended.and_then(|()| reply.ok_or(CallError::Model(ModelError::Truncated))) {
         Ok(reply) => Ok(Replied { reply, settle, usage }),
@@ -175,7 +178,8 @@ impl Caller for RunCaller<'_> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
         let run_micros = self.limits.run_micros;
         let spent = self.recorder.run().cost_micros;
-        let Some(affordable) = prices::max_output_affordable(model, input_tokens, run_micros - spent) else {
+        let id = &model.model;
+        let Some(affordable) = prices::max_output_affordable(id, input_tokens, run_micros - spent) else {
             // A model without a known price counts as free, for example a model on a person's own machine.
             return Ok(max_output_tokens);
         };
@@ -185,9 +189,9 @@ impl Caller for RunCaller<'_> {
                 "the run's ceiling of {run_micros} micro-dollars does not pay for another call ({spent} are spent)"
             )));
         }
-        let micros = prices::estimate_micros(model, input_tokens, max_output_tokens).unwrap_or(0);
+        let micros = prices::estimate_micros(id, input_tokens, max_output_tokens).unwrap_or(0);
         let ceiling = self.cx.config.budget.day_micros;
-        let reservation = Reservation { at: self.cx.clock.now(), micros, model: model.clone(), input_tokens };
+        let reservation = Reservation { at: self.cx.clock.now(), micros, model: id.clone(), input_tokens };
         match self.recorder.reserve(reservation, ceiling).await? {
             Reserved::Yes => Ok(max_output_tokens),
             Reserved::TooDear => Err(CallError::Budget(format!(
@@ -240,13 +244,25 @@ impl Caller for RunCaller<'_> {
         Ok(())
     }
 
+    async fn breaker_changed(&mut self, change: &BreakerChange) {
+        model_choice::share(self.cx, change).await;
+    }
+
     /// Stores what the failed call has cost, and tells followers why another model is called.
     async fn fall_back(&mut self, fallback: &Fallback<'_>) -> Result<(), CallError> {
         self.reading = Reading::default();
         let Fallback { from, to, error } = fallback;
+        let (step, at) = (self.recorder.step(), self.cx.clock.now());
+        self.recorder.run_mut().fell_back(RunFallback {
+            at,
+            step,
+            from: ModelRef::clone(from),
+            to: ModelRef::clone(to),
+            code: model_code(error).to_owned(),
+        });
         let data = json!({
             "from": from, "to": to, "code": model_code(error), "reason": error.to_string(),
-            "step": self.recorder.step(),
+            "step": step,
         });
         let events = self.usage.take().into_iter().chain([(EventKind::ModelFallback, data)]).collect();
         match self.recorder.commit(events, std::mem::take(&mut self.settle)).await? {

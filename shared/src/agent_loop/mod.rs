@@ -17,15 +17,16 @@ pub mod recorder;
 use domain::actions::Reason;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::ProposalId;
+use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice};
 use domain::prompts;
-use domain::runs::{EventKind, Run, RunError};
+use domain::runs::{EventKind, Run, RunError, RunModel};
 use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Cx;
-use crate::models::Candidate;
+use crate::model_choice;
 use crate::problem::Result;
 use crate::store::table::Write;
 
@@ -46,6 +47,16 @@ const MAX_CHECK_TOKENS: u32 = 1_000;
 pub trait Kind: Send {
     fn policy(&self) -> Policy;
     fn tier(&self) -> ModelTier;
+
+    /// What a call of a model is for.
+    fn ask(&self, purpose: Purpose) -> Ask {
+        let role = match purpose {
+            Purpose::Work | Purpose::Person => AgentRole::Lead,
+            Purpose::Check => AgentRole::Review,
+        };
+        Ask { role, tier: Some(self.tier()), ..Ask::default() }
+    }
+
     /// The most that the run may cost, in micro-dollars.
     fn ceiling_micros(&self) -> i64;
     fn system(&self) -> Vec<SystemBlock>;
@@ -174,19 +185,17 @@ impl<K: Kind> Agent<K> {
                 }
                 next @ (Next::CallModel { .. } | Next::Check) => {
                     self.look().await?;
-                    let models = self.cx.models.clone();
-                    let candidates = models.candidates(self.kind.tier())?;
                     if let Next::CallModel { may_call_tools } = next {
                         if history.is_none() {
                             history = Some(self.kind.history().await?);
                         }
                         let history = history.as_deref().unwrap_or_default();
                         let request = self.request(history, may_call_tools);
-                        let replied = self.call(candidates, request, true).await?;
+                        let replied = self.call(Purpose::Work, request).await?;
                         self.store(Purpose::Work, replied).await?;
                     } else {
                         let request = self.check_request().await?;
-                        match self.call(candidates, request, false).await {
+                        match self.call(Purpose::Check, request).await {
                             Ok(replied) => self.store(Purpose::Check, replied).await?,
                             // The work is done and saved, and stays: the run says that it was not checked.
                             Err(CallError::Budget(why)) => return Ok(Rest::Ended(Outcome::unchecked(&why))),
@@ -207,15 +216,19 @@ impl<K: Kind> Agent<K> {
         look(&self.cx, &mut self.recorder, limits).await
     }
 
-    async fn call(
-        &mut self,
-        candidates: &[Candidate],
-        request: ModelRequest,
-        shown: bool,
-    ) -> Result<Replied, CallError> {
+    async fn call(&mut self, purpose: Purpose, request: ModelRequest) -> Result<Replied, CallError> {
         let limits = self.limits();
+        let ask = self.kind.ask(purpose);
+        let number = model_choice::number(self.recorder.run().run_id);
+        let route = model_choice::route(&self.cx, self.recorder.owner(), &ask, number).await??;
+        self.recorder.run_mut().model = Some(RunModel {
+            model: route.candidates[0].model.clone(),
+            level: route.level,
+            why: route.why.to_owned(),
+        });
         self.recorder.begin_step(self.journal.last() + 1);
-        call(&self.cx, &mut self.recorder, candidates, request, limits, shown).await
+        let shown = purpose == Purpose::Work;
+        call(&self.cx, &mut self.recorder, &route, request, limits, shown).await
     }
 
     fn request(&self, history: &[Message], may_call_tools: bool) -> ModelRequest {

@@ -19,6 +19,7 @@ pub mod follow;
 pub mod limits;
 pub mod logs;
 pub mod messages;
+pub mod models;
 pub mod places;
 pub mod projects;
 pub mod proposals;

@@ -4,7 +4,7 @@ use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::models::Usage;
-use domain::runs::{Run, RunError, RunKind, RunState};
+use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -41,6 +41,13 @@ pub struct RunView {
     pub cost_micros: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// The model that was chosen for the newest call of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<RunModel>,
+    /// Models that failed and were replaced, oldest first. At most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub fallbacks: Vec<RunFallback>,
     /// Calls that wait for a person, and those that have waited, oldest first.
     pub cards: Vec<CardView>,
 }
@@ -84,5 +91,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         usage: run.usage,
         cost_micros: run.cost_micros,
         error: run.error,
+        model: run.model,
+        fallbacks: run.fallbacks,
     })
 }

@@ -3,15 +3,16 @@
 //!
 //! The gateway knows neither runs nor enrichment. A [`Caller`] says what a call may cost, receives the reply, and may stop it.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use domain::models::breaker::{self, Verdict};
 use domain::models::meter::Meter;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, estimate, prices};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices};
 use futures::StreamExt;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::Candidate;
+use super::{BreakerChange, Candidate};
 use crate::clock::Clock;
 
 /// How often a caller is asked whether the call should go on.
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// A call that is about to be made.
 #[derive(Debug)]
 pub struct Quote<'a> {
-    pub model: &'a ModelId,
+    pub model: &'a ModelRef,
     /// The most that the request is likely to have.
     pub input_tokens: u64,
     /// The longest reply that was asked for.
@@ -30,8 +31,8 @@ pub struct Quote<'a> {
 /// One candidate failed, and another one is called.
 #[derive(Debug)]
 pub struct Fallback<'a> {
-    pub from: &'a ModelId,
-    pub to: &'a ModelId,
+    pub from: &'a ModelRef,
+    pub to: &'a ModelRef,
     pub error: &'a ModelError,
 }
 
@@ -63,6 +64,11 @@ pub trait Caller: Send {
         cost_micros: i64,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
+    /// Is told that the circuit breaker of a model has opened or closed, if other processes should know.
+    fn breaker_changed(&mut self, _change: &BreakerChange) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Discards the part of the reply that it has received: another candidate is called.
     fn fall_back(&mut self, fallback: &Fallback<'_>) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
@@ -86,10 +92,11 @@ pub async fn call<C: Caller>(
     let max_output_tokens = request.max_output_tokens;
     let now = clock.now();
     let gates: Vec<_> = candidates.iter().map(|candidate| candidate.gate(now)).collect();
-    let mut order = breaker::order(&gates).into_iter().map(|at| &candidates[at]).peekable();
-    while let Some(candidate) = order.next() {
-        let model = &candidate.model;
-        let input_tokens = estimate::request_tokens(model, &request);
+    let mut order: VecDeque<&Candidate> =
+        breaker::order(&gates).into_iter().map(|at| &candidates[at]).collect();
+    while let Some(candidate) = order.pop_front() {
+        let (model, id) = (&candidate.model, candidate.id());
+        let input_tokens = estimate::request_tokens(id, &request);
         request.max_output_tokens = caller.reserve(&Quote { model, input_tokens, max_output_tokens }).await?;
         let gate = candidate.begin(clock.now());
         let mut meter = Meter::default();
@@ -99,16 +106,21 @@ pub async fn call<C: Caller>(
             Err(Ended::Model(error)) => (Verdict::of(error), Some(error)),
             Err(Ended::Stopped(_)) => (Verdict::Unknown, None),
         };
-        candidate.end(gate, verdict, clock.now());
-        let used = meter.used(model, &request, error);
-        let cost = prices::cost_micros(model, &used).unwrap_or(0);
-        caller.settle(model, used, cost).await?;
+        if let Some(change) = candidate.end(gate, verdict, clock.now()) {
+            caller.breaker_changed(&change).await;
+        }
+        let used = meter.used(id, &request, error);
+        let cost = prices::cost_micros(id, &used).unwrap_or(0);
+        caller.settle(id, used, cost).await?;
         let error = match ended {
             Ok(()) => return Ok(()),
             Err(Ended::Stopped(error)) => return Err(error),
             Err(Ended::Model(error)) => error,
         };
-        match order.peek() {
+        if error.concerns_endpoint() {
+            order.retain(|other| !other.shares_endpoint(candidate));
+        }
+        match order.front() {
             Some(next) if error.may_work_elsewhere() && !caller.has_shown() => {
                 tracing::warn!(from = %model, to = %next.model, %error, "another model is called");
                 caller.fall_back(&Fallback { from: model, to: &next.model, error: &error }).await?;

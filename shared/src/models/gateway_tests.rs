@@ -3,13 +3,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::models::error::TimeoutPhase;
-use domain::models::{Message, ModelTier, Provider, StopReason, ToolChoice};
+use domain::models::routing::Ask;
+use domain::models::{Message, ModelId, ModelTier, Provider, StopReason, ToolChoice, Vendor};
 use futures::stream;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::{EventStream, Model, Models, ModelsConfig};
+use super::super::{EventStream, Model, Models, ModelsConfig, OwnerModels};
 use super::*;
 use crate::clock::ManualClock;
 
@@ -84,6 +85,7 @@ struct Notes {
     settled: Vec<Usage>,
     text: String,
     fallbacks: Vec<String>,
+    changes: usize,
 }
 
 impl Caller for Notes {
@@ -119,6 +121,10 @@ impl Caller for Notes {
         Ok(())
     }
 
+    async fn breaker_changed(&mut self, _: &BreakerChange) {
+        self.changes += 1;
+    }
+
     async fn fall_back(&mut self, Fallback { from, to, error }: &Fallback<'_>) -> Result<(), Why> {
         self.text.clear();
         self.fallbacks.push(format!("{from} to {to}: {error}"));
@@ -137,6 +143,10 @@ fn request() -> ModelRequest {
     }
 }
 
+fn candidate(id: &str, model: &Arc<Scripted>) -> Candidate {
+    Candidate::new(ModelRef { vendor: Vendor::Compatible, model: ModelId::new(id) }, model.clone() as _)
+}
+
 struct Scene {
     models: [Arc<Scripted>; 2],
     candidates: [Candidate; 2],
@@ -147,7 +157,7 @@ impl Scene {
     fn new(first: impl IntoIterator<Item = Does>, second: impl IntoIterator<Item = Does>) -> Self {
         let models = [Scripted::new(first), Scripted::new(second)];
         let candidates = [("first", &models[0]), ("second", &models[1])];
-        let candidates = candidates.map(|(id, model)| Candidate::new(ModelId::new(id), model.clone() as _));
+        let candidates = candidates.map(|(id, model)| candidate(id, model));
         Self { models, candidates, time: ManualClock::at(Timestamp::UNIX_EPOCH) }
     }
 
@@ -197,6 +207,29 @@ async fn another_model_is_called_if_one_fails_before_its_reply_is_shown() {
         scene.call(&mut notes).await.unwrap();
         assert_eq!(notes.settled[0].total_input() > 0, billed, "{error}");
         assert_eq!(notes.settled[0].estimated, billed, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn no_other_model_behind_a_failing_endpoint_is_called() {
+    for (error, called) in [
+        (ModelError::Authentication, false),
+        (ModelError::Quota, false),
+        (ModelError::Timeout(TimeoutPhase::FirstByte), false),
+        (ModelError::Connection { at: "x".to_owned() }, false),
+        (OVERLOADED, true),
+        (ModelError::NotFound, true),
+        (ModelError::RateLimited { retry_after: None }, true),
+    ] {
+        let (failing, healthy) = (Scripted::new([Does::Fails(error.clone())]), Scripted::new([]));
+        let candidates = [("large", &failing), ("small", &failing), ("other", &healthy)]
+            .map(|(id, model)| candidate(id, model));
+        let mut notes = Notes::default();
+        let clock = Clock::Manual(ManualClock::at(Timestamp::UNIX_EPOCH));
+        call(&candidates, &clock, request(), &mut notes).await.unwrap();
+        let expected = if called { "small speaks. " } else { "other speaks. " };
+        assert_eq!(notes.text, expected, "{error}");
+        assert_eq!((failing.calls(), healthy.calls()), if called { (2, 0) } else { (1, 1) }, "{error}");
     }
 }
 
@@ -285,7 +318,9 @@ fn all_configured_providers_are_candidates() {
     let config = ModelsConfig { anthropic_key: key("a"), xai_key: key("x"), ..ModelsConfig::default() };
     for tier in ModelTier::ALL {
         let models = Models::from_config(&config).unwrap();
-        let ids: Vec<_> = models.candidates(tier).unwrap().iter().map(Candidate::provider).collect();
-        assert_eq!(ids, [Provider::Anthropic, Provider::OpenAi]);
+        let ask = Ask { tier: Some(tier), ..Ask::default() };
+        let route = models.route(&ask, &OwnerModels::default(), 0).unwrap();
+        let ids: Vec<_> = route.candidates.iter().map(Candidate::provider).collect();
+        assert_eq!(ids[..2], [Provider::Anthropic, Provider::OpenAi]);
     }
 }

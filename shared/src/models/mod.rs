@@ -1,14 +1,16 @@
 //! Calls of models over HTTP.
 //!
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
-//! [`openai`], [`responses`], [`google`], [`bedrock`]). `call` sends a request, reads server-sent events under time limits, and contains the only retry loop.
-//! `retry` decides when to retry. [`routing`] maps tiers to models. [`gateway`] is the one way to call them.
+//! [`openai`], [`responses`], [`google`], [`bedrock`]). `call` sends a request, reads its events under time limits, and contains
+//! the only retry loop.
+//! `retry` decides when to retry. [`routing`] chooses the models. [`breakers`] says which of them fail. [`gateway`] is the one way to call them.
 //!
 //! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
 
 pub mod anthropic;
 mod aws;
 pub mod bedrock;
+pub mod breakers;
 mod cache;
 mod call;
 pub mod gateway;
@@ -28,10 +30,11 @@ mod hard_cases;
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;
 
+pub use breakers::BreakerChange;
 pub use call::{Endpoint, InvalidEndpoint, Limits};
 pub use retry::Retry;
-pub use routing::{Candidate, Models};
-pub use settings::{Addresses, BedrockConfig, ModelsConfig};
+pub use routing::{Candidate, Models, OwnerModels, Route};
+pub use settings::{Addresses, BedrockConfig, Canary, ModelsConfig};
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;

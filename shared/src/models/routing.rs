@@ -1,15 +1,20 @@
-//! Maps tiers to models.
+//! The providers that a process can call, and the models that a call may use.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::models::breaker::{Breaker, Gate, Verdict};
-use domain::models::{ModelError, ModelId, ModelRequest, ModelTier, Provider};
+use domain::models::breaker::{Gate, Verdict};
+use domain::models::routing::{self, Ask, Level, Wishes};
+use domain::models::{Catalog, ModelClass, ModelError, ModelId, ModelRef, ModelRequest, Provider, Vendor};
 use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 
 use super::ModelsConfig;
 use super::anthropic::Anthropic;
 use super::bedrock::Bedrock;
+use super::breakers::{BreakerCell, BreakerChange, Breakers};
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::Responses;
@@ -22,17 +27,21 @@ const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(2);
 /// How long such a provider may take until its answer begins.
 const FIRST_BYTE_BEFORE_FALLBACK: Duration = Duration::from_secs(30);
 
+/// How many clients of owners' own keys a process keeps.
+const MAX_OWN_CLIENTS: usize = 100;
+
 /// A model that can be called, behind its endpoint.
 #[derive(Clone)]
 pub struct Candidate {
-    pub model: ModelId,
+    pub model: ModelRef,
     client: Arc<dyn Model>,
-    /// Shared by all clones. Each process has its own.
-    breaker: Arc<Mutex<Breaker>>,
+    /// Shared by all candidates of this process with the same model, endpoint and key.
+    breaker: Arc<BreakerCell>,
 }
 
 impl Candidate {
-    pub fn new(model: ModelId, client: Arc<dyn Model>) -> Self {
+    /// A candidate with a circuit breaker of its own.
+    pub fn new(model: ModelRef, client: Arc<dyn Model>) -> Self {
         Self { model, client, breaker: Arc::default() }
     }
 
@@ -41,71 +50,119 @@ impl Candidate {
         self.client.provider()
     }
 
+    #[must_use]
+    pub const fn id(&self) -> &ModelId {
+        &self.model.model
+    }
+
+    /// Whether both candidates have the same endpoint and key.
+    #[must_use]
+    pub fn shares_endpoint(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.client, &other.client)
+    }
+
     /// Calls the model.
     pub fn stream(&self, request: &ModelRequest) -> EventStream {
-        self.client.stream(&self.model, request)
+        self.client.stream(self.id(), request)
     }
 
     /// Whether the model should be called.
     #[must_use]
     pub fn gate(&self, now: Timestamp) -> Gate {
-        self.breaker(|breaker| breaker.gate(now))
+        self.breaker.gate(now)
     }
 
     /// A call begins.
     pub fn begin(&self, now: Timestamp) -> Gate {
-        self.breaker(|breaker| breaker.begin(now))
+        self.breaker.begin(now)
     }
 
-    /// A call has ended that began at this gate.
-    pub fn end(&self, began: Gate, verdict: Verdict, now: Timestamp) {
-        if self.breaker(|breaker| breaker.end(began, verdict, now)) {
-            let gate = self.gate(now);
-            tracing::warn!(model = %self.model, ?gate, "the circuit breaker of a model has changed");
-        }
-    }
-
-    fn breaker<T>(&self, with: impl FnOnce(&mut Breaker) -> T) -> T {
-        with(&mut self.breaker.lock().unwrap_or_else(PoisonError::into_inner))
+    /// A call has ended that began at this gate. Returns what other processes should know.
+    pub fn end(&self, began: Gate, verdict: Verdict, now: Timestamp) -> Option<BreakerChange> {
+        let change = self.breaker.end(began, verdict, now)?;
+        tracing::warn!(model = %self.model, gate = ?self.gate(now), "the circuit breaker of a model has changed");
+        change.is_shared().then_some(change)
     }
 }
 
-/// A configured provider.
-struct Configured {
-    name: String,
-    client: Arc<dyn Model>,
-    /// Fast, standard, deep.
-    models: [&'static str; 3],
+/// The models of a call.
+pub struct Route {
+    /// The models to call, the preferred one first. There is at least one.
+    pub candidates: Vec<Candidate>,
+    /// The level that decided.
+    pub level: Level,
+    /// Why, in words.
+    pub why: &'static str,
 }
 
-impl Configured {
-    fn new(name: impl Into<String>, client: impl Model + 'static, models: [&'static str; 3]) -> Self {
-        Self { name: name.into(), client: Arc::new(client), models }
-    }
+/// What an owner has chosen about models.
+#[derive(Clone, Debug, Default)]
+pub struct OwnerModels {
+    pub preferred: Option<ModelRef>,
+    pub max_quality: bool,
+    /// Models that come before those of the catalog.
+    pub first: BTreeMap<ModelClass, Vec<ModelRef>>,
+    /// The owner's own keys. They replace the deployment's.
+    pub keys: BTreeMap<Vendor, SecretString>,
+    /// Whether the deployment's keys must not be used.
+    pub only_own_keys: bool,
 }
 
-/// The models of each tier. Cheap to clone; no connection is opened before the first call.
+/// A provider that can be called.
+#[derive(Clone)]
+struct Client {
+    vendor: Vendor,
+    model: Arc<dyn Model>,
+    /// Identifies address and key in the names of circuit breakers. A hash, because names are stored.
+    endpoint: Arc<str>,
+    /// Whether the key is the deployment's.
+    is_deployments: bool,
+}
+
+/// By provider and endpoint.
+type OwnClients = Arc<Mutex<HashMap<(Vendor, Arc<str>), Client>>>;
+
+/// The models of a process. Cheap to clone; no connection is opened before the first call.
 #[derive(Clone)]
 pub struct Models {
-    /// Fast, standard, deep; in each, the preferred model first. Empty if no provider is configured.
-    tiers: [Arc<[Candidate]>; 3],
-    description: Arc<str>,
+    config: Arc<ModelsConfig>,
+    clients: Arc<[Client]>,
+    catalog: Arc<Catalog>,
+    forced: Option<ModelRef>,
+    breakers: Breakers,
+    /// Clients of owners' own keys.
+    own: OwnClients,
 }
 
 impl Models {
     /// # Errors
     /// [`InvalidEndpoint`] if an address or a key is invalid.
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
-        let keys = [&config.anthropic_key, &config.openai_key, &config.google_key, &config.xai_key];
-        let count = keys.iter().filter(|key| key.is_some()).count() + usize::from(config.bedrock.is_some());
-        // If the server or the model was chosen by name, nothing else is called.
-        let has_fallback = config.url.is_none() && config.model.is_none() && count > 1;
-        let limits = if has_fallback { before_fallback(config.limits) } else { config.limits };
-        let mut found = configured(config, limits)?;
-        if !has_fallback {
-            found.truncate(1);
+        let forced = config.forced();
+        let mut vendors: Vec<Vendor> =
+            Vendor::ALL.into_iter().filter(|vendor| config.key_of(*vendor).is_some()).collect();
+        match &forced {
+            Some(forced) => vendors.retain(|vendor| *vendor == forced.vendor),
+            // The demo is for people who have no key.
+            None if vendors.len() > 1 => vendors.retain(|vendor| *vendor != Vendor::Demo),
+            None => {}
         }
-        Ok(Self::new(&found, config))
+        let limits = if vendors.len() > 1 { before_fallback(config.limits) } else { config.limits };
+        let client = |vendor: Vendor| {
+            let key = config.key_of(vendor).unwrap_or_default();
+            client(vendor, key, config, limits, true)
+        };
+        Ok(Self {
+            clients: vendors.into_iter().map(client).collect::<Result<_, _>>()?,
+            catalog: Arc::new(match &forced {
+                Some(model) => Catalog::only(model),
+                None => Catalog::default().preferring(&config.first).ending_with(&config.demo()),
+            }),
+            forced,
+            config: Arc::new(config.clone()),
+            breakers: Breakers::default(),
+            own: Arc::default(),
+        })
     }
 
     /// No models, even if some are configured.
@@ -113,62 +170,191 @@ impl Models {
     /// # Errors
     /// Never. The result type is the one that a [`Function`](crate::function::Function) declares.
     pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
-        Ok(Self { tiers: Default::default(), description: "none".into() })
+        Ok(Self {
+            config: Arc::default(),
+            clients: Arc::default(),
+            catalog: Arc::default(),
+            forced: None,
+            breakers: Breakers::default(),
+            own: Arc::default(),
+        })
     }
 
-    fn new(configured: &[Configured], config: &ModelsConfig) -> Self {
-        let Some((first, others)) = configured.split_first() else {
-            return Self { tiers: Default::default(), description: "none".into() };
-        };
-        let is_demo = config.demo_url.is_some() && matches!(first.models, ["demo" | "demo-priced", ..]);
-        let chosen = config.model.as_deref().filter(|_| !is_demo);
-        let mut description = match (chosen, first.models) {
-            (Some(model), _) => format!("{} ({model})", first.name),
-            (None, [FIRST_MODEL, ..]) => format!("{} (the first model that it lists)", first.name),
-            // The demo's model says no more than its provider.
-            (None, _) if is_demo => first.name.clone(),
-            (None, [fast, standard, deep]) => {
-                format!("{} (fast {fast}, standard {standard}, deep {deep})", first.name)
-            }
-        };
-        if !others.is_empty() {
-            let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-            description.push_str(&format!("; if it fails: {}", names.join(", ")));
-        }
-        let tiers = [0, 1, 2].map(|tier: usize| {
-            let candidate = |provider: &Configured| {
-                let model = chosen.unwrap_or(provider.models[tier]);
-                Candidate::new(ModelId::new(model), Arc::clone(&provider.client))
-            };
-            configured.iter().map(candidate).collect()
-        });
-        Self { tiers, description: description.into() }
-    }
-
-    /// The models of a tier, the preferred one first. There is at least one.
+    /// The same models under other time limits. They share their circuit breakers.
     ///
     /// # Errors
-    /// [`ModelError::NotConfigured`]
-    pub fn candidates(&self, tier: ModelTier) -> Result<&[Candidate], ModelError> {
-        let [fast, standard, deep] = &self.tiers;
-        let candidates = match tier {
-            ModelTier::Fast => fast,
-            ModelTier::Standard => standard,
-            ModelTier::Deep => deep,
+    /// Never for models that were built from a configuration.
+    pub fn with_limits(&self, limits: Limits) -> Result<Self, InvalidEndpoint> {
+        let models = Self::from_config(&ModelsConfig { limits, ..ModelsConfig::clone(&self.config) })?;
+        Ok(Self { breakers: self.breakers.clone(), ..models })
+    }
+
+    /// The models that a call may use. `number` of 0 to 99 decides whether the call tries out a model; give the same number for all
+    /// calls of a run.
+    ///
+    /// # Errors
+    /// [`ModelError::NotConfigured`] if no provider can be called.
+    pub fn route(&self, ask: &Ask, owner: &OwnerModels, number: u32) -> Result<Route, ModelError> {
+        let clients = self.clients_of(owner);
+        let usable = |vendor| clients.iter().any(|client| client.vendor == vendor);
+        let canary = self.config.canary.as_ref().filter(|canary| number < canary.percent);
+        let wishes = Wishes {
+            forced: self.forced.clone(),
+            max_quality: owner.max_quality,
+            canary: canary.map(|canary| canary.model.clone()),
+            preferred: owner.preferred.clone(),
         };
-        if candidates.is_empty() { Err(ModelError::NotConfigured) } else { Ok(candidates) }
+        let resolved = routing::resolve(ask, &wishes, usable);
+        let catalog = Catalog::clone(&self.catalog).preferring(&owner.first);
+        let chain = routing::chain(&resolved, &catalog, usable);
+        let candidate = |model: ModelRef| {
+            let client = clients.iter().find(|client| client.vendor == model.vendor)?;
+            let name = format!("{}#{}#{}", client.vendor, client.endpoint, model.model);
+            let breaker = self.breakers.of(&name, client.is_deployments);
+            Some(Candidate { breaker, client: Arc::clone(&client.model), model })
+        };
+        let candidates: Vec<Candidate> = chain.into_iter().filter_map(candidate).collect();
+        if candidates.is_empty() {
+            return Err(ModelError::NotConfigured);
+        }
+        Ok(Route { candidates, level: resolved.level, why: resolved.why })
+    }
+
+    /// The providers that can be called for an owner, and whether its own key is used.
+    #[must_use]
+    pub fn vendors_of(&self, owner: &OwnerModels) -> Vec<(Vendor, bool)> {
+        self.clients_of(owner).iter().map(|client| (client.vendor, !client.is_deployments)).collect()
+    }
+
+    fn clients_of(&self, owner: &OwnerModels) -> Vec<Client> {
+        let mut clients: Vec<Client> = Vec::new();
+        if self.forced.is_none() {
+            clients.extend(owner.keys.iter().filter_map(|(vendor, key)| self.own_client(*vendor, key)));
+        }
+        if !owner.only_own_keys {
+            let is_new = |client: &&Client| clients.iter().all(|own| own.vendor != client.vendor);
+            let others: Vec<Client> = self.clients.iter().filter(is_new).cloned().collect();
+            clients.extend(others);
+        }
+        if clients.iter().any(|client| client.vendor != Vendor::Demo) {
+            clients.retain(|client| client.vendor != Vendor::Demo);
+        }
+        clients
+    }
+
+    /// A client with an owner's own key. `None` if the key is not one that HTTP can send, which was checked when it was stored.
+    fn own_client(&self, vendor: Vendor, key: &SecretString) -> Option<Client> {
+        let id = (vendor, endpoint_id(vendor, key.expose_secret(), &self.config));
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = own.get(&id) {
+            return Some(client.clone());
+        }
+        let limits = before_fallback(self.config.limits);
+        let client = client(vendor, key.expose_secret(), &self.config, limits, false).ok()?;
+        if own.len() >= MAX_OWN_CLIENTS {
+            own.clear();
+        }
+        own.insert(id, client.clone());
+        Some(client)
+    }
+
+    /// The circuit breakers of this process.
+    #[must_use]
+    pub const fn breakers(&self) -> &Breakers {
+        &self.breakers
+    }
+
+    /// The models of each kind.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The only model that the deployment calls, if it has chosen one.
+    #[must_use]
+    pub const fn forced(&self) -> Option<&ModelRef> {
+        self.forced.as_ref()
     }
 
     /// Whether any model can be called.
     #[must_use]
     pub fn are_configured(&self) -> bool {
-        self.tiers.iter().all(|tier| !tier.is_empty())
+        !self.clients.is_empty()
     }
 
-    /// The configured provider and model, for people.
+    /// The configured provider and its models, for people.
     #[must_use]
-    pub fn description(&self) -> &str {
-        &self.description
+    pub fn description(&self) -> String {
+        let Some((first, others)) = self.clients.split_first() else { return "none".to_owned() };
+        let name = |vendor: Vendor| match vendor {
+            Vendor::Anthropic => "Anthropic".to_owned(),
+            Vendor::OpenAi => "OpenAI".to_owned(),
+            Vendor::Google => "Google".to_owned(),
+            Vendor::Xai => "xAI".to_owned(),
+            Vendor::Bedrock => "Amazon Bedrock".to_owned(),
+            Vendor::Compatible => {
+                format!("OpenAI-compatible at {}", self.config.url.as_deref().unwrap_or_default())
+            }
+            Vendor::Demo => "the demo model".to_owned(),
+        };
+        let named = name(first.vendor);
+        let mut text = match &self.forced {
+            Some(model) if model.model.as_str() == FIRST_MODEL => {
+                format!("{named} (the first model that it lists)")
+            }
+            Some(model) => format!("{named} ({})", model.model),
+            // The demo's model says no more than its provider.
+            None if first.vendor == Vendor::Demo => named,
+            None => {
+                let [fast, standard, deep] =
+                    [ModelClass::Fast, ModelClass::Standard, ModelClass::Deep].map(|class| {
+                        let own = self.catalog.of(class).iter().find(|model| model.vendor == first.vendor);
+                        own.map_or_else(String::new, |model| model.model.to_string())
+                    });
+                format!("{named} (fast {fast}, standard {standard}, deep {deep})")
+            }
+        };
+        if !others.is_empty() {
+            let names: Vec<String> = others.iter().map(|other| name(other.vendor)).collect();
+            text.push_str(&format!("; if it fails: {}", names.join(", ")));
+        }
+        text
+    }
+}
+
+impl ModelsConfig {
+    /// The key of a provider. `None` if it is not configured.
+    fn key_of(&self, vendor: Vendor) -> Option<&str> {
+        match vendor {
+            Vendor::Anthropic => self.anthropic_key.as_deref(),
+            Vendor::OpenAi => self.openai_key.as_deref(),
+            Vendor::Google => self.google_key.as_deref(),
+            Vendor::Xai => self.xai_key.as_deref(),
+            // A request is signed with it.
+            Vendor::Bedrock => {
+                self.bedrock.as_ref().map(|bedrock| bedrock.credentials.access_key_id.as_str())
+            }
+            Vendor::Compatible => self.url.as_ref().map(|_| self.url_key.as_deref().unwrap_or_default()),
+            Vendor::Demo => self.demo_url.as_ref().map(|_| "demo"),
+        }
+    }
+
+    fn demo(&self) -> ModelRef {
+        let model = if self.demo_costs { "demo-priced" } else { "demo" };
+        ModelRef { vendor: Vendor::Demo, model: ModelId::new(model) }
+    }
+
+    /// The only model to call, if the address or the model was chosen by name.
+    fn forced(&self) -> Option<ModelRef> {
+        let first = Vendor::ALL.into_iter().find(|vendor| self.key_of(*vendor).is_some())?;
+        let vendor = if self.url.is_some() { Vendor::Compatible } else { first };
+        let model = match (vendor, &self.model) {
+            (Vendor::Demo, _) => return None,
+            (_, Some(model)) => model.as_str(),
+            (Vendor::Compatible, None) => FIRST_MODEL,
+            (_, None) => return None,
+        };
+        Some(ModelRef { vendor, model: ModelId::new(model) })
     }
 }
 
@@ -181,62 +367,75 @@ fn before_fallback(limits: Limits) -> Limits {
     Limits { first_byte: limits.first_byte.min(FIRST_BYTE_BEFORE_FALLBACK), retry, ..limits }
 }
 
-/// The configured providers, the preferred one first.
-fn configured(config: &ModelsConfig, limits: Limits) -> Result<Vec<Configured>, InvalidEndpoint> {
+/// The address of a provider.
+fn address(vendor: Vendor, config: &ModelsConfig) -> &str {
     let at = &config.addresses;
-    let mut found = Vec::new();
-    if let Some(url) = &config.url {
-        let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
-        let endpoint = Endpoint::bearer(url, config.url_key.as_deref())?.with_limits(limits);
-        let name = format!("OpenAI-compatible at {url}");
-        found.push(Configured::new(name, OpenAi::new(endpoint, dialect), [FIRST_MODEL; 3]));
+    match vendor {
+        Vendor::Anthropic => &at.anthropic,
+        Vendor::OpenAi => &at.openai,
+        Vendor::Google => &at.google,
+        Vendor::Xai => &at.xai,
+        Vendor::Bedrock => config.bedrock.as_ref().map_or("", |bedrock| &bedrock.region),
+        Vendor::Compatible => config.url.as_deref().unwrap_or_default(),
+        Vendor::Demo => config.demo_url.as_deref().unwrap_or_default(),
     }
-    if let Some(key) = &config.anthropic_key {
-        let endpoint = Endpoint::anthropic(&at.anthropic, key)?.with_limits(limits);
-        let models = ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"];
-        found.push(Configured::new("Anthropic", Anthropic::new(endpoint), models));
-    }
-    if let Some(key) = &config.openai_key {
-        let endpoint = Endpoint::bearer(&at.openai, Some(key))?.with_limits(limits);
-        let models = ["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"];
-        found.push(Configured::new("OpenAI", Responses::new(endpoint), models));
-    }
-    if let Some(key) = &config.google_key {
-        let endpoint = Endpoint::google(&at.google, key)?.with_limits(limits);
-        let models = ["gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"];
-        found.push(Configured::new("Google", Google::new(endpoint), models));
-    }
-    if let Some(key) = &config.xai_key {
-        let endpoint = Endpoint::bearer(&at.xai, Some(key))?.with_limits(limits);
-        let models = ["grok-4.20-non-reasoning", "grok-4.3", "grok-4.7"];
-        found.push(Configured::new("xAI", OpenAi::new(endpoint, Dialect::XAI), models));
-    }
-    if let Some(bedrock) = &config.bedrock {
-        let address = bedrock.endpoint.as_deref();
-        let endpoint = Endpoint::bedrock(&bedrock.region, address, &bedrock.credentials)?.with_limits(limits);
-        // Profiles that every commercial region can call.
-        let models = [
-            "global.anthropic.claude-haiku-5-5",
-            "global.anthropic.claude-sonnet-5-5",
-            "global.anthropic.claude-opus-5-5",
-        ];
-        found.push(Configured::new("Amazon Bedrock", Bedrock::new(endpoint), models));
-    }
-    if let Some(url) = config.demo_url.as_ref().filter(|_| found.is_empty()) {
-        let client = Anthropic::new(Endpoint::anthropic(url, "demo")?.with_limits(limits));
-        let model = if config.demo_costs { "demo-priced" } else { "demo" };
-        found.push(Configured::new("the demo model", client, [model; 3]));
-    }
-    Ok(found)
+}
+
+/// Identifies an address and a key without showing them.
+fn endpoint_id(vendor: Vendor, key: &str, config: &ModelsConfig) -> Arc<str> {
+    let mut hash = Sha256::new();
+    hash.update(address(vendor, config));
+    hash.update([0]);
+    hash.update(key);
+    domain::hex(&hash.finalize()[..12]).into()
+}
+
+fn client(
+    vendor: Vendor,
+    key: &str,
+    config: &ModelsConfig,
+    limits: Limits,
+    is_deployments: bool,
+) -> Result<Client, InvalidEndpoint> {
+    let at = address(vendor, config);
+    let bearer =
+        || Endpoint::bearer(at, Some(key).filter(|key| !key.is_empty())).map(|at| at.with_limits(limits));
+    let model: Arc<dyn Model> = match vendor {
+        Vendor::Anthropic | Vendor::Demo => {
+            Arc::new(Anthropic::new(Endpoint::anthropic(at, key)?.with_limits(limits)))
+        }
+        Vendor::OpenAi => Arc::new(Responses::new(bearer()?)),
+        Vendor::Google => Arc::new(Google::new(Endpoint::google(at, key)?.with_limits(limits))),
+        Vendor::Xai => Arc::new(OpenAi::new(bearer()?, Dialect::XAI)),
+        Vendor::Bedrock => {
+            let bedrock = config.bedrock.as_ref().ok_or(InvalidEndpoint::Region)?;
+            let address = bedrock.endpoint.as_deref();
+            let endpoint = Endpoint::bedrock(&bedrock.region, address, &bedrock.credentials)?;
+            Arc::new(Bedrock::new(endpoint.with_limits(limits)))
+        }
+        Vendor::Compatible => {
+            let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
+            Arc::new(OpenAi::new(bearer()?, dialect))
+        }
+    };
+    Ok(Client { vendor, model, endpoint: endpoint_id(vendor, key, config), is_deployments })
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::models::prices;
+    use domain::models::{ModelTier, prices};
 
     use super::*;
     use crate::aws_keys::AwsKeys;
-    use crate::models::BedrockConfig;
+    use crate::models::{BedrockConfig, Canary};
+
+    fn of_tier(models: &Models, tier: ModelTier) -> Result<Route, ModelError> {
+        models.route(&Ask { tier: Some(tier), ..Ask::default() }, &OwnerModels::default(), 0)
+    }
+
+    fn ids(route: &Route) -> Vec<String> {
+        route.candidates.iter().map(|candidate| candidate.model.to_string()).collect()
+    }
 
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
@@ -247,8 +446,9 @@ mod tests {
         let check = |config: ModelsConfig, description: &str, standard: Option<(&str, Provider)>| {
             let models = Models::from_config(&config).unwrap();
             assert_eq!(models.description(), description);
-            let preferred = models.candidates(ModelTier::Standard).ok().map(|candidates| &candidates[0]);
-            assert_eq!(preferred.map(|found| (found.model.as_str(), found.provider())), standard);
+            let found = of_tier(&models, ModelTier::Standard).ok();
+            let preferred = found.as_ref().map(|route| &route.candidates[0]);
+            assert_eq!(preferred.map(|found| (found.id().as_str(), found.provider())), standard);
         };
         check(ModelsConfig::default(), "none", None);
         let demo = ModelsConfig { demo_url: some("http://127.0.0.1:1"), ..ModelsConfig::default() };
@@ -348,10 +548,84 @@ mod tests {
         ] {
             let models = Models::from_config(&config).unwrap();
             for tier in ModelTier::ALL {
-                let [candidate] = models.candidates(tier).unwrap() else { panic!("one provider") };
-                assert!(prices::price(&candidate.model).is_some(), "{}", candidate.model);
+                for candidate in of_tier(&models, tier).unwrap().candidates {
+                    assert!(prices::price(candidate.id()).is_some(), "{}", candidate.model);
+                }
             }
         }
+    }
+
+    #[test]
+    fn an_owners_key_replaces_the_deployments() {
+        let config = ModelsConfig {
+            anthropic_key: some("theirs"),
+            openai_key: some("theirs"),
+            demo_url: some("http://127.0.0.1:1"),
+            ..ModelsConfig::default()
+        };
+        let models = Models::from_config(&config).unwrap();
+        let mine = OwnerModels {
+            keys: [(Vendor::Anthropic, SecretString::from("mine"))].into(),
+            ..OwnerModels::default()
+        };
+        assert_eq!(models.vendors_of(&mine), [(Vendor::Anthropic, true), (Vendor::OpenAi, false)]);
+        let only_mine = OwnerModels { only_own_keys: true, ..mine.clone() };
+        assert_eq!(models.vendors_of(&only_mine), [(Vendor::Anthropic, true)]);
+        let none = OwnerModels { only_own_keys: true, ..OwnerModels::default() };
+        assert_eq!(models.route(&Ask::default(), &none, 0).err(), Some(ModelError::NotConfigured));
+
+        let first =
+            |owner: &OwnerModels| models.route(&Ask::default(), owner, 0).unwrap().candidates[0].clone();
+        let (own, others) = (first(&mine), first(&OwnerModels::default()));
+        assert_eq!(own.model, others.model);
+        assert!(!own.shares_endpoint(&others) && own.shares_endpoint(&first(&only_mine)));
+        // A failing key of one owner closes no breaker of others.
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(own.end(own.begin(now), Verdict::Limited(None), now), None, "it is not shared");
+        assert!(matches!(own.gate(now), Gate::Open { .. }));
+        assert_eq!(others.gate(now), Gate::Closed);
+        assert!(others.end(others.begin(now), Verdict::Limited(None), now).is_some());
+        assert!(
+            matches!(first(&OwnerModels::default()).gate(now), Gate::Open { .. }),
+            "calls share a breaker"
+        );
+        let again = models.with_limits(Limits::default()).unwrap();
+        let again = again.route(&Ask::default(), &OwnerModels::default(), 0).unwrap();
+        assert!(matches!(again.candidates[0].gate(now), Gate::Open { .. }), "also under other limits");
+
+        let demo =
+            Models::from_config(&ModelsConfig { demo_url: config.demo_url, ..ModelsConfig::default() });
+        let demo = demo.unwrap();
+        assert_eq!(ids(&demo.route(&Ask::default(), &OwnerModels::default(), 0).unwrap()), ["demo/demo"]);
+        let own = demo.route(&Ask::default(), &mine, 0).unwrap();
+        assert!(own.candidates.iter().all(|candidate| candidate.model.vendor == Vendor::Anthropic));
+        assert!(!format!("{mine:?}").contains("mine"));
+    }
+
+    #[test]
+    fn a_deployment_chooses_other_models_and_tries_one_out() {
+        let canary = Canary { model: "openai/gpt-5".parse().unwrap(), percent: 5 };
+        let config = ModelsConfig {
+            anthropic_key: some("k"),
+            openai_key: some("k"),
+            first: [(ModelClass::Deep, vec!["openai/gpt-5-pro".parse().unwrap()])].into(),
+            canary: Some(canary),
+            ..ModelsConfig::default()
+        };
+        let models = Models::from_config(&config).unwrap();
+        let ask = Ask { tier: Some(ModelTier::Deep), ..Ask::default() };
+        let first = |owner: &OwnerModels, number| ids(&models.route(&ask, owner, number).unwrap()).remove(0);
+        let nobody = OwnerModels::default();
+        assert_eq!(first(&nobody, 99), "openai/gpt-5-pro");
+        assert_eq!(
+            (first(&nobody, 4), first(&nobody, 5)),
+            ("openai/gpt-5".to_owned(), "openai/gpt-5-pro".to_owned())
+        );
+        let own = OwnerModels {
+            first: [(ModelClass::Deep, vec!["anthropic/claude-opus-5".parse().unwrap()])].into(),
+            ..OwnerModels::default()
+        };
+        assert_eq!(first(&own, 99), "anthropic/claude-opus-5");
     }
 
     #[test]

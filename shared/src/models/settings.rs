@@ -1,6 +1,9 @@
 //! Which models a process uses.
 
-use domain::models::Features;
+use std::collections::BTreeMap;
+
+use domain::models::{Features, ModelClass, ModelRef};
+use serde::{Deserialize, Serialize};
 
 use super::Limits;
 use crate::aws_keys::AwsKeys;
@@ -16,6 +19,7 @@ use crate::aws_keys::AwsKeys;
 /// | `LAMPLIGHTER_MODEL_TOOLS` | `off` if its models can't call tools; the default is `on` |
 /// | `LAMPLIGHTER_MODEL` | one model for every tier, instead of the default models |
 /// | `LAMPLIGHTER_FEATURES` | features that differ from their defaults, such as `prompt_caching=off` |
+/// | `LAMPLIGHTER_MODELS` | JSON: models that come before the default ones, by kind, and a model to try out, for example `{"deep": ["openai/gpt-6-astra"], "canary": {"model": "openai/ft-1", "percent": 5}}` |
 /// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their default models |
 /// | `LAMPLIGHTER_BEDROCK` | `on`: Amazon Bedrock, called with the AWS credentials of the environment; the default is `off` |
 /// | `LAMPLIGHTER_BEDROCK_REGION` | its region; the default is `AWS_REGION` |
@@ -26,6 +30,10 @@ pub struct ModelsConfig {
     pub url_key: Option<String>,
     pub url_has_no_tools: bool,
     pub model: Option<String>,
+    /// Models that come before those of the catalog.
+    pub first: BTreeMap<ModelClass, Vec<ModelRef>>,
+    /// A model that a part of the runs tries out.
+    pub canary: Option<Canary>,
     pub anthropic_key: Option<String>,
     pub openai_key: Option<String>,
     pub google_key: Option<String>,
@@ -69,4 +77,13 @@ impl Default for Addresses {
             xai: "https://api.x.ai/v1".to_owned(),
         }
     }
+}
+
+/// A model that a part of the calls tries out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    pub model: ModelRef,
+    /// How many of a hundred runs use it, 1 to 100.
+    pub percent: u32,
 }

@@ -51,6 +51,8 @@
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
+//! | circuit breaker | `BREAKER` | `OF#provider#`, the hash of its address and key, `#model` |
+//! | an owner's choice of models | `U#owner#MODELS` | `SETTINGS` |
 //!
 //! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, and the
 //! marks that runs of an owner wait). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
@@ -101,6 +103,7 @@ pub enum Guard {
     Conversation,
     Document,
     Enrichment,
+    ModelSettings,
     /// The record of an `Idempotency-Key`.
     Idempotency,
     LogHead,
@@ -797,6 +800,23 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
 #[must_use]
 pub fn requests(caller: &str, class: RouteClass, window: Window) -> Key {
     Key::new(format!("RATE#{}", hash(caller)), format!("{}#{}", class.name(), window.number()))
+}
+
+/// What an owner has chosen about models.
+#[must_use]
+pub fn model_settings(owner: &Owner) -> Key {
+    Key::new(part(owner, "MODELS"), "SETTINGS").guards(Guard::ModelSettings)
+}
+
+/// A circuit breaker that processes share.
+#[must_use]
+pub fn breaker(name: &str) -> Key {
+    Key::new("BREAKER".to_owned(), format!("OF#{name}"))
+}
+
+#[must_use]
+pub fn breakers() -> Range {
+    Range { pk: "BREAKER".to_owned(), prefix: "OF#" }
 }
 
 /// How far the clock of this installation has come.

@@ -24,6 +24,7 @@ pub(super) fn tags() -> Value {
         {"name": "chats", "description": "Turns with an agent, and saved chats."},
         {"name": "context", "description": "The memory of a coding assistant: context documents, and the logs of its agents."},
         {"name": "mcp", "description": "The same functions over the Model Context Protocol."},
+        {"name": "models", "description": "The models that calls use, and the choice of an account."},
         {"name": "projects", "description": "Projects, which hold a theme and context documents."},
         {"name": "proposals", "description": "Proposals of models, which wait for a person's approval."},
         {"name": "runs", "description": "All runs, of chats and of actions."},

@@ -1,10 +1,9 @@
+use domain::models::routing::Ask;
 use domain::models::{
-    Block, CacheTtl, Message, ModelEvent, ModelRequest, ModelTier, StopReason, SystemBlock, ToolChoice,
-    ToolSpec, Usage,
+    Block, CacheTtl, Message, ModelEvent, ModelRequest, StopReason, SystemBlock, ToolChoice, ToolSpec, Usage,
 };
 use futures::TryStreamExt;
-use shared::models::Models;
-use shared::models::ModelsConfig;
+use shared::models::{Models, ModelsConfig, OwnerModels};
 
 use super::*;
 
@@ -35,7 +34,8 @@ fn request(said: &str) -> ModelRequest {
 }
 
 async fn call(models: &Models, request: &ModelRequest) -> Vec<ModelEvent> {
-    models.candidates(ModelTier::Standard).unwrap()[0].stream(request).try_collect().await.unwrap()
+    let route = models.route(&Ask::default(), &OwnerModels::default(), 0).unwrap();
+    route.candidates[0].stream(request).try_collect().await.unwrap()
 }
 
 fn finish(events: &[ModelEvent]) -> (StopReason, &[Block], Usage) {

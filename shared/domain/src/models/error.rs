@@ -162,6 +162,20 @@ impl ModelError {
         }
     }
 
+    /// Whether other models behind the same address, with the same key, would fail too.
+    #[must_use]
+    pub const fn concerns_endpoint(&self) -> bool {
+        matches!(
+            self,
+            Self::Authentication
+                | Self::Permission
+                | Self::Quota
+                | Self::Timeout(_)
+                | Self::Connection { .. }
+                | Self::Unexpected { .. }
+        )
+    }
+
     /// How long the provider asks the client to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {

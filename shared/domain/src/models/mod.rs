@@ -5,11 +5,13 @@
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
+//! - [`catalog`] and [`routing`]: the models, and which of them a call uses
 //! - [`breaker`]: whether a provider that fails should be called
 //! - [`features`]: what the operator of a deployment can switch
 //! - [`error`]: how a call can fail, and which failures should be retried
 
 pub mod breaker;
+pub mod catalog;
 pub mod error;
 pub mod estimate;
 pub mod event;
@@ -17,8 +19,10 @@ pub mod features;
 pub mod meter;
 pub mod prices;
 pub mod request;
+pub mod routing;
 pub mod usage;
 
+pub use catalog::{Catalog, ModelClass, ModelRef, Vendor};
 pub use error::{HttpFailure, ModelError};
 pub use event::{ModelEvent, StopReason};
 pub use features::Features;

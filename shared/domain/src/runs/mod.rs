@@ -10,7 +10,8 @@ use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
-use crate::models::{ModelId, Usage};
+use crate::models::routing::Level;
+use crate::models::{ModelId, ModelRef, Usage};
 
 /// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,12 @@ pub struct Run {
     /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
+    /// The model that was chosen for the newest call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<RunModel>,
+    /// Models that failed and were replaced, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<RunFallback>,
     /// Calls that wait for a person, and those that have waited, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<Card>,
@@ -107,11 +114,21 @@ impl Run {
             reserved: None,
             charge: Charge::default(),
             prefix_hash: None,
+            model: None,
+            fallbacks: Vec::new(),
             cards: Vec::new(),
             open_call: None,
             waited: 0,
             resumed_at: None,
         }
+    }
+
+    /// Records that a model failed and was replaced.
+    pub fn fell_back(&mut self, fallback: RunFallback) {
+        if self.fallbacks.len() >= MAX_FALLBACKS {
+            self.fallbacks.remove(0);
+        }
+        self.fallbacks.push(fallback);
     }
 
     /// The time until which it waits for the answers to its cards.
@@ -162,6 +179,40 @@ impl Run {
         self.waited = self.waited.max(event);
         self.resumed_at = Some(now);
     }
+}
+
+/// How many fallbacks a run's record keeps.
+const MAX_FALLBACKS: usize = 20;
+
+/// The model that was chosen for a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunModel {
+    /// The provider and the model.
+    #[schema(value_type = String, example = "anthropic/claude-sonnet-5-5")]
+    pub model: ModelRef,
+    /// The level of the choice that decided.
+    pub level: Level,
+    /// Why this model was chosen.
+    #[schema(example = "the tier decides")]
+    pub why: String,
+}
+
+/// A model that failed, and the model that replaced it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunFallback {
+    /// When the first model failed.
+    pub at: Timestamp,
+    /// The step of the run.
+    pub step: u32,
+    /// The model that failed.
+    #[schema(value_type = String, example = "anthropic/claude-sonnet-5-5")]
+    pub from: ModelRef,
+    /// The model that was called next.
+    #[schema(value_type = String, example = "google/gemini-3.8-flash")]
+    pub to: ModelRef,
+    /// Why the first model failed: a stable code.
+    #[schema(example = "model_overloaded")]
+    pub code: String,
 }
 
 /// The amount that was taken from the day's ceiling for a call of a model.

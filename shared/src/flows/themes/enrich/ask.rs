@@ -13,8 +13,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Cx;
+use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
-use crate::models::{Candidate, Limits, Models, ModelsConfig, Retry};
+use crate::models::{BreakerChange, Candidate, Limits, Models, Retry};
 use crate::problem::{Error, Result};
 use crate::store::Store;
 
@@ -43,8 +44,7 @@ pub(super) fn models(cx: &Cx) -> Result<Models> {
     let once = Retry { tries: 1, ..RETRY };
     let limits =
         Limits { first_byte: CALL / 2, idle: CALL / 2, deadline: CALL, retry: once, ..Limits::default() };
-    Models::from_config(&ModelsConfig { limits, ..cx.config.models.clone() })
-        .map_err(|error| Error::internal(error.to_string()))
+    cx.models.with_limits(limits).map_err(|error| Error::internal(error.to_string()))
 }
 
 /// A model's answer, and the name that the model reports.
@@ -138,7 +138,7 @@ async fn once(
     match gateway::call(candidates, &cx.clock, request, &mut caller).await {
         Ok(()) => {
             let PassCaller { model, text, called, .. } = caller;
-            let model = model.unwrap_or_else(|| candidates[0].model.clone());
+            let model = model.unwrap_or_else(|| candidates[0].id().clone());
             Ok(Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model }))
         }
         Err(NoAnswer::Model(error)) => Ok(Err(error)),
@@ -177,7 +177,7 @@ impl Caller for PassCaller<'_> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
         let (now, day) = (self.cx.clock.now(), self.cx.config.budget.day_micros);
         // A model without a known price counts as free, for example a model on a person's own machine.
-        let amount = prices::estimate_micros(model, input_tokens, max_output_tokens).unwrap_or(0);
+        let amount = prices::estimate_micros(&model.model, input_tokens, max_output_tokens).unwrap_or(0);
         let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
             let reason = format!(
                 "the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}"
@@ -229,6 +229,10 @@ impl Caller for PassCaller<'_> {
             let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
         }
         Ok(())
+    }
+
+    async fn breaker_changed(&mut self, change: &BreakerChange) {
+        model_choice::share(self.cx, change).await;
     }
 
     async fn fall_back(&mut self, _: &Fallback<'_>) -> Result<(), NoAnswer> {

@@ -18,7 +18,7 @@ mod pass;
 use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
-use domain::models::ModelTier;
+use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
 use domain::theme::enrich::Notes;
 use jiff::{SignedDuration, Timestamp};
@@ -28,6 +28,7 @@ use super::{announce, index};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::flows::{edit, projects};
+use crate::model_choice;
 use crate::models::Models;
 use crate::problem::{Error, Result};
 use crate::store::keys::{self, Guard};
@@ -98,7 +99,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
         }
         let models = ask::models(cx)?;
         let by = cx.clock.uuid();
-        let (next, held) = match models.candidates(ModelTier::Fast) {
+        let (next, held) = match model_choice::route_of(&models, cx, owner, &Ask::default(), 0).await? {
             Ok(_) => (found.value.held(by, now), Some(Held { cx, owner, project, by })),
             Err(error) => {
                 let stop =

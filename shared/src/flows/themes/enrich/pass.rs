@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
 use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
 use domain::projects::theme::ThemeFile;
@@ -16,6 +17,7 @@ use super::{Held, LOST, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::flows::projects;
 use crate::flows::themes::{contents, current, index};
+use crate::model_choice;
 use crate::models::{self, Models};
 use crate::problem::{Error, Result};
 
@@ -124,14 +126,16 @@ impl Pass<'_> {
             return Ok(Some(Ended::Done(moment)));
         }
         let tier = *self.tier.get_or_insert(choose::tier(missing.len()));
-        let of_tier = self.models.candidates(tier).map_err(|error| Error::internal(error.to_string()))?;
+        let ask = Ask { role: AgentRole::Indexer, tier: Some(tier), ..Ask::default() };
+        let route = model_choice::route_of(self.models, cx, owner, &ask, 0).await?;
+        let of_tier = &route.map_err(|error| Error::internal(error.to_string()))?.candidates;
         let (system, tool) = (prompt::system(index), prompt::tool());
         let fixed = system.iter().map(|block| block.text.len()).sum::<usize>()
             + tool.input_schema.to_string().len()
             + tool.description.len();
         let files = cx.store.all_theme_files(owner, project, moment.generation).await?;
         let files: BTreeMap<&str, &ThemeFile> = files.iter().map(|file| (file.path.as_str(), file)).collect();
-        for batch in choose::batches(&of_tier[0].model, missing, &self.notes, fixed) {
+        for batch in choose::batches(of_tier[0].id(), missing, &self.notes, fixed) {
             match self.look().await? {
                 Ok(now) if now == moment => {}
                 Ok(_) => return Ok(None),

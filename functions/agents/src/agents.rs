@@ -1,0 +1,141 @@
+//! The routes of agents.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::agents::{AgentPatch, AgentStatus, NewAgent};
+use domain::ids::AgentId;
+use domain::runs::RunEvent;
+use serde::Deserialize;
+use shared::accept::Accept;
+use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::flows::agents::{self, AgentView, ChangedAgent};
+use shared::flows::run_view::RunView;
+use shared::flows::turn::{self, Said, Topic, TurnInput};
+use shared::function::Invocation;
+use shared::page::{Page, PageQuery};
+use shared::respond::{Created, Problems, Tagged};
+use shared::{Cx, Result, stream};
+use utoipa::IntoParams;
+
+shared::routes!(create, list, read, change, delete, set_up);
+
+/// Create an agent
+///
+/// Send the draft of a setup conversation, or write the fields by hand.
+#[utoipa::path(
+    post, path = "/agents", tag = "agents", operation_id = "create_agent",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
+    request_body = NewAgent,
+    responses((status = 201, body = AgentView), Problems),
+)]
+async fn create(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Json(input): Json<NewAgent>,
+) -> Result<Created<AgentView>> {
+    let agent = agents::create(&cx, &caller.owner, input).await?;
+    Ok(Created { location: format!("/agents/{}", agent.agent.agent_id), version: agent.version, body: agent })
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Only agents with this status.
+    status: Option<AgentStatus>,
+}
+
+/// List agents, newest first
+///
+/// With a filter, a page may be short although there are more.
+#[utoipa::path(
+    get, path = "/agents", tag = "agents", operation_id = "list_agents",
+    params(PageQuery, Filter),
+    responses((status = 200, body = Page<AgentView>), Problems),
+)]
+async fn list(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Query(filter): Query<Filter>,
+    Query(page): Query<PageQuery>,
+) -> Result<axum::Json<Page<AgentView>>> {
+    agents::list(&cx, &caller.owner, filter.status, &page).await.map(axum::Json)
+}
+
+/// Read an agent
+///
+/// Includes its statistics: assets, ended actions, and cost.
+#[utoipa::path(
+    get, path = "/agents/{agent_id}", tag = "agents", operation_id = "read_agent",
+    params(("agent_id" = AgentId, Path)),
+    responses((status = 200, body = AgentView), Problems),
+)]
+async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<Tagged<AgentView>> {
+    let agent = agents::read(&cx, &caller.owner, id).await?;
+    Ok(Tagged { version: agent.version, body: agent })
+}
+
+/// Change, pause or archive an agent
+///
+/// Omitted fields keep their values.
+///
+/// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them
+/// changes, `withdrawn_approvals` lists the approvals that are no longer valid. Nothing runs under them until they are
+/// given again.
+#[utoipa::path(
+    patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",
+    params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
+    request_body = AgentPatch,
+    responses((status = 200, body = ChangedAgent, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
+)]
+async fn change(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    if_match: Option<IfMatch>,
+    Json(patch): Json<AgentPatch>,
+) -> Result<Tagged<ChangedAgent>> {
+    let changed = agents::change(&cx, &caller.owner, id, if_match, patch).await?;
+    Ok(Tagged { version: changed.agent.version, body: changed })
+}
+
+/// Delete an agent and everything that belongs to it
+///
+/// Its chats, proposals, assets and actions are deleted, too.
+#[utoipa::path(
+    delete, path = "/agents/{agent_id}", tag = "agents", operation_id = "delete_agent",
+    params(("agent_id" = AgentId, Path)),
+    responses((status = 204, description = "It was deleted"), Problems),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode> {
+    agents::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// One turn of the setup conversation
+///
+/// When the model knows enough, the result has an `agent_draft`. Send it to `POST /agents`.
+#[utoipa::path(
+    post, path = "/setup/chat", tag = "agents", operation_id = "set_up_agent",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
+    ),
+    request_body = TurnInput,
+    responses(
+        (status = 200, description = "The run", content(
+            (RunEvent = "text/event-stream"), (RunView = "application/json"),
+        )),
+        Problems,
+    ),
+)]
+async fn set_up(
+    State(cx): State<Cx>,
+    caller: Caller,
+    accept: Accept,
+    invocation: Invocation,
+    Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
+) -> Result<Response> {
+    let said = Said { topic: Topic::Setup(chat_id), message, if_busy };
+    let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
+    stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
+}
