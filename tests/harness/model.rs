@@ -40,6 +40,8 @@ struct Shared {
     permits: Semaphore,
     asked: watch::Sender<usize>,
     output_tokens: AtomicUsize,
+    /// The longest conversation that it accepts, in bytes.
+    context: AtomicUsize,
     /// How long it thinks about a request for work, in milliseconds.
     thinks_ms: AtomicUsize,
     /// The `retry-after` seconds of each refusal. One request for work is refused per entry.
@@ -73,6 +75,7 @@ impl ScriptedModel {
             permits: Semaphore::new(0),
             asked: sender,
             output_tokens: AtomicUsize::new(10),
+            context: AtomicUsize::new(usize::MAX),
             thinks_ms: AtomicUsize::new(0),
             refusals: Mutex::default(),
             sent: Mutex::default(),
@@ -91,6 +94,11 @@ impl ScriptedModel {
     /// Sets the number of output tokens that it reports per answer.
     pub fn costs(&self, output_tokens: usize) {
         self.shared.output_tokens.store(output_tokens, Ordering::Relaxed);
+    }
+
+    /// From now on it refuses requests for work whose messages have more bytes.
+    pub fn has_context(&self, bytes: usize) {
+        self.shared.context.store(bytes, Ordering::Relaxed);
     }
 
     /// From now on it takes this long for each request for work.
@@ -167,6 +175,13 @@ async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(bod
         let key = headers.get("authorization").and_then(|key| key.to_str().ok()).unwrap_or_default();
         model.keys.lock().unwrap_or_else(PoisonError::into_inner).push(key.to_owned());
         model.asked.send_modify(|asked| *asked += 1);
+        if body["messages"].to_string().len() > model.context.load(Ordering::Relaxed) {
+            let error = json!({"error": {
+                "message": "This model's maximum context length is 10 tokens.", "type": "invalid_request_error",
+                "param": "messages", "code": "context_length_exceeded",
+            }});
+            return (StatusCode::BAD_REQUEST, Json(error)).into_response();
+        }
         if let Some(seconds) = model.refusals.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
             let error = Json(json!({"error": {"message": "slow down", "type": "rate_limit_error"}}));
             let mut response = (StatusCode::TOO_MANY_REQUESTS, error).into_response();

@@ -259,6 +259,40 @@ async fn put(stage: &Stage, path: &str, body: Value) {
     caller.call(Method::PUT, path, body).await.expect(200);
 }
 
+/// A conversation that is larger than the model's context is sent again without its older part, and the person is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_that_is_too_large_is_reduced() {
+    let model = ScriptedModel::start(|_| Says::Text("I remember the end.".into())).await;
+    let stage = Stage::with(model.config("")).await;
+    let view = say(&stage, "Hello").await;
+    let chat = view["chat_id"].as_str().unwrap().to_owned();
+    let message = |at: usize| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": format!("{at} {}", "lamp oil ".repeat(200))});
+    let messages: Vec<Value> = (0..30).map(message).collect();
+    stage.h.post(&format!("/chats/{chat}/messages"), json!({"messages": messages})).await.expect(201);
+    let path = format!("/agents/{}/chat", stage.agent);
+    let turn = json!({"chat_id": chat, "message": "What was the last thing?"});
+
+    model.has_context(30_000);
+    let before = model.asked();
+    let view = stage.h.post(&path, turn.clone()).await.expect(200);
+    assert_eq!(view["message"], "I remember the end.", "{view:#}");
+    assert!((2..6).contains(&(model.asked() - before)), "{}", model.asked());
+    let events = followed(&stage.h, view["run_id"].as_str().unwrap().parse().unwrap()).await;
+    let reduced = events.iter().find(|event| event.name == "context.reduced").expect("it is told");
+    assert!(reduced.data["messages_left_out"].as_u64() > Some(0), "{}", reduced.data);
+    let sent = model.sent().last().unwrap()["messages"].to_string();
+    assert!(sent.len() <= 30_000 && sent.contains("What was the last thing?"), "{}", sent.len());
+    assert!(sent.contains("were left out") && !sent.contains("\"0 lamp oil"), "{sent:.300}");
+    // The chat has all of it.
+    let kept = stage.h.get(&format!("/chats/{chat}")).await.expect(200).to_string();
+    assert!(kept.contains("\"0 lamp oil"), "nothing is lost");
+
+    // What cannot become smaller fails, and says why.
+    model.has_context(10);
+    let refused = stage.h.post(&path, turn).await.body;
+    assert_eq!(refused["current"]["error_code"], "conversation_too_large", "{refused:#}");
+}
+
 /// A reply that followers have seen is not begun again by another model.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_was_shown_is_not_replaced() {

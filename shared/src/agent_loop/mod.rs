@@ -17,8 +17,9 @@ pub mod recorder;
 use domain::actions::Reason;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::ProposalId;
+use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask};
-use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice};
+use domain::models::{Message, ModelError, ModelRequest, ModelTier, SystemBlock, ToolChoice};
 use domain::prompts;
 use domain::runs::{EventKind, Run, RunError, RunModel};
 use domain::tools::{self, Setting, ToolCall, ToolDef};
@@ -148,6 +149,8 @@ pub struct Agent<K> {
     pub deadline: Timestamp,
     /// The call outside the platform that this process began last.
     pub begun: Option<CallId>,
+    /// How often the conversation was reduced, because it is larger than the model's context.
+    pub reductions: u32,
 }
 
 impl<K: Kind> Agent<K> {
@@ -216,7 +219,7 @@ impl<K: Kind> Agent<K> {
         look(&self.cx, &mut self.recorder, limits).await
     }
 
-    async fn call(&mut self, purpose: Purpose, request: ModelRequest) -> Result<Replied, CallError> {
+    async fn call(&mut self, purpose: Purpose, mut request: ModelRequest) -> Result<Replied, CallError> {
         let limits = self.limits();
         let ask = self.kind.ask(purpose);
         let number = model_choice::number(self.recorder.run().run_id);
@@ -228,7 +231,30 @@ impl<K: Kind> Agent<K> {
         });
         self.recorder.begin_step(self.journal.last() + 1);
         let shown = purpose == Purpose::Work;
-        call(&self.cx, &mut self.recorder, &route, request, limits, shown).await
+        for _ in 0..self.reductions {
+            reduce(&mut request);
+        }
+        loop {
+            let called = call(&self.cx, &mut self.recorder, &route, request.clone(), limits, shown).await;
+            let too_large = matches!(
+                called,
+                Err(CallError::Model(ModelError::ContextTooLarge | ModelError::RequestTooLarge))
+            );
+            let Some(reduction) = too_large.then(|| reduce(&mut request)).flatten() else { return called };
+            // The next steps of this run have this conversation too.
+            self.reductions += 1;
+            let Reduction { results_shortened, messages_left_out } = reduction;
+            tracing::info!(
+                results_shortened,
+                messages_left_out,
+                "the conversation is larger than the model's context"
+            );
+            let data = json!({
+                "results_shortened": results_shortened, "messages_left_out": messages_left_out,
+                "step": self.recorder.step(),
+            });
+            self.recorder.event(EventKind::ContextReduced, data).await?;
+        }
     }
 
     fn request(&self, history: &[Message], may_call_tools: bool) -> ModelRequest {

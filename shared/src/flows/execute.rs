@@ -389,6 +389,7 @@ async fn begin(
                     transcript: Transcript { steps, outputs: 0 },
                     deadline: deadline - PUT_DOWN_BEFORE,
                     begun: None,
+                    reductions: 0,
                 }));
             }
             Written::Refused(Guard::Occurrence) => return Ok(None),

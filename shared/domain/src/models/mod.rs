@@ -3,6 +3,7 @@
 //! - [`request`]: what is sent to a model, stable blocks first, and the hash of that stable prefix
 //! - [`event`]: what a model answers, as a stream of events
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
+//! - [`reduce`]: a smaller request, if one is larger than the model's context
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
 //! - [`catalog`] and [`routing`]: the models, and which of them a call uses
@@ -18,6 +19,7 @@ pub mod event;
 pub mod features;
 pub mod meter;
 pub mod prices;
+pub mod reduce;
 pub mod request;
 pub mod routing;
 pub mod usage;

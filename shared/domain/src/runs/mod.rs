@@ -319,6 +319,8 @@ pub enum EventKind {
     /// A model failed before its reply was shown, and another one is called.
     #[serde(rename = "model.fallback")]
     ModelFallback,
+    #[serde(rename = "context.reduced")]
+    ContextReduced,
     /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
@@ -333,7 +335,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::MessageCompleted,
@@ -349,6 +351,7 @@ impl EventKind {
         Self::DeliverableInvalid,
         Self::UsageUpdated,
         Self::ModelFallback,
+        Self::ContextReduced,
         Self::StepRestarted,
         Self::RunCompleted,
         Self::RunFailed,
@@ -375,6 +378,7 @@ impl EventKind {
             Self::DeliverableInvalid => "deliverable.invalid",
             Self::UsageUpdated => "usage.updated",
             Self::ModelFallback => "model.fallback",
+            Self::ContextReduced => "context.reduced",
             Self::StepRestarted => "step.restarted",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",

@@ -159,6 +159,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
                     transcript,
                     deadline,
                     begun: None,
+                    reductions: 0,
                 });
             }
             Written::Refused(Guard::Conversation) => {
@@ -287,9 +288,18 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     let transcript = Transcript { steps, outputs: 0 };
     let deadline = deadline - PUT_DOWN_BEFORE;
     let span = tracing::info_span!("turn", run_id = %id);
-    drive(Agent { cx: cx.clone(), kind, recorder, journal, transcript, deadline, begun: None })
-        .instrument(span)
-        .await;
+    drive(Agent {
+        cx: cx.clone(),
+        kind,
+        recorder,
+        journal,
+        transcript,
+        deadline,
+        begun: None,
+        reductions: 0,
+    })
+    .instrument(span)
+    .await;
     Ok(())
 }
 
