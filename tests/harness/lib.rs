@@ -10,6 +10,7 @@ pub mod logs;
 pub mod model;
 pub mod openapi;
 pub mod program;
+pub mod providers;
 pub mod season;
 pub mod seasons;
 pub mod things;

@@ -49,6 +49,7 @@ mod program;
 mod projects;
 mod provider_keys;
 mod quota;
+mod providers;
 mod rates;
 mod runs;
 mod scope;
