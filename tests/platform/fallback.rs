@@ -263,10 +263,10 @@ async fn put(stage: &Stage, path: &str, body: Value) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_that_is_too_large_is_reduced() {
     let model = ScriptedModel::start(|_| Says::Text("I remember the end.".into())).await;
-    let stage = Stage::with(model.config("")).await;
+    let stage = Stage::with(model.config("scripted")).await;
     let view = say(&stage, "Hello").await;
     let chat = view["chat_id"].as_str().unwrap().to_owned();
-    let message = |at: usize| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": format!("{at} {}", "lamp oil ".repeat(200))});
+    let message = |at: usize| json!({"role": if at.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("{at} {}", "lamp oil ".repeat(200))});
     let messages: Vec<Value> = (0..30).map(message).collect();
     stage.h.post(&format!("/chats/{chat}/messages"), json!({"messages": messages})).await.expect(201);
     let path = format!("/agents/{}/chat", stage.agent);

@@ -12,6 +12,7 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::PlansConfig;
 use shared::store::Store;
 use shared::store::quota::MonthRequests;
+use tests::model::{Says, ScriptedModel};
 use tests::{Answer, Harness, send};
 
 use crate::made::local;
@@ -192,15 +193,17 @@ async fn a_run_whose_executors_are_killed_counts_once() {
 
 #[tokio::test]
 async fn own_keys_are_not_counted() {
-    let h = Harness::with(starter()).await;
+    let model = ScriptedModel::start(|_| Says::Text("Paid by you.".into())).await;
+    let mut config = starter();
+    config.models.addresses.xai = model.config("").url.unwrap();
+    let h = Harness::with(config).await;
     let agent = h.agent().await;
     leave(&h, 0).await;
     h.patch("/account", json!({"billing_mode": "byok"})).await.expect(200);
     // The wish alone is not enough.
     turn(&h, &agent).await.refused(402, "quota_exceeded");
-    let key = h
-        .request(Method::PUT, "/account/provider-keys/anthropic")
-        .json(&json!({"key": "sk-ant-0123456789abcdef"}));
+    let key =
+        h.request(Method::PUT, "/account/provider-keys/xai").json(&json!({"key": "xai-0123456789abcdef"}));
     let stored = send(key).await;
     assert!((200..300).contains(&stored.status), "{:#}", stored.body);
     turn(&h, &agent).await.expect(200);

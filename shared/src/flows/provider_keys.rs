@@ -14,7 +14,7 @@ use crate::store::ProviderKey;
 
 /// The input that stores a key.
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({"key": "sk-ant-api03-…"}))]
+#[schema(example = json!({"key": "sk-ant-api03-0123456789"}))]
 pub struct NewProviderKey {
     /// The provider's key: 16 to 512 visible ASCII characters. Whitespace around it is removed.
     #[serde(default)]
