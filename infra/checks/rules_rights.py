@@ -108,7 +108,7 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
     if name == "schedule-sweep":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
     if name == "authorizer":
-        rights.add(("dynamodb:GetItem", TABLE))
+        rights |= {("dynamodb:GetItem", TABLE), ("dynamodb:UpdateItem", TABLE)}
     if name in QUEUES:
         actions = ("ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
         rights |= {(f"sqs:{action}", QUEUES[name]) for action in actions}
@@ -154,11 +154,18 @@ def master_keys_are_named_and_never_values(stack: Stack, repo: Repo) -> Iterator
 
 
 @rule
-def the_authorizer_reads_keys_only(stack: Stack, repo: Repo) -> Iterator[str]:
-    wanted = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["U#*#KEY"]}}
+def the_authorizer_reads_keys_and_notes_their_use_only(stack: Stack, repo: Repo) -> Iterator[str]:
+    keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["U#*#KEY"]}}
+    use = {
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": ["pk", "sk", "last_used"]},
+        "StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"},
+    }
     for statement in stack.statements("authorizer"):
+        wanted = keys if listed(statement["Action"]) == ["dynamodb:GetItem"] else keys | use
         if statement.get("Condition") != wanted:
             yield f"its condition must be {wanted}, is {statement.get('Condition')}"
+    if "SET last_used = :hour" not in repo.text("shared/src/store/api_keys.rs"):
+        yield "api_keys.rs no longer notes the use of a key in last_used alone"
     if '"KEY"' not in repo.text("shared/src/store/keys.rs"):
         yield "keys.rs no longer calls the partition of API keys KEY"
 

@@ -339,10 +339,11 @@ f(
     ].pop(),
 )
 f("all but one action", plant=statement("AssetSaveFunctionRole", lambda s: s.update(NotAction=s.pop("Action"))))
-fault(
-    "an authorizer that reads everything",
-    "the_authorizer_reads_keys_only",
-    statement("AuthorizerFunctionRole", lambda s: s.pop("Condition")),
+f = partial(fault, rule="the_authorizer_reads_keys_and_notes_their_use_only")
+f("an authorizer that reads everything", plant=statement("AuthorizerFunctionRole", lambda s: s.pop("Condition")))
+f(
+    "an authorizer that changes the scope of a key",
+    plant=lambda s, r: s.statements("authorizer")[1]["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"].append("scope"),
 )
 fault("a body under a new prefix", "prefixes_are_those_of_the_code", lambda s, r: r.blob_prefixes.add("maps"))
 fault(

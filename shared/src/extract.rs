@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, Path as AxumPath, Request};
+use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use domain::validate::FieldErrors;
 use domain::wording::{UNKNOWN_FIELD, refusal};
@@ -21,6 +22,8 @@ use crate::problem::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub owner: Owner,
+    /// The highest scope of the credentials.
+    pub scope: Scope,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

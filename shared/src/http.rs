@@ -1,6 +1,5 @@
-//! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, idempotency, and the
-//! answers to
-//! panics, unknown paths and wrong methods.
+//! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, scopes, idempotency,
+//! and the answers to panics, unknown paths and wrong methods.
 
 use std::time::Instant;
 
@@ -8,6 +7,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -62,8 +62,8 @@ pub fn is_for_openai_client() -> bool {
     FOR_OPENAI_CLIENT.try_with(|is| *is).unwrap_or_default()
 }
 
-/// Authenticates a request by its headers and returns the owner.
-pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Owner>>;
+/// Authenticates a request by its headers.
+pub type Authenticate = fn(Cx, HeaderMap) -> BoxFuture<'static, Result<Caller>>;
 
 /// A function's routes with the shared layers. `authenticate` is for servers without an API Gateway in front.
 pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Router {
@@ -78,6 +78,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
             }
         })
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
+        .layer(from_fn(check_scope))
         .layer(from_fn_with_state(cx.clone(), rates::layer))
         .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -162,28 +163,44 @@ async fn identify(
     next: Next,
 ) -> Response {
     request.extensions_mut().insert(cx.compute.clone());
-    let owner = match (owner_of(&cx, &request), authenticate) {
+    let caller = match (caller_of(&cx, &request), authenticate) {
         (None, Some(authenticate)) if request.headers().contains_key(header::AUTHORIZATION) => {
             match authenticate(cx.clone(), request.headers().clone()).await {
-                Ok(owner) => Some(owner),
+                Ok(caller) => Some(caller),
                 Err(error @ Error::Unauthenticated(_)) => {
                     return rates::unauthenticated(&cx, &request, error).await;
                 }
                 Err(error) => return error.into_response(),
             }
         }
-        (owner, _) => owner,
+        (caller, _) => caller,
     };
-    if let Some(owner) = owner {
-        request.extensions_mut().insert(Caller { owner });
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
     }
     next.run(request).await
 }
 
-fn owner_of(cx: &Cx, request: &Request) -> Option<Owner> {
+/// The caller that does not depend on the request's own headers. An answer of the authorizer without a valid scope
+/// identifies nobody.
+fn caller_of(cx: &Cx, request: &Request) -> Option<Caller> {
     if matches!(cx.config.auth, AuthConfig::Off) {
-        return Owner::new("local").ok();
+        return Some(Caller { owner: Owner::new("local").ok()?, scope: Scope::Admin });
     }
     let fields = &request.extensions().get::<RequestContext>()?.authorizer()?.fields;
-    Owner::new(fields.get("owner")?.as_str()?).ok()
+    let owner = Owner::new(fields.get("owner")?.as_str()?).ok()?;
+    Some(Caller { owner, scope: fields.get("scope")?.as_str()?.parse().ok()? })
+}
+
+/// Refuses a call that the caller's scope does not allow. It decides for all routes. A call without a caller goes on:
+/// its handler refuses it if it needs one.
+async fn check_scope(request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Caller>();
+    if let (Some(caller), Some(path)) = (caller, request.extensions().get::<MatchedPath>()) {
+        let needed = Scope::needed(request.method().as_str(), path.as_str());
+        if !caller.scope.includes(needed) {
+            return Error::ScopeMissing { needed, held: caller.scope }.into_response();
+        }
+    }
+    next.run(request).await
 }

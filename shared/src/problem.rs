@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use domain::accounts::plans::Plan;
+use domain::accounts::scopes::Scope;
 use domain::validate::{FieldError, FieldErrors};
 use futures::FutureExt;
 use http::{HeaderValue, StatusCode, header};
@@ -90,6 +91,9 @@ pub enum Error {
     Unauthenticated(&'static str),
     #[error("not allowed: {0}")]
     Forbidden(&'static str),
+    /// The credentials do not have the scope that the call needs.
+    #[error("this call needs the scope `{needed}`, and these credentials have `{held}`")]
+    ScopeMissing { needed: Scope, held: Scope },
     /// The current state forbids it. `current` is that state.
     #[error("{message}")]
     Conflict { code: &'static str, message: String, current: Option<Value> },
@@ -155,7 +159,8 @@ pub struct Problem {
     /// Each invalid field, and what is wrong with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// For conflicts: the current state. If the plan includes no more: the plan, the limit, and when it begins again.
+    /// For conflicts: the current state. If the plan includes no more: the plan, the limit, and when it begins again. If
+    /// a scope is missing: the `needed` one, and the one that the credentials have.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub current: Option<Value>,
@@ -230,6 +235,7 @@ impl Error {
             Self::NotFound(_) => row(StatusCode::NOT_FOUND, "not_found", false),
             Self::Unauthenticated(_) => row(StatusCode::UNAUTHORIZED, "unauthenticated", false),
             Self::Forbidden(_) => row(StatusCode::FORBIDDEN, "forbidden", false),
+            Self::ScopeMissing { .. } => row(StatusCode::FORBIDDEN, "scope_missing", false),
             Self::Conflict { code, .. } => row(StatusCode::CONFLICT, code, *code == "idempotency_in_flight"),
             Self::IdempotencyMismatch => row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", false),
             Self::BudgetExceeded { .. } => row(StatusCode::PAYMENT_REQUIRED, "budget_exceeded", false),
@@ -331,6 +337,9 @@ impl Error {
             current: match self {
                 Self::Conflict { current, .. } => current.clone(),
                 Self::QuotaExceeded(exceeded) => serde_json::to_value(exceeded).ok(),
+                Self::ScopeMissing { needed, held } => {
+                    Some(serde_json::json!({ "needed": needed, "held": held }))
+                }
                 Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },

@@ -1,5 +1,6 @@
 //! Creates one resource of each kind that an owner can have, over HTTP.
 
+use domain::accounts::scopes::Scope;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -83,9 +84,15 @@ impl Harness {
     /// # Panics
     /// If the name is not a valid owner, or if the table does not answer.
     pub async fn key_of(&self, owner: &str) -> String {
+        self.key_with(owner, json!({"name": "test"})).await
+    }
+
+    /// An API key of this owner, made from this input.
+    pub async fn key_with(&self, owner: &str, input: Value) -> String {
         let owner = domain::ids::Owner::new(owner).expect("a name of an owner");
-        let input = serde_json::from_value(json!({"name": "test"})).expect("a new key");
-        let made = shared::flows::api_keys::create(&self.platform.cx, &owner, input);
+        let input = serde_json::from_value(input).expect("a new key");
+        let caller = shared::extract::Caller { owner, scope: Scope::Admin };
+        let made = shared::flows::api_keys::create(&self.platform.cx, &caller, input);
         made.await.expect("a key is made").api_key
     }
 }

@@ -34,7 +34,7 @@ pub fn request(method: &str, path: &str, owner: &str) -> Value {
     request["requestContext"]["httpMethod"] = method.into();
     request["path"] = path.into();
     request["requestContext"]["path"] = format!("/live{path}").into();
-    request["requestContext"]["authorizer"] = json!({"owner": owner, "principalId": owner});
+    request["requestContext"]["authorizer"] = json!({"owner": owner, "scope": "admin", "principalId": owner});
     for headers in ["headers", "multiValueHeaders"] {
         request[headers].as_object_mut().unwrap().remove("Idempotency-Key");
     }

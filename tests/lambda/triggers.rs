@@ -158,12 +158,30 @@ async fn an_api_key_authenticates_its_owner() {
         json!({
             "principalId": "anna",
             "policyDocument": {"Version": "2012-10-17", "Statement": statement},
-            "context": {"owner": "anna"},
+            "context": {"owner": "anna", "scope": "admin"},
         })
     );
     let mut list = request("GET", "/agents", "nobody");
     list["requestContext"]["authorizer"] = policy["context"].clone();
     assert_eq!(agents.http(&list).await.expect(200)["data"], json!([]));
+
+    // The scope of a key limits the call. Without a valid scope, the answer identifies nobody.
+    let input = json!({"name": "reader", "scopes": ["read"]});
+    let reader = accounts.http(&post("/account/api-keys", "anna", &input)).await.expect(201);
+    let reader = format!("Bearer {}", reader["api_key"].as_str().unwrap());
+    let policy = authorizer.invoke(&ask(reader.into())).await.json().await;
+    assert_eq!(policy["context"], json!({"owner": "anna", "scope": "read"}));
+    let mut create = post("/agents", "anna", &json!({"name": "n", "goal": "g"}));
+    create["requestContext"]["authorizer"] = policy["context"].clone();
+    agents.http(&create).await.refused(403, "scope_missing");
+    for scope in [Value::Null, json!(""), json!("all"), json!(["admin"])] {
+        create["requestContext"]["authorizer"]["scope"] = scope;
+        agents.http(&create).await.refused(401, "unauthenticated");
+    }
+    let keys = accounts.http(&request("GET", "/account/api-keys", "anna")).await.expect(200);
+    for key in keys["data"].as_array().unwrap() {
+        assert!(key["last_used"].as_str().unwrap().ends_with(":00:00Z"), "{key:#}");
+    }
 
     for wrong in
         ["", "Bearer", "Bearer x", "Basic YTpi", &format!("{bearer}A"), &bearer.replace("Bearer", "Token")]

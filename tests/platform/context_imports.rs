@@ -356,12 +356,7 @@ async fn nobody_sees_anothers_import() {
     let mut config = PlatformConfig::in_memory();
     config.auth = shared::config::AuthConfig::On(None);
     let h = Harness::with(config).await;
-    let key = async |owner: &str| {
-        let owner = Owner::new(owner).unwrap();
-        let input = serde_json::from_value(json!({"name": "test"})).unwrap();
-        shared::flows::api_keys::create(&h.platform.cx, &owner, input).await.unwrap().api_key
-    };
-    let (mine, theirs) = (key("me").await, key("you").await);
+    let (mine, theirs) = (h.key_of("me").await, h.key_of("you").await);
     let call = async |key: &str, method: Method, path: &str| -> Answer {
         let request = h.request(method.clone(), path).bearer_auth(key).header("accept", "application/json");
         send(if method == Method::POST { request.json(&json!({"bytes": 1})) } else { request }).await

@@ -103,9 +103,7 @@ async fn no_route_takes_a_body_without_its_type() {
 async fn with_authentication_any_host_is_allowed_and_a_key_is_required() {
     let auth = shared::config::AuthConfig::On(None);
     let h = Harness::with(PlatformConfig { auth, ..PlatformConfig::in_memory() }).await;
-    let input = serde_json::from_value(json!({"name": "test"})).unwrap();
-    let owner = domain::ids::Owner::new("local").unwrap();
-    let key = shared::flows::api_keys::create(&h.platform.cx, &owner, input).await.unwrap().api_key;
+    let key = h.key_of("local").await;
     let call = |path: &str, key: &str, origin: &str| {
         let request = h.request(Method::GET, path).header("host", "lamps.example").header("origin", origin);
         send(if key.is_empty() { request } else { request.bearer_auth(key) })

@@ -1,11 +1,13 @@
 //! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
+use domain::accounts::scopes::Scope;
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
 use serde_json::json;
 use shared::Cx;
+use shared::extract::Caller;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
@@ -76,8 +78,9 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let asset_draft = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
     let draft = proposals::of_asset(cx, &owner, origin(cx, agent, None), asset_draft).await.unwrap();
     let proposal = proposed(cx, &owner, draft).await;
-    let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None };
-    let key = api_keys::create(cx, &owner, new_key).await.unwrap().key.key_id;
+    let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None, scopes: None };
+    let caller = Caller { owner: owner.clone(), scope: Scope::Admin };
+    let key = api_keys::create(cx, &caller, new_key).await.unwrap().key.key_id;
     let new_project = serde_json::from_value(json!({"name": "theirs"})).unwrap();
     let project = projects::create(cx, &owner, new_project).await.unwrap().project.project_id;
     Foreign {

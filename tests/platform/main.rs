@@ -53,6 +53,7 @@ mod quota;
 mod rates;
 mod runs;
 mod scope;
+mod scopes;
 mod season;
 mod server;
 mod smoke;

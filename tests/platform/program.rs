@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use reqwest::Method;
+use serde_json::json;
 use tempfile::TempDir;
 use tests::program::Server;
 use tests::send;
@@ -25,7 +26,7 @@ fn help_and_version_do_not_start_the_server() {
     for args in [&["--help"][..], &["-h"], &["api-key", "--help"]] {
         let help = run(&folder, args);
         assert!(help.status.success() && help.stderr.is_empty(), "{args:?}");
-        for told in ["Usage:", "api-key [NAME]", "LAMPLIGHTER_PORT", "LAMPLIGHTER_AUTH"] {
+        for told in ["Usage:", "api-key [NAME] [--scopes SCOPES]", "LAMPLIGHTER_PORT", "LAMPLIGHTER_AUTH"] {
             assert!(text(&help.stdout).contains(told), "{args:?}: {told}");
         }
     }
@@ -42,6 +43,9 @@ fn help_and_version_do_not_start_the_server() {
         (&["api-key", "--owner"], "--owner"),
         (&["api-key", "--name"], "--name"),
         (&["api-key", "--name", "a", "b"], "\"b\""),
+        (&["api-key", "--scopes"], "--scopes"),
+        (&["api-key", "--scopes", "read,all"], "`--scopes read,all` must be `read`, `write` or `admin`"),
+        (&["api-key", "--scopes", "read", "--scopes", "write"], "--scopes"),
     ] {
         let refused = run(&folder, args);
         let said = text(&refused.stderr);
@@ -73,6 +77,18 @@ async fn a_first_key_is_made_while_no_server_runs() {
     assert!(text(&held.stderr).contains("POST /account/api-keys"), "{held:?}");
     let other = run(TempDir::new().unwrap().path(), &["api-key", "my desk"]);
     assert!(text(&other.stderr).contains("the key `my desk`"), "{other:?}");
+
+    let folder = TempDir::new().unwrap();
+    let reader = run(folder.path(), &["api-key", "--scopes", "read", "reader"]);
+    assert!(text(&reader.stderr).contains("the key `reader` with the scopes read,"), "{reader:?}");
+    let server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", "on"));
+    let call = async |method: Method| {
+        let request = tests::client().request(method, format!("{}/agents", server.url));
+        send(request.bearer_auth(text(&reader.stdout).trim_end()).json(&json!({"name": "n", "goal": "g"})))
+            .await
+    };
+    call(Method::GET).await.expect(200);
+    call(Method::POST).await.refused(403, "scope_missing");
 
     let long = run(TempDir::new().unwrap().path(), &["api-key", &"x".repeat(101)]);
     assert_eq!(long.status.code(), Some(1));

@@ -29,7 +29,7 @@ async fn create(
     caller: Caller,
     Json(input): Json<NewApiKey>,
 ) -> Result<impl IntoResponse> {
-    let created = api_keys::create(&cx, &caller.owner, input).await?;
+    let created = api_keys::create(&cx, &caller, input).await?;
     let kept = serde_json::to_string(&created.key).map_err(|error| Error::internal(error.to_string()))?;
     let location = format!("/account/api-keys/{}", created.key.key_id);
     Ok((

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use domain::ids::Owner;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::extract::Caller;
 use shared::{Cx, Error, Result};
 
 /// The event of a REST API authorizer of type TOKEN or REQUEST.
@@ -20,14 +20,14 @@ struct Event {
     multi_value_headers: Option<HashMap<String, Vec<String>>>,
 }
 
-/// Answers an authorizer event with a policy and the owner.
+/// Answers an authorizer event with a policy, the owner, and the scope of the credentials.
 pub async fn authorize(cx: Cx, event: Value) -> Result<Value> {
     let event: Event = serde_json::from_value(event)
         .map_err(|error| Error::internal(format!("the event is not an authorizer event: {error}")))?;
     let resource = whole_stage(&event.method_arn)
         .ok_or_else(|| Error::internal("the event's methodArn is not the ARN of a method"))?;
-    let owner = crate::authenticate(&cx, &event.headers()).await?;
-    Ok(policy(&owner, &resource))
+    let caller = crate::authenticate(&cx, &event.headers()).await?;
+    Ok(policy(&caller, &resource))
 }
 
 impl Event {
@@ -62,19 +62,22 @@ fn whole_stage(method_arn: &str) -> Option<String> {
     valid.then(|| format!("{api}/{stage}/*/*"))
 }
 
-fn policy(owner: &Owner, resource: &str) -> Value {
+fn policy(Caller { owner, scope }: &Caller, resource: &str) -> Value {
     json!({
         "principalId": owner,
         "policyDocument": {
             "Version": "2012-10-17",
             "Statement": [{ "Action": "execute-api:Invoke", "Effect": "Allow", "Resource": resource }],
         },
-        "context": { "owner": owner },
+        "context": { "owner": owner, "scope": scope },
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::accounts::scopes::Scope;
+    use domain::ids::Owner;
+
     use super::*;
 
     fn headers_of(event: Value) -> Vec<(String, String)> {
@@ -122,16 +125,16 @@ mod tests {
         check(&format!("{api}/v1"), None);
         check("arn:aws:lambda:eu-central-1:1:x/v1/GET/", None);
         check("", None);
-        let owner = Owner::new("me").unwrap();
+        let caller = Caller { owner: Owner::new("me").unwrap(), scope: Scope::Write };
         assert_eq!(
-            policy(&owner, &whole),
+            policy(&caller, &whole),
             json!({
                 "principalId": "me",
                 "policyDocument": {
                     "Version": "2012-10-17",
                     "Statement": [{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": whole}],
                 },
-                "context": {"owner": "me"},
+                "context": {"owner": "me", "scope": "write"},
             })
         );
     }

@@ -1,17 +1,19 @@
-//! Converts a JWT or an API key to an owner.
+//! Converts a JWT or an API key to an owner and a scope.
 //!
-//! [`authenticate`] identifies the owner of a call. API Gateway calls it through [`FUNCTION`]; the local server calls
+//! [`authenticate`] identifies the caller. API Gateway calls it through [`FUNCTION`]; the local server calls
 //! it directly. An error tells the caller its kind and nothing about the token, and no token is ever logged.
 
 mod event;
 mod jwks;
 mod jwt;
 
+use domain::accounts::scopes::Scope;
 use domain::accounts::{ApiKeyToken, KEY_PREFIX};
-use domain::ids::Owner;
 use futures::FutureExt;
 use http::{HeaderMap, header};
 use shared::config::AuthConfig;
+use shared::extract::Caller;
+use shared::flows::api_keys;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 use shared::{Cx, Error, Result};
@@ -25,17 +27,20 @@ pub const FUNCTION: Function = Function {
 /// The longest credentials, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
-/// The owner that a request's credentials identify.
+/// The owner and the scope of a request's credentials. A JWT has all scopes.
 ///
 /// # Errors
 /// 401 if credentials are missing or invalid; 503 if they cannot be checked now.
-pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Owner> {
+pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Caller> {
     let token = bearer(headers)?;
     if token.starts_with(KEY_PREFIX) {
         return api_key(cx, token).await;
     }
     match &cx.config.auth {
-        AuthConfig::On(Some(config)) => jwt::owner(config, token, cx.clock.now()).await,
+        AuthConfig::On(Some(config)) => {
+            let owner = jwt::owner(config, token, cx.clock.now()).await?;
+            Ok(Caller { owner, scope: Scope::Admin })
+        }
         AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is not an API key")),
     }
 }
@@ -59,17 +64,19 @@ fn bearer(headers: &HeaderMap) -> Result<&str> {
     Ok(token)
 }
 
-async fn api_key(cx: &Cx, token: &str) -> Result<Owner> {
+async fn api_key(cx: &Cx, token: &str) -> Result<Caller> {
     const REFUSED: Error = Error::Unauthenticated("the API key is not valid");
     let token: ApiKeyToken = token.parse().map_err(|_| REFUSED)?;
     let stored = cx.store.api_key(&token.owner, token.key_id).await?.ok_or(REFUSED)?;
+    let now = cx.clock.now();
     if !token.hash().matches(&stored.hash) {
         return Err(REFUSED);
     }
-    if stored.expires_at.is_some_and(|at| at <= cx.clock.now()) {
+    if stored.expires_at.is_some_and(|at| at <= now) {
         return Err(Error::Unauthenticated("the API key has expired"));
     }
-    Ok(token.owner)
+    api_keys::note_use(cx, &token.owner, &stored, now).await;
+    Ok(Caller { owner: token.owner, scope: stored.scope })
 }
 
 #[cfg(test)]

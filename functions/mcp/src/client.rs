@@ -1,6 +1,8 @@
 //! The client of a request: who it is, which context document it means, and how it reaches the routes.
 
+use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
+use shared::extract::Caller;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 
@@ -8,6 +10,7 @@ use shared::{Cx, Error};
 pub struct Client {
     pub cx: Cx,
     pub owner: Owner,
+    pub scope: Scope,
     /// The context document of calls that name none. It is part of the server's address.
     pub place: DocumentName,
     /// What the client writes before a route.
@@ -15,8 +18,8 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(cx: Cx, owner: Owner, place: DocumentName) -> Self {
-        Self { cx, owner, place, base: shared::http::path_for_client("") }
+    pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName) -> Self {
+        Self { cx, owner, scope, place, base: shared::http::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

@@ -35,7 +35,8 @@ fn default_project() -> ProjectId {
 
 /// Send a message of the Model Context Protocol
 ///
-/// Streamable HTTP without sessions. The response to a request is its JSON-RPC response.
+/// Streamable HTTP without sessions. The response to a request is its JSON-RPC response. Tools that only read need the
+/// scope `read`; the others need `write`, and are not listed without it.
 #[utoipa::path(
     post, path = "/mcp", tag = "mcp", operation_id = "call_mcp",
     params(
@@ -55,8 +56,7 @@ async fn call(
     Query(Target { project, workflow }): Query<Target>,
     request: Request,
 ) -> Result<Response> {
-    Ok(as_problem(Server::new(cx, caller.owner, DocumentName { project, workflow }).answer(request).await)
-        .await)
+    Ok(as_problem(Server::new(cx, caller, DocumentName { project, workflow }).answer(request).await).await)
 }
 
 /// The SDK refuses an invalid message with plain text. This turns the text into a problem document.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use domain::ids::Owner;
+use domain::accounts::scopes::Scope;
 use domain::tools::Decision;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
@@ -17,8 +17,9 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use shared::Cx;
+use shared::extract::Caller;
 use shared::flows::documents::DocumentName;
+use shared::{Cx, Error};
 use tracing::Instrument;
 
 use crate::client::Client;
@@ -40,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(cx: Cx, owner: Owner, place: DocumentName) -> Self {
-        Self { client: Client::new(cx, owner, place), span: tracing::Span::current() }
+    pub fn new(cx: Cx, caller: Caller, place: DocumentName) -> Self {
+        Self { client: Client::new(cx, caller, place), span: tracing::Span::current() }
     }
 
     /// Answers one HTTP request.
@@ -73,7 +74,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list()))
+        Ok(ListToolsResult::with_all_items(tools::list(self.client.scope)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -99,6 +100,11 @@ impl ServerHandler for Server {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
             }
         };
+        let (needed, held) = (Scope::of_tool(tool.effect), self.client.scope);
+        if !held.includes(needed) {
+            let text = format!("scope_missing: {}", Error::ScopeMissing { needed, held });
+            return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
+        }
         let span = tracing::info_span!(parent: &self.span, "tool", tool = tool.name);
         let arguments = request.arguments.unwrap_or_default();
         let result = tools::call(self.client.clone(), tool, arguments).instrument(span).await;

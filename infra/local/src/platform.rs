@@ -16,6 +16,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::accounts::rates::RateLimits;
+use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -28,6 +29,7 @@ use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     MasterKeysConfig, PlansConfig, RunsConfig,
 };
+use shared::extract::Caller;
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
 use shared::function::{Function, Invocation, Trigger};
@@ -319,8 +321,8 @@ impl Platform {
 /// Makes an API key of the owner `local` in a folder that no server uses.
 ///
 /// # Errors
-/// As [`Platform::start`]; also if the name is too long.
-pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, PlatformError> {
+/// As [`Platform::start`]; also if the input is invalid.
+pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey, PlatformError> {
     let config = EnginesConfig { expiry: false, ..engines_config(DataLocation::Folder(folder)) };
     let engines = Engines::start(config).await?;
     let config = Config {
@@ -338,7 +340,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {
-        Ok(owner) => api_keys::create(&cx, &owner, NewApiKey { name, expires_in_days: None }).await,
+        Ok(owner) => api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, input).await,
         Err(error) => Err(shared::Error::internal(error.to_string())),
     };
     engines.shutdown().await;
@@ -346,7 +348,7 @@ pub async fn api_key(folder: PathBuf, name: String) -> Result<CreatedApiKey, Pla
 }
 
 /// Authenticates a request, as the authorizer does for API Gateway.
-fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Owner>> {
+fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Caller>> {
     async move { authorizer::authenticate(&cx, &headers).await }.boxed()
 }
 

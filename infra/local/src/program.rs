@@ -4,11 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use domain::accounts::scopes::Scope;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
 use shared::config::{self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, RunsConfig};
+use shared::flows::api_keys::NewApiKey;
 use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -24,8 +26,9 @@ Lamplighter on one machine: the whole platform in one process.
 
 Usage:
   cargo run                        start the server
-  cargo run -- api-key [NAME]      make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
-                                   `--name NAME` is the same
+  cargo run -- api-key [NAME] [--scopes SCOPES]
+                                   make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
+                                   `--name NAME` is the same; SCOPES are read, write, admin (all), with commas
   cargo run -- --help | --version
 
 Environment:
@@ -39,7 +42,7 @@ Environment:
 /// The command of the program.
 enum Command {
     Serve,
-    ApiKey { name: String },
+    ApiKey(NewApiKey),
     Say(String),
 }
 
@@ -65,7 +68,7 @@ pub fn main() -> ExitCode {
     };
     let done = match command {
         Command::Serve => config().and_then(|config| run(serve(config).boxed())),
-        Command::ApiKey { name } => run(make_key(name).boxed()),
+        Command::ApiKey(input) => run(make_key(input).boxed()),
         Command::Say(text) => {
             print!("{text}");
             Ok(())
@@ -89,21 +92,31 @@ fn command() -> Result<Command, lexopt::Error> {
         Long("version") | Short('V') => {
             Ok(Command::Say(format!("lamplighter-local {}\n", env!("CARGO_PKG_VERSION"))))
         }
-        Value(word) if word == "api-key" => match args.next()? {
-            None => Ok(Command::ApiKey { name: "first key".to_owned() }),
-            Some(Long("help") | Short('h')) => Ok(Command::Say(HELP.to_owned())),
-            Some(found @ (Value(_) | Long("name"))) => {
-                let name = match found {
-                    Value(name) => name,
-                    _ => args.value()?,
-                };
-                let name = name.into_string()?;
-                args.next()?.map_or(Ok(Command::ApiKey { name }), |more| Err(more.unexpected()))
-            }
-            Some(other) => Err(other.unexpected()),
-        },
+        Value(word) if word == "api-key" => key_command(args),
         other => Err(other.unexpected()),
     }
+}
+
+/// The command that makes a key: `api-key [NAME] [--scopes SCOPES]`.
+fn key_command(mut args: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    use lexopt::prelude::{Long, Short, Value};
+    let (mut name, mut scopes) = (None, None);
+    while let Some(found) = args.next()? {
+        match found {
+            Long("help") | Short('h') => return Ok(Command::Say(HELP.to_owned())),
+            Value(given) if name.is_none() => name = Some(given.into_string()?),
+            Long("name") if name.is_none() => name = Some(args.value()?.into_string()?),
+            Long("scopes") if scopes.is_none() => {
+                let list = args.value()?.into_string()?;
+                let parse =
+                    |scope: &str| scope.trim().parse().map_err(|error| format!("`--scopes {list}` {error}"));
+                scopes = Some(list.split(',').map(parse).collect::<Result<Vec<Scope>, _>>()?);
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    let name = name.unwrap_or_else(|| "first key".to_owned());
+    Ok(Command::ApiKey(NewApiKey { name, expires_in_days: None, scopes }))
 }
 
 fn data() -> PathBuf {
@@ -111,8 +124,8 @@ fn data() -> PathBuf {
 }
 
 /// Prints a new key of the owner `local` to standard output, and how to use it to standard error.
-async fn make_key(name: String) -> Result<(), String> {
-    let made = platform::api_key(data(), name).await.map_err(|error| match error {
+async fn make_key(input: NewApiKey) -> Result<(), String> {
+    let made = platform::api_key(data(), input).await.map_err(|error| match error {
         PlatformError::Engine(EngineError::DataDir(DataDirError::Held { .. })) => {
             format!("{error}. With a key, a running server makes more of them: POST /account/api-keys")
         }
@@ -120,9 +133,10 @@ async fn make_key(name: String) -> Result<(), String> {
     })?;
     println!("{}", made.api_key);
     eprintln!(
-        "This is the key `{}`, and the only time that it is shown. Start the server with LAMPLIGHTER_AUTH=on, and call \
-         it with the header `Authorization: Bearer KEY`.",
-        made.key.name
+        "This is the key `{}` with the scopes {}, and the only time that it is shown. Start the server with \
+         LAMPLIGHTER_AUTH=on, and call it with the header `Authorization: Bearer KEY`.",
+        made.key.name,
+        made.key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", "),
     );
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! API keys: created, listed, revoked. The key itself is shown once; only its hash is stored.
 
-use domain::accounts::ApiKeyToken;
+use domain::accounts::scopes::Scope;
+use domain::accounts::{ApiKeyToken, hour_of_use};
 use domain::ids::{ApiKeyId, Owner};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::context::Cx;
+use crate::extract::Caller;
 use crate::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::ApiKey;
@@ -17,12 +19,15 @@ use crate::store::ApiKey;
 /// The longest name, in characters.
 const MAX_NAME: usize = 100;
 
+/// The most entries of `scopes`.
+const MAX_SCOPES: usize = Scope::ALL.len();
+
 /// The longest lifetime, in days.
 const MAX_DAYS: i64 = 365;
 
 /// The input that creates a key.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[schema(example = json!({"name": "laptop", "expires_in_days": 90}))]
+#[schema(example = json!({"name": "laptop", "expires_in_days": 90, "scopes": ["read"]}))]
 pub struct NewApiKey {
     /// 1 to 100 characters, for people.
     #[serde(default)]
@@ -32,6 +37,10 @@ pub struct NewApiKey {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 365)]
     pub expires_in_days: Option<i64>,
+    /// What the key may do. `admin` includes `write`, and `write` includes `read`. Without it, the key has all scopes.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 3)]
+    pub scopes: Option<Vec<Scope>>,
 }
 
 /// A key in a list.
@@ -42,6 +51,11 @@ pub struct ApiKeyView {
     pub created_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// All scopes of the key, with the included ones.
+    pub scopes: Vec<Scope>,
+    /// The hour in which the key was last used. Absent if it was never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<Timestamp>,
 }
 
 /// A key that was just created.
@@ -55,14 +69,16 @@ pub struct CreatedApiKey {
 }
 
 impl From<ApiKey> for ApiKeyView {
-    fn from(ApiKey { key_id, name, created_at, expires_at, .. }: ApiKey) -> Self {
-        Self { key_id, name, created_at, expires_at }
+    fn from(ApiKey { key_id, name, created_at, expires_at, scope, last_used, .. }: ApiKey) -> Self {
+        Self { key_id, name, created_at, expires_at, scopes: scope.with_included(), last_used }
     }
 }
 
+/// Creates a key of the caller's owner.
+///
 /// # Errors
-/// 400 with every invalid field and its limit.
-pub async fn create(cx: &Cx, owner: &Owner, input: NewApiKey) -> Result<CreatedApiKey> {
+/// 400 with every invalid field and its limit; 403 if the key would have a scope that the caller does not have.
+pub async fn create(cx: &Cx, caller: &Caller, input: NewApiKey) -> Result<CreatedApiKey> {
     let mut errors = FieldErrors::default();
     errors.length("name", &input.name, 1, MAX_NAME);
     if let Some(days) = input.expires_in_days
@@ -70,7 +86,17 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewApiKey) -> Result<CreatedA
     {
         errors.add("expires_in_days", format!("must be 1 to {MAX_DAYS}, is {days}"));
     }
+    let scopes = input.scopes.as_deref().unwrap_or(&[Scope::Admin]);
+    let highest = scopes.iter().copied().max().filter(|_| scopes.len() <= MAX_SCOPES);
+    if highest.is_none() {
+        errors.add("scopes", format!("must have 1 to {MAX_SCOPES} entries, has {}", scopes.len()));
+    }
     errors.into_result(())?;
+    let scope = highest.unwrap_or(Scope::Read);
+    if !caller.scope.includes(scope) {
+        return Err(Error::ScopeMissing { needed: scope, held: caller.scope });
+    }
+    let owner = &caller.owner;
     let now = cx.clock.now();
     let key_id = ApiKeyId::from_uuid(cx.clock.uuid());
     let token = ApiKeyToken::new(owner.clone(), key_id, rand::rng().random());
@@ -80,6 +106,8 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewApiKey) -> Result<CreatedA
         hash: token.hash().to_string(),
         created_at: now,
         expires_at: input.expires_in_days.map(|days| now + SignedDuration::from_hours(24 * days)),
+        scope,
+        last_used: None,
     };
     if !cx.store.create_api_key(owner, &key).await?.done() {
         return Err(Error::internal("a new id was taken"));
@@ -107,4 +135,15 @@ pub async fn list(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<ApiK
 pub async fn revoke(cx: &Cx, owner: &Owner, id: ApiKeyId) -> Result<()> {
     cx.store.api_key(owner, id).await?.ok_or(Error::NotFound("API key"))?;
     Ok(cx.store.delete_api_key(owner, id).await?)
+}
+
+/// Notes that a key was used, at most once in each hour. If the table does not take it, the call passes without it.
+///
+/// The authorizer calls this. API Gateway caches its answer, so a use can be noted only when the authorizer is asked,
+/// which is once a minute for a key in use.
+pub async fn note_use(cx: &Cx, owner: &Owner, key: &ApiKey, now: Timestamp) {
+    let Some(hour) = hour_of_use(key.last_used, now) else { return };
+    if let Err(error) = cx.store.note_api_key_use(owner, key.key_id, hour).await {
+        tracing::warn!(cause = %Error::from(error).causes(), "the use of an API key was not noted");
+    }
 }

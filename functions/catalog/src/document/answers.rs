@@ -1,5 +1,6 @@
 //! The common parts of requests and answers. They are defined once, and routes refer to them.
 
+use domain::accounts::scopes::Scope;
 use serde_json::{Map, Value, json};
 
 use super::{each_operation, object};
@@ -20,7 +21,11 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
         "The budget of the run or of the day is used up, or the plan includes no more of this; then `current` has the \
          plan and its limit.",
     ),
-    ("Forbidden", 403, "The credentials are valid, but the call is not allowed."),
+    (
+        "Forbidden",
+        403,
+        "The credentials are valid, but do not have the scope in `x-required-scope`, or the call is not allowed.",
+    ),
     ("NotFound", 404, "It does not exist, or it belongs to somebody else."),
     ("NotAcceptable", 406, "`Accept` allows neither JSON nor server-sent events."),
     (
@@ -56,8 +61,12 @@ const PUBLIC: &[u16] = &[400, 403, 429, 500, 503, 507];
 /// Adds all common parts.
 pub(super) fn add(document: &mut Value) {
     let versioned = versioned(&document["components"]["schemas"]);
-    each_operation(document, &mut |method, _, operation| {
+    each_operation(document, &mut |method, path, operation| {
         add_parameters(method, operation);
+        if !is_public(operation) {
+            let scope = Scope::needed(&method.to_uppercase(), path);
+            operation.insert("x-required-scope".to_owned(), scope.name().into());
+        }
         let statuses = statuses(method, operation);
         let responses = object(&mut operation["responses"]);
         let begins_something = responses.contains_key("202");
@@ -86,10 +95,14 @@ fn reference(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
 
+/// Whether the operation needs no credentials.
+fn is_public(operation: &Object) -> bool {
+    operation.get("security").is_some_and(|security| *security == json!([{}]))
+}
+
 /// The possible problems of an operation, besides those that it declares itself.
 fn statuses(method: &str, operation: &Object) -> Vec<u16> {
-    let is_public = operation.get("security").is_some_and(|security| *security == json!([{}]));
-    let mut statuses = if is_public { PUBLIC } else { ALWAYS }.to_vec();
+    let mut statuses = if is_public(operation) { PUBLIC } else { ALWAYS }.to_vec();
     // A request with a body needs the content type that the route accepts, unless it is a GET.
     if method != "get" {
         statuses.extend([409, 415]);

@@ -12,6 +12,7 @@ mod work;
 
 use std::future::Future;
 
+use domain::accounts::scopes::Scope;
 use domain::ids::ProjectId;
 use domain::tools::{Decision, Effect, MCP, Setting, ToolDef, decide, offered, read_fields};
 use domain::validate::FieldError;
@@ -41,9 +42,12 @@ impl From<Error> for Failure {
 
 type ToolResult = Result<Value, Failure>;
 
-/// The tools that clients are offered.
-pub fn list() -> Vec<Tool> {
-    offered(MCP, Setting::Mcp).map(described).collect()
+/// The tools that a client with this scope is offered.
+pub fn list(scope: Scope) -> Vec<Tool> {
+    offered(MCP, Setting::Mcp)
+        .filter(|tool| scope.includes(Scope::of_tool(tool.effect)))
+        .map(described)
+        .collect()
 }
 
 /// Whether a client may call the tool with this name.

@@ -108,7 +108,7 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
 
 #[test]
 fn a_tool_is_listed_and_performed_exactly_if_its_surfaces_contain_mcp() {
-    let listed: Vec<_> = list().into_iter().map(|tool| tool.name).collect();
+    let listed: Vec<_> = list(Scope::Admin).into_iter().map(|tool| tool.name).collect();
     assert_eq!(listed, MCP.iter().map(|def| def.name).collect::<Vec<_>>());
     for def in ALL.into_iter().flatten() {
         let is_in_table = MCP.iter().any(|of_mcp| of_mcp == def);

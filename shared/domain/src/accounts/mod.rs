@@ -1,5 +1,5 @@
-//! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys, and the keys
-//! of model providers that owners bring.
+//! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys with their
+//! [`scopes`], and the keys of model providers that owners bring.
 //!
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
@@ -9,12 +9,14 @@ pub mod profile;
 mod provider_keys;
 pub mod quota;
 pub mod rates;
+pub mod scopes;
 
 use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::ids::{ApiKeyId, Owner};
@@ -86,6 +88,15 @@ impl FromStr for ApiKeyToken {
     }
 }
 
+/// The hour to store as the last use of a key that is used `now`, or `None` if that hour is already stored. So the uses
+/// of a key cost one write in each hour.
+#[must_use]
+pub fn hour_of_use(stored: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    const HOUR: i64 = 3600;
+    let hour = Timestamp::from_second(now.as_second().div_euclid(HOUR) * HOUR).ok()?;
+    stored.is_none_or(|stored| stored < hour).then_some(hour)
+}
+
 impl fmt::Debug for ApiKeyToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiKeyToken").field("key_id", &self.key_id).finish_non_exhaustive()
@@ -130,6 +141,23 @@ mod tests {
             let _ = text.parse::<ApiKeyToken>();
             let _ = format!("{KEY_PREFIX}{text}").parse::<ApiKeyToken>();
         }
+    }
+
+    #[test]
+    fn the_uses_of_a_key_are_stored_once_in_each_hour() {
+        let at = |time: &str| time.parse::<Timestamp>().unwrap();
+        let (mut stored, mut writes) = (None, Vec::new());
+        for minute in 0..180 {
+            let now = at("2026-11-21T11:30:07Z") + jiff::SignedDuration::from_mins(minute);
+            if let Some(hour) = hour_of_use(stored, now) {
+                writes.push(hour.to_string());
+                stored = Some(hour);
+            }
+        }
+        let hours = ["11", "12", "13", "14"].map(|hour| format!("2026-11-21T{hour}:00:00Z"));
+        assert_eq!(writes, hours);
+        // A clock that is behind does not take an hour back.
+        assert_eq!(hour_of_use(stored, at("2026-11-21T13:59:59Z")), None);
     }
 
     #[test]
