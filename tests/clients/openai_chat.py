@@ -11,6 +11,13 @@ URL, AGENT = sys.argv[1:]
 client = OpenAI(base_url=f"{URL}/v1", api_key="not needed here", max_retries=0)
 
 assert [model.id for model in client.models.list()] == [AGENT]
+assert client.models.retrieve(AGENT).id == AGENT
+try:
+    client.models.retrieve("gpt-6")
+except NotFoundError as refused:
+    assert refused.code == "not_found", refused.body
+else:
+    raise SystemExit("an unknown model exists")
 
 # A whole reply, and a second one in the same conversation.
 messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is due?"}]

@@ -273,6 +273,17 @@ async fn agents_are_listed_as_models_of_their_owner() {
     let expected =
         json!([{"id": id, "object": "model", "created": created, "owned_by": "lamplighter", "name": "Oil"}]);
     assert_eq!(models["data"], expected);
+    // A client that asks for one model gets the same entry, or an error in OpenAI's form.
+    let one = call(&mine, Method::GET, &format!("/v1/models/{id}"), Value::Null).await.expect(200);
+    assert_eq!(one, expected[0]);
+    let archived = archived["agent_id"].as_str().unwrap();
+    for (key, id) in [(&mine, "gpt-6"), (&mine, archived), (&theirs, id)] {
+        let path = format!("/v1/models/{id}");
+        let problem = call(key, Method::GET, &path, Value::Null).await.refused(404, "not_found");
+        let error = &problem["error"];
+        assert_eq!((&error["type"], &error["code"]), (&json!("invalid_request_error"), &json!("not_found")));
+        assert!(error["message"].as_str().unwrap().starts_with("there is no such"), "{problem:#}");
+    }
     // Agents of other owners are not listed.
     let models = call(&theirs, Method::GET, "/v1/models", Value::Null).await.expect(200);
     assert_eq!(models["data"], json!([]));

@@ -1,5 +1,6 @@
 //! The part of OpenAI's Chat Completions format that agents support.
 
+use domain::agents::Agent;
 use domain::ids::{AgentId, RunId};
 use domain::models::{Role, Usage};
 use domain::validate::FieldErrors;
@@ -203,4 +204,16 @@ pub struct ModelEntry {
     pub owned_by: &'static str,
     /// The agent's name.
     pub name: String,
+}
+
+impl From<Agent> for ModelEntry {
+    fn from(agent: Agent) -> Self {
+        Self {
+            id: agent.agent_id,
+            object: "model",
+            created: agent.created_at.as_second(),
+            owned_by: "lamplighter",
+            name: agent.name,
+        }
+    }
 }

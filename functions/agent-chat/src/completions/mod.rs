@@ -7,6 +7,7 @@ use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::agent_loop::cards::{self, Asks};
+use domain::agents::AgentStatus;
 use domain::ids::{AgentId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{EventKind, Run, RunState};
@@ -14,7 +15,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::extract::{Caller, ForeignJson};
+use shared::extract::{Caller, ForeignJson, Id};
 use shared::flows::completions::{self, Completion};
 use shared::flows::follow::{self, RunUpdate};
 use shared::flows::{agents, run_view, runs};
@@ -23,14 +24,14 @@ use shared::idempotency::RepeatedRun;
 use shared::problem::OpenAiError;
 use shared::respond::Problems;
 use shared::stream::{belongs_to, event_stream, not_failed};
-use shared::{Cx, Result};
+use shared::{Cx, Error, Result};
 
 use format::{
     ChatCompletion, Choice, CompletionRequest, CompletionUsage, ModelEntry, ModelList, ReplyMessage,
 };
 use told::Told;
 
-shared::routes!(complete, list_models);
+shared::routes!(complete, list_models, read_model);
 
 /// The largest number of agents in the list of models.
 const MAX_MODELS: usize = 1_000;
@@ -309,12 +310,25 @@ fn frame(data: &impl Serialize, frames: &mut String) {
 )]
 async fn list_models(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ModelList>> {
     let data = agents::all_active(&cx, &caller.owner, MAX_MODELS).await?;
-    let entry = |agent: domain::agents::Agent| ModelEntry {
-        id: agent.agent_id,
-        object: "model",
-        created: agent.created_at.as_second(),
-        owned_by: "lamplighter",
-        name: agent.name,
-    };
-    Ok(axum::Json(ModelList { object: "list", data: data.into_iter().map(entry).collect() }))
+    Ok(axum::Json(ModelList { object: "list", data: data.into_iter().map(ModelEntry::from).collect() }))
+}
+
+/// Read an agent for an OpenAI client
+///
+/// 404 if the agent is archived, because it takes no turns and is not listed.
+#[utoipa::path(
+    get, path = "/v1/models/{agent_id}", tag = "chats", operation_id = "read_agent_as_model",
+    params(("agent_id" = AgentId, Path)),
+    responses((status = 200, body = ModelEntry), Problems),
+)]
+async fn read_model(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+) -> Result<axum::Json<ModelEntry>> {
+    let agent = agents::load(&cx, &caller.owner, id).await?.value;
+    if agent.status == AgentStatus::Archived {
+        return Err(Error::NotFound("agent"));
+    }
+    Ok(axum::Json(agent.into()))
 }
