@@ -10,6 +10,7 @@ mod alerts;
 mod approvals;
 mod assets;
 mod assistant;
+mod cache_prefix;
 mod calls;
 mod chats;
 mod cli;
