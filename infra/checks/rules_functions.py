@@ -92,6 +92,7 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},
         "LAMPLIGHTER_ANSWER_DAYS": {"Ref": "AnswerDays"},
         "LAMPLIGHTER_DAY_BUDGET_MICROS": {"Ref": "DayBudgetMicros"},
+        "LAMPLIGHTER_DAY_BUDGET_MAX_MICROS": {"Ref": "DayBudgetMaxMicros"},
         "LAMPLIGHTER_PLAN": {"Ref": "Plan"},
         "LAMPLIGHTER_PLANS": {"Ref": "Plans"},
         "LAMPLIGHTER_FEATURES": {"Ref": "Features"},

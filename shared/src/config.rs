@@ -15,6 +15,7 @@
 //! | `LAMPLIGHTER_MASTER_KEY` | the parameter of the parameter store with the key that encrypts provider keys; its name ends in `/` and the key's number | none |
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | budget of one run in micro-dollars if neither the action nor the agent sets one | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
+//! | `LAMPLIGHTER_DAY_BUDGET_MAX_MICROS` | the most to which an owner may raise the budget of a day, in micro-dollars | 100000000 ($100) |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_PLAN` | the plan of owners who have not chosen one: `unlimited`, `starter`, `pro`, `team` or `agency` | `unlimited` |
 //! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
@@ -153,13 +154,20 @@ pub enum MasterKeysConfig {
 pub struct BudgetConfig {
     pub run_micros: i64,
     pub day_micros: i64,
+    /// The most to which an owner may raise the ceiling of a day.
+    pub day_max_micros: i64,
     /// Of one pass of a model over a theme.
     pub enrichment_micros: i64,
 }
 
 impl Default for BudgetConfig {
     fn default() -> Self {
-        Self { run_micros: 1_000_000, day_micros: 10_000_000, enrichment_micros: 2_000_000 }
+        Self {
+            run_micros: 1_000_000,
+            day_micros: 10_000_000,
+            day_max_micros: 100_000_000,
+            enrichment_micros: 2_000_000,
+        }
     }
 }
 
@@ -488,6 +496,7 @@ impl BudgetConfig {
         Ok(Self {
             run_micros: micros("LAMPLIGHTER_RUN_BUDGET_MICROS", default.run_micros)?,
             day_micros: micros("LAMPLIGHTER_DAY_BUDGET_MICROS", default.day_micros)?,
+            day_max_micros: micros("LAMPLIGHTER_DAY_BUDGET_MAX_MICROS", default.day_max_micros)?,
             enrichment_micros: micros("LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS", default.enrichment_micros)?,
         })
     }

@@ -13,6 +13,7 @@ pub mod aws;
 mod aws_keys;
 pub mod blobs;
 pub mod bus;
+pub mod ceilings;
 pub mod clock;
 pub mod compute;
 pub mod config;

@@ -288,7 +288,7 @@ async fn a_message_outlives_a_model_that_fails() {
 #[tokio::test]
 async fn a_ceiling_stops_an_answer_before_it_costs() {
     let mut config = PlatformConfig::in_memory();
-    config.budget.day_micros = 10;
+    (config.budget.day_micros, config.budget.day_max_micros) = (10, 10);
     let h = Harness::with(config).await;
     let agent = h.agent().await;
     let task = json!({"title": "t", "task_config": {"instructions": "i", "expected_output": "o"}});

@@ -80,9 +80,9 @@ async fn usage_begins_at_zero_below_its_ceiling() {
     );
     let now = cx.clock.now();
     let owner = made::local();
-    assert!(cx.store.reserve(&owner, now, 900, 10_000_000).await.unwrap().done());
-    cx.store.settle(&owner, now, 900, 250).await.unwrap();
-    assert!(cx.store.reserve(&owner, now, 50, 10_000_000).await.unwrap().done());
+    assert!(made::reserve(cx, &owner, now, 900, 10_000_000).await);
+    made::settle(cx, &owner, now, 900, 250).await;
+    assert!(made::reserve(cx, &owner, now, 50, 10_000_000).await);
     let usage = h.get("/usage").await.expect(200);
     assert_eq!((&usage["spent_micros"], &usage["committed_micros"]), (&json!(250), &json!(300)));
 }

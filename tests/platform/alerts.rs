@@ -10,7 +10,7 @@ use shared::clock::{Clock, ManualClock};
 use shared::flows::alerts;
 use tests::Harness;
 
-use crate::made::local;
+use crate::made::{local, settle};
 
 #[tokio::test]
 async fn a_run_that_crosses_thresholds_tells_each_once() {
@@ -53,7 +53,7 @@ async fn concurrent_checks_note_a_threshold_once_and_the_next_month_begins_anew(
     let (cx, owner) = (&h.platform.cx, local());
     let spend = async |at: &str, micros: i64| {
         let at: Timestamp = at.parse().unwrap();
-        cx.store.settle(&owner, at, 0, micros).await.unwrap();
+        settle(cx, &owner, at, 0, micros).await;
     };
     spend("2026-10-31T23:59:59Z", 900).await;
     spend("2026-11-01T00:00:00Z", 40).await;

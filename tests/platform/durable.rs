@@ -545,7 +545,7 @@ async fn calls_that_are_cancelled_cannot_pass_the_ceiling_of_a_day() {
     let model = ScriptedModel::held(|_| Says::Text("Yes.".into())).await;
     let mut config = PlatformConfig::in_memory();
     config.models = model.config("gpt-5.1");
-    config.budget.day_micros = DAY;
+    (config.budget.day_micros, config.budget.day_max_micros) = (DAY, DAY);
     let h = Harness::with(config).await;
     let agent = h.agent().await;
     let message = "word ".repeat(6_000);
@@ -760,12 +760,12 @@ async fn without_a_budget_for_the_check_an_output_is_not_checked() {
                 let day = cx.config.budget.day_micros;
                 let committed =
                     cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap().committed_micros;
-                let rest = cx.store.reserve(&stage.owner, stage.clock.now(), day - committed, day).await;
-                assert_eq!(rest.unwrap(), Written::Yes);
-                // The reply has the maximum length, so almost nothing of the call's own reservation is returned.
+                let (now, rest) = (stage.clock.now(), day - committed);
+                assert!(crate::made::reserve(cx, &stage.owner, now, rest, day).await);
+                // The reply is even longer than reserved, so nothing of the call's own reservation is returned.
                 let sent = model.sent().pop().unwrap();
                 let longest = sent.get("max_completion_tokens").or(sent.get("max_tokens"));
-                model.costs(longest.unwrap().as_u64().unwrap() as usize);
+                model.costs(longest.unwrap().as_u64().unwrap() as usize + 1_000);
             }
             model.allow(1);
         };

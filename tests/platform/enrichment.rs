@@ -436,7 +436,7 @@ async fn ceilings_stop_enrichment_and_its_notes_stay() {
     let h = with_theme(PlatformConfig { budget, ..config(model.config("gpt-5.1")) }).await;
     deliver(&h, CHANGED).await.unwrap();
     let stopped = check_status(&h, "stopped", 0, 4).await;
-    assert!(reason(&stopped).starts_with("the ceiling of a day of 100 micro-dollars"), "{stopped}");
+    assert!(reason(&stopped).starts_with("today's ceiling of 100 micro-dollars"), "{stopped}");
     assert_eq!((model.asked(), enriched(&h).await), (0, vec![]));
 
     // The budget of a pass pays for the first of two calls.

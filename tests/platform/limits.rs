@@ -25,7 +25,7 @@ async fn an_account_has_defaults_and_is_changed_by_field() {
         read.expect(200),
         json!({
             "owner": "local", "timezone": "UTC", "plan": "unlimited", "billing_mode": "platform", "overage": "off",
-            "alerts": [], "version": 0,
+            "alerts": [], "budget": {}, "version": 0,
         })
     );
     let changed = h.patch("/account", json!({"timezone": "europe/berlin"})).await.expect(200);

@@ -1,10 +1,15 @@
 //! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
 use domain::accounts::scopes::Scope;
+use domain::accounts::ceilings::{Ceiling, CeilingOf};
+use domain::accounts::quota::Charge;
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use domain::models::ModelId;
+use domain::runs::Reservation;
+use jiff::Timestamp;
 use serde_json::json;
 use shared::Cx;
 use shared::extract::Caller;
@@ -13,11 +18,33 @@ use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
 use shared::flows::{actions, agents, api_keys, assets, chats, projects, proposals};
 use shared::store::Store;
+use shared::store::spend::Spender;
 use tests::Harness;
 
 /// The owner of the harness's calls.
 pub fn local() -> Owner {
     Owner::new("local").unwrap()
+}
+
+/// Reserves a part of a day's ceiling, as a call of a model does.
+pub async fn reserve(cx: &Cx, owner: &Owner, at: Timestamp, micros: i64, ceiling: i64) -> bool {
+    let ceiling = Ceiling { of: CeilingOf::Day, micros: ceiling };
+    let writes = Store::reserve_writes(Spender::owner(owner), at, micros, &[ceiling]);
+    cx.store.transact(writes).await.unwrap().done()
+}
+
+/// Counts the cost of a call, and returns what it had reserved.
+pub async fn settle(cx: &Cx, owner: &Owner, at: Timestamp, reserved: i64, cost: i64) {
+    let reservation = Reservation {
+        at,
+        micros: reserved,
+        of: vec![CeilingOf::Day],
+        model: ModelId::new("scripted"),
+        input_tokens: 0,
+    };
+    let spender = Spender::owner(owner);
+    let writes = Store::settle_writes(spender, Some(&reservation), at, cost, Charge::Included);
+    assert!(cx.store.transact(writes).await.unwrap().done());
 }
 
 async fn proposed(cx: &Cx, owner: &Owner, proposal: Proposal) -> ProposalId {

@@ -12,6 +12,7 @@ mod assets;
 mod assistant;
 mod cache_prefix;
 mod calls;
+mod ceilings;
 mod chats;
 mod cli;
 mod clients;

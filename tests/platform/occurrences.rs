@@ -20,7 +20,7 @@ use tests::Harness;
 use tests::executors::{Executors, LEASE};
 use tests::model::{Says, ScriptedModel};
 
-fn noon() -> Timestamp {
+pub fn noon() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()
 }
 
@@ -333,6 +333,12 @@ async fn a_run_ends_when_its_budget_is_used_up() {
     let more = json!({"schedule": {"at": at.to_string()}, "budget": {"per_run_micros": 100_000}});
     let id = stage.approved(more).await;
     stage.happens_at(60).await;
+    // A person may raise the ceiling. This one does not.
+    let [occurrence] = stage.occurrences(id).await.try_into().unwrap();
+    assert_eq!((occurrence.state, occurrence.attempts), (OccurrenceState::Waiting, 1));
+    let reject = format!("/runs/{}/calls/2.0/reject", occurrence.run_id);
+    stage.h.post(&reject, json!({})).await.expect(200);
+    stage.executors.work().await;
     let [occurrence] = stage.occurrences(id).await.try_into().unwrap();
     assert_eq!((occurrence.state, occurrence.attempts), (OccurrenceState::Failed, 1));
     let run = stage.h.platform.cx.store.run(&stage.owner, occurrence.run_id).await.unwrap().unwrap().value;

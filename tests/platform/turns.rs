@@ -237,7 +237,8 @@ async fn invalid_turns_are_refused() {
 #[tokio::test]
 async fn a_ceiling_stops_a_turn_before_it_costs() {
     let mut config = PlatformConfig::in_memory();
-    config.budget.day_micros = 10;
+    // Nobody may raise it.
+    (config.budget.day_micros, config.budget.day_max_micros) = (10, 10);
     let h = Harness::with(config).await;
     let agent = h.agent().await;
     let refused = h.post(&format!("/agents/{agent}/chat"), json!({"message": "Write a brief"})).await;

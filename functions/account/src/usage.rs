@@ -4,6 +4,7 @@ use axum::extract::State;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use shared::ceilings;
 use shared::extract::{Caller, Query};
 use shared::flows::usage::{self, MonthUsage};
 use shared::respond::Problems;
@@ -21,7 +22,7 @@ struct UsageView {
     date: Date,
     #[serde(flatten)]
     spend: Spend,
-    /// The daily limit, in micro-dollars.
+    /// The ceiling of this day, in micro-dollars: that of the account, and what people have added for this day.
     ceiling_micros: i64,
     /// The usage of a month, if the query names one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +57,9 @@ async fn read(
     };
     let now = cx.clock.now();
     let spend = cx.store.spend(&caller.owner, now).await?;
+    let account = cx.store.account(&caller.owner).await?;
+    let (day, _) = ceilings::of_account(&cx, &account.value);
+    let ceiling_micros = day.saturating_add(spend.raised_micros);
     let date = now.to_zoned(TimeZone::UTC).date();
-    Ok(axum::Json(UsageView { date, spend, ceiling_micros: cx.config.budget.day_micros, month }))
+    Ok(axum::Json(UsageView { date, spend, ceiling_micros, month }))
 }

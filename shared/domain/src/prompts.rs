@@ -147,7 +147,11 @@ pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView]) -> St
     text.push_str(&line("schedule", &schedule));
     text.push_str(&line("next due", &action.next_due.map_or_else(String::new, |due| due.to_string())));
     text.push_str(&line("may use", &action.grants.join(", ")));
-    text.push_str(&line("may cost", &format!("{} micro-dollars a run", action.budget.per_run_micros)));
+    let mut may_cost = format!("{} micro-dollars a run", action.budget.per_run_micros);
+    if let Some(micros) = action.budget.per_month_micros {
+        may_cost.push_str(&format!(", {micros} micro-dollars a month"));
+    }
+    text.push_str(&line("may cost", &may_cost));
     text.push_str(&format!(
         "instructions:\n{}\nexpected output:\n{}\n",
         action.task_config.instructions, action.task_config.expected_output

@@ -1,5 +1,6 @@
 //! One call of a model: its cost is reserved before the call and settled after it. Its text is streamed to the run's followers.
 
+use domain::accounts::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::agent_loop::{Call, Reply};
 use domain::chats::signals::SignalReader;
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, prices};
@@ -8,11 +9,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::recorder::{Recorder, Reserved, Stored};
+use crate::ceilings::{self, Ceilings};
 use crate::context::Cx;
+use crate::flows::edit;
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{BreakerChange, Route};
 use crate::problem::Error;
+use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
 
 /// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.
@@ -21,6 +25,9 @@ const MIN_OUTPUT_TOKENS: u32 = 64;
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum CallError {
+    /// A ceiling does not pay for the call. A person may be asked to raise it.
+    Ceiling(Box<CeilingReached>),
+    /// A ceiling does not pay for the call, and it is not raised.
     Budget(String),
     Model(ModelError),
     /// Somebody asked the run to stop.
@@ -47,6 +54,7 @@ impl CallError {
     #[must_use]
     pub fn run_error(&self) -> RunError {
         let (code, detail, retryable) = match self {
+            Self::Ceiling(reached) => ("budget_exceeded", reached.to_string(), false),
             Self::Budget(detail) => ("budget_exceeded", detail.clone(), false),
             Self::Model(error) => (model_code(error), error.to_string(), error.is_retryable()),
             Self::Cancelled => ("cancelled", "the run was cancelled".to_owned(), false),
@@ -76,10 +84,9 @@ fn model_code(error: &ModelError) -> &'static str {
 }
 
 /// The limits under which a run calls models.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
-    /// The ceiling of the whole run, in micro-dollars.
-    pub run_micros: i64,
+    pub ceilings: Ceilings,
     /// When work must be put down.
     pub deadline: Timestamp,
 }
@@ -173,30 +180,53 @@ impl RunCaller<'_> {
 impl Caller for RunCaller<'_> {
     type Error = CallError;
 
-    /// Shortens the longest reply to what the run's ceiling pays for, and reserves the highest possible cost from the day's ceiling.
+    /// Shortens the longest reply to what the ceilings pay for, and reserves the highest possible cost under each of them.
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
-        let run_micros = self.limits.run_micros;
-        let spent = self.recorder.run().cost_micros;
         let id = &model.model;
-        let Some(affordable) = prices::max_output_affordable(id, input_tokens, run_micros - spent) else {
+        let (charge, spent) = (self.recorder.run().charge, self.recorder.run().cost_micros);
+        let run_ceiling = Ceiling { of: CeilingOf::Run, micros: self.limits.ceilings.run_micros };
+        let affordable = |micros| prices::max_output_affordable(id, input_tokens, micros);
+        let Some(pays_for) = affordable(run_ceiling.micros - spent) else {
             // A model without a known price counts as free, for example a model on a person's own machine.
             return Ok(max_output_tokens);
         };
-        let max_output_tokens = max_output_tokens.min(affordable);
-        if max_output_tokens < MIN_OUTPUT_TOKENS {
-            return Err(CallError::Budget(format!(
-                "the run's ceiling of {run_micros} micro-dollars does not pay for another call ({spent} are spent)"
-            )));
+        let estimate = |output| prices::estimate_micros(id, input_tokens, output).unwrap_or(0);
+        let least = estimate(MIN_OUTPUT_TOKENS);
+        let most = |of| ceilings::most(self.cx, of);
+        let reached = |ceiling: Ceiling, raised, committed, needs| {
+            let reached = CeilingReached::new(ceiling, raised, committed, needs, most(ceiling.of));
+            CallError::Ceiling(Box::new(reached))
+        };
+        if pays_for < MIN_OUTPUT_TOKENS {
+            let raised = self.recorder.run().raised_micros;
+            return Err(reached(run_ceiling, raised, spent, least));
         }
-        let micros = prices::estimate_micros(id, input_tokens, max_output_tokens).unwrap_or(0);
-        let ceiling = self.cx.config.budget.day_micros;
-        let reservation = Reservation { at: self.cx.clock.now(), micros, model: id.clone(), input_tokens };
-        match self.recorder.reserve(reservation, ceiling).await? {
-            Reserved::Yes => Ok(max_output_tokens),
-            Reserved::TooDear => Err(CallError::Budget(format!(
-                "today's ceiling of {ceiling} micro-dollars does not pay for this call, which may cost {micros}"
-            ))),
+        let mut longest = max_output_tokens.min(pays_for);
+        let now = self.cx.clock.now();
+        let mut of_times = self.limits.ceilings.of_times.clone();
+        let mut tries = edit::Tries::default();
+        loop {
+            tries.next().await?;
+            let (model, micros) = (id.clone(), estimate(longest));
+            let reservation = Reservation { at: now, micros, of: Vec::new(), model, input_tokens };
+            match self.recorder.reserve(reservation, &of_times).await? {
+                Reserved::Yes => return Ok(longest),
+                Reserved::TooDear => {}
+            }
+            // A ceiling may have been raised. Otherwise, what is left may pay for a shorter reply.
+            for (ceiling, base) in of_times.iter_mut().zip(&self.limits.ceilings.of_times) {
+                let spender = Spender::of(self.recorder.owner(), self.recorder.run());
+                let spend = self.cx.store.spend_of(spender, ceiling.of, now).await?;
+                ceiling.micros = base.micros.saturating_add(spend.raised_micros);
+                let left = charge.affords(ceiling.micros.saturating_sub(spend.committed_micros));
+                let pays_for = affordable(left).unwrap_or(0);
+                if pays_for < MIN_OUTPUT_TOKENS {
+                    let Spend { raised_micros, committed_micros, .. } = spend;
+                    return Err(reached(*ceiling, raised_micros, committed_micros, charge.counted(least)));
+                }
+                longest = longest.min(pays_for);
+            }
         }
     }
 
@@ -227,7 +257,7 @@ impl Caller for RunCaller<'_> {
     }
 
     async fn look(&mut self) -> Result<(), CallError> {
-        look(self.cx, self.recorder, self.limits).await
+        look(self.cx, self.recorder, self.limits.deadline).await
     }
 
     fn has_shown(&self) -> bool {
@@ -276,13 +306,13 @@ impl Caller for RunCaller<'_> {
 ///
 /// # Errors
 /// [`CallError::Cancelled`] or [`CallError::PutDown`] if it must stop; another error if the table does not answer.
-pub async fn look(cx: &Cx, recorder: &mut Recorder, limits: Limits) -> Result<(), CallError> {
+pub async fn look(cx: &Cx, recorder: &mut Recorder, deadline: Timestamp) -> Result<(), CallError> {
     recorder.flush_if_due().await?;
     recorder.keep_alive().await?;
     if recorder.is_cancelled().await? {
         return Err(CallError::Cancelled);
     }
-    if cx.stopping.is_set() || cx.clock.now() >= limits.deadline {
+    if cx.stopping.is_set() || cx.clock.now() >= deadline {
         return Err(CallError::PutDown);
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agent_loop::cards::Asks;
 use domain::agent_loop::{CallId, CallResult, Card, Purpose, Reply, Step};
 use domain::ids::{Owner, RunId};
 use serde::{Deserialize, Serialize};
@@ -164,7 +165,7 @@ pub async fn arguments(
         let calls = part.reply.map(|reply| reply.calls).unwrap_or_default();
         for (at, call) in calls.into_iter().enumerate() {
             let id = CallId::new(part.n, at);
-            if cards.iter().any(|card| card.call_id == id) {
+            if cards.iter().any(|card| card.call_id == id && card.asks != Asks::Ceiling) {
                 found.insert(id, call.input);
             }
         }

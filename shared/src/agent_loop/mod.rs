@@ -7,11 +7,13 @@
 //! - [`recorder`]: the one writer of a run's record and events
 //! - [`journal`]: the stored steps
 //! - [`mod@call`]: one call of a model
+//! - `raise`: the card that asks a person to raise a ceiling of costs
 //! - `perform`: the calls of tools, and those that wait for a person
 
 pub mod call;
 pub mod journal;
 mod perform;
+mod raise;
 pub mod recorder;
 
 use domain::actions::Reason;
@@ -26,6 +28,7 @@ use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::model_choice;
 use crate::problem::Result;
@@ -60,6 +63,10 @@ pub trait Kind: Send {
 
     /// The most that the run may cost, in micro-dollars.
     fn ceiling_micros(&self) -> i64;
+
+    /// The most that a month may cost.
+    fn month_ceilings(&self) -> MonthCeilings;
+
     fn system(&self) -> Vec<SystemBlock>;
     /// Which tools are offered, and which calls are allowed.
     fn setting(&self) -> Setting<'_>;
@@ -165,6 +172,9 @@ impl<K: Kind> Agent<K> {
             Ok(rest) => rest,
             Err(CallError::Cancelled) => Rest::Cancelled,
             Err(CallError::PutDown) => Rest::PutDown,
+            Err(CallError::Ceiling(reached)) => {
+                self.ask_to_raise(*reached).unwrap_or_else(|error| Rest::Failed(error.run_error()))
+            }
             Err(error) => {
                 if let CallError::Failed(cause) = &error {
                     tracing::error!(cause = %cause.causes(), "a step failed");
@@ -201,7 +211,9 @@ impl<K: Kind> Agent<K> {
                         match self.call(Purpose::Check, request).await {
                             Ok(replied) => self.store(Purpose::Check, replied).await?,
                             // The work is done and saved, and stays: the run says that it was not checked.
-                            Err(CallError::Budget(why)) => return Ok(Rest::Ended(Outcome::unchecked(&why))),
+                            Err(CallError::Ceiling(reached)) => {
+                                return Ok(Rest::Ended(Outcome::unchecked(&reached.to_string())));
+                            }
                             Err(error) => return Err(error),
                         }
                     }
@@ -210,20 +222,19 @@ impl<K: Kind> Agent<K> {
         }
     }
 
-    fn limits(&self) -> Limits {
-        Limits { run_micros: self.kind.ceiling_micros(), deadline: self.deadline }
-    }
-
     async fn look(&mut self) -> Result<(), CallError> {
-        let limits = self.limits();
-        look(&self.cx, &mut self.recorder, limits).await
+        look(&self.cx, &mut self.recorder, self.deadline).await
     }
 
     async fn call(&mut self, purpose: Purpose, mut request: ModelRequest) -> Result<Replied, CallError> {
-        let limits = self.limits();
+        self.not_refused()?;
         let ask = self.kind.ask(purpose);
         let number = model_choice::number(self.recorder.run().run_id);
-        let route = model_choice::route(&self.cx, self.recorder.owner(), &ask, number).await??;
+        let (route, ceilings) = tokio::try_join!(
+            model_choice::route(&self.cx, self.recorder.owner(), &ask, number),
+            self.ceilings(),
+        )?;
+        let (route, limits) = (route?, Limits { ceilings, deadline: self.deadline });
         self.recorder.run_mut().model = Some(RunModel {
             model: route.candidates[0].model.clone(),
             level: route.level,
@@ -235,7 +246,8 @@ impl<K: Kind> Agent<K> {
             reduce(&mut request);
         }
         loop {
-            let called = call(&self.cx, &mut self.recorder, &route, request.clone(), limits, shown).await;
+            let called =
+                call(&self.cx, &mut self.recorder, &route, request.clone(), limits.clone(), shown).await;
             let too_large = matches!(
                 called,
                 Err(CallError::Model(ModelError::ContextTooLarge | ModelError::RequestTooLarge))

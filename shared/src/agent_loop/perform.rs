@@ -11,7 +11,7 @@ use domain::agent_loop::{Call, CallId, CallResult, results};
 use domain::runs::EventKind;
 use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -116,16 +116,20 @@ impl<K: Kind> Agent<K> {
         }
     }
 
+    /// Until when a person who is asked now may answer.
+    pub(super) fn answer_until(&self, now: Timestamp) -> Timestamp {
+        let days = self.cx.config.runs.answer_days;
+        // The run needs its steps when it goes on, and they are deleted some time after it began.
+        let kept = self.recorder.run().run_id.instant() + LIFETIME - SignedDuration::from_hours(24);
+        (now + SignedDuration::from_hours(24 * i64::from(days)))
+            .min(kept)
+            .max(now + SignedDuration::from_hours(1))
+    }
+
     /// Makes a card for each of these calls, so that the run waits.
     fn ask(&mut self, pending: &[Pending], asked: &[usize]) -> Rest {
         let now = self.cx.clock.now();
-        let days = self.cx.config.runs.answer_days;
-        let run = self.recorder.run();
-        // The run needs its steps when it goes on, and they are deleted some time after it began.
-        let kept = run.run_id.instant() + LIFETIME - SignedDuration::from_hours(24);
-        let expires_at = (now + SignedDuration::from_hours(24 * i64::from(days)))
-            .min(kept)
-            .max(now + SignedDuration::from_hours(1));
+        let expires_at = self.answer_until(now);
         let mut new = Vec::new();
         let mut events = Vec::new();
         for call in asked.iter().filter_map(|at| pending.get(*at)) {
@@ -138,7 +142,7 @@ impl<K: Kind> Agent<K> {
                     self.recorder.run().open_call.as_ref().map(OpenCall::unknown).unwrap_or_default()
                 }
                 (Asks::Permission, Decision::NeedsPerson(why)) => why,
-                (Asks::Permission, _) => String::new(),
+                (Asks::Permission | Asks::Ceiling, _) => String::new(),
             };
             let tool = self.tool(&made.name);
             let card = Card {
@@ -154,6 +158,7 @@ impl<K: Kind> Agent<K> {
                 reason: None,
                 answered_at: None,
                 attempt,
+                ceiling: None,
             };
             let data = json!({
                 "step": card.call_id.step, "call_id": card.call_id, "asks": card.asks, "tool": card.tool,

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use domain::accounts::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::{ModelId, Usage, estimate, prices};
 use domain::runs::{EventKind, Reservation, Run, RunError, RunEvent, RunKind, RunState};
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
+use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
 use crate::store::threads::thread_of;
 use crate::store::{Store, Versioned};
@@ -59,7 +61,7 @@ pub enum Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
     Yes,
-    /// The day's ceiling is too low for it.
+    /// A ceiling is too low for it.
     TooDear,
 }
 
@@ -296,16 +298,18 @@ impl Recorder {
         self.tolerate(renewed)
     }
 
-    /// Takes a reservation from the day's ceiling and notes it in the record, so that a process that takes the run over can
-    /// settle it.
+    /// Reserves the highest cost of a call under these ceilings, and notes it in the record, so that a process that takes the run
+    /// over can settle it.
     ///
     /// # Errors
     /// If it can't be stored.
-    pub async fn reserve(&mut self, mut reservation: Reservation, ceiling: i64) -> Result<Reserved> {
+    pub async fn reserve(&mut self, mut reservation: Reservation, ceilings: &[Ceiling]) -> Result<Reserved> {
         reservation.micros = self.run.charge.counted(reservation.micros);
-        let write = Store::reserve_write(&self.owner, reservation.at, reservation.micros, ceiling);
+        reservation.of = ceilings.iter().map(|ceiling| ceiling.of).collect();
+        let spender = Spender::of(&self.owner, &self.run);
+        let writes = Store::reserve_writes(spender, reservation.at, reservation.micros, ceilings);
         self.run.reserved = Some(reservation);
-        match self.store(Vec::new(), vec![write], true).await {
+        match self.store(Vec::new(), writes, true).await {
             Ok(Stored::Yes) => Ok(Reserved::Yes),
             Ok(Stored::Refused(_)) => {
                 self.run.reserved = None;
@@ -320,12 +324,8 @@ impl Recorder {
     pub fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Vec<Write> {
         self.run.usage += used;
         self.run.cost_micros += cost_micros;
-        let reserved = self.run.reserved.take().map(|Reservation { at, micros, .. }| (at, micros));
-        let (at, micros) = reserved.unwrap_or_else(|| (self.cx.clock.now(), 0));
-        let spend = reserved.is_some() || cost_micros > 0;
-        let spend = spend.then(|| Store::settle_write(&self.owner, at, micros, cost_micros, self.run.charge));
-        let count = Store::usage_write(&self.owner, at, self.run.agent_id, model, &used, cost_micros);
-        spend.into_iter().chain(count).collect()
+        let (reserved, now) = (self.run.reserved.take(), self.cx.clock.now());
+        settle_writes(&self.owner, &self.run, reserved.as_ref(), now, (model, &used, cost_micros))
     }
 
     /// Whether somebody asked the run to stop. Reads the table at most twice a second.
@@ -456,9 +456,8 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
 /// # Errors
 /// If the table does not answer.
 pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Vec<Write>> {
-    let Some(Reservation { at, micros, model, input_tokens }) = run.reserved.take() else {
-        return Ok(Vec::new());
-    };
+    let Some(reserved) = run.reserved.take() else { return Ok(Vec::new()) };
+    let Reservation { model, input_tokens, .. } = &reserved;
     let (mut bytes, mut after) = (0, since);
     loop {
         let events = cx.store.run_events(owner, run.run_id, after, 100).await?;
@@ -467,13 +466,26 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
         let deltas = events.iter().filter(|event| event.event == EventKind::MessageDelta);
         bytes += deltas.filter_map(|event| event.data["text"].as_str()).map(str::len).sum::<usize>();
     }
-    let output_tokens = estimate::tokens(&model, bytes).max(1);
-    let used = Usage { input_tokens, output_tokens, estimated: true, ..Usage::default() };
-    let cost = prices::cost_micros(&model, &used).unwrap_or(0);
+    let output_tokens = estimate::tokens(model, bytes).max(1);
+    let used = Usage { input_tokens: *input_tokens, output_tokens, estimated: true, ..Usage::default() };
+    let cost = prices::cost_micros(model, &used).unwrap_or(0);
     run.usage += used;
     run.cost_micros += cost;
-    let count = Store::usage_write(owner, at, run.agent_id, &model, &used, cost);
-    Ok([Store::settle_write(owner, at, micros, cost, run.charge)].into_iter().chain(count).collect())
+    Ok(settle_writes(owner, run, Some(&reserved), reserved.at, (model, &used, cost)))
+}
+
+/// The writes that return the reservation of a call, and count what it has used.
+fn settle_writes(
+    owner: &Owner,
+    run: &Run,
+    reserved: Option<&Reservation>,
+    now: Timestamp,
+    (model, used, cost): (&ModelId, &Usage, i64),
+) -> Vec<Write> {
+    let at = reserved.map_or(now, |reserved| reserved.at);
+    let mut writes = Store::settle_writes(Spender::of(owner, run), reserved, now, cost, run.charge);
+    writes.extend(Store::usage_write(owner, at, run.agent_id, model, used, cost));
+    writes
 }
 
 /// Ends a run that has no executor, or whose executor is to stop. `found` is its record as it was read. Returns `false` if the

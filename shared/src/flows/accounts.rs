@@ -1,5 +1,6 @@
 //! The account of an owner: read and changed.
 
+use domain::accounts::ceilings::AccountBudget;
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
 use domain::accounts::quota::Month;
@@ -31,6 +32,8 @@ pub struct AccountView {
     pub overage: Overage,
     /// The thresholds, lowest first.
     pub alerts: Vec<AlertView>,
+    /// The ceilings of the account's days and months.
+    pub budget: AccountBudget,
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
@@ -63,8 +66,10 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
             (reached.map(|reached| reached.reached_at), reached.map(|reached| reached.spent_micros));
         AlertView { alert, reached_at, spent_micros }
     };
-    let Versioned { value: Account { timezone, billing_mode, overage, alerts, updated_at, .. }, version } =
-        found;
+    let Versioned {
+        value: Account { timezone, billing_mode, overage, alerts, budget, updated_at, .. },
+        version,
+    } = found;
     let alerts = alerts.into_iter().map(alert_view).collect();
     Ok(AccountView {
         owner: owner.clone(),
@@ -73,6 +78,7 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         billing_mode,
         overage,
         alerts,
+        budget,
         updated_at,
         version,
     })

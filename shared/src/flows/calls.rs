@@ -3,9 +3,10 @@
 //! The answer, its event and the state of the run are stored in one transaction. When the last question is answered, the run is
 //! due, and any process can continue it.
 
+use domain::accounts::ceilings::CeilingOf;
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::agent_loop::CallId;
-use domain::agent_loop::cards::{self, Answer, AnswerRefused, CardState, MAX_REASON};
+use domain::agent_loop::cards::{self, Answer, AnswerRefused, Card, CardState, MAX_REASON};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::runs::{EventKind, Run, RunEvent, RunKind};
 use domain::validate::FieldErrors;
@@ -17,10 +18,12 @@ use super::actions::{self, Loaded};
 use super::{due, edit, run_view, runs};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
-use crate::store::table::Write;
+use crate::store::keys::Guard;
+use crate::store::spend::Spender;
+use crate::store::table::{Write, Written};
 use crate::store::{DueItem, Store, Versioned};
 
-/// A person approves a call.
+/// A person approves a call, or raises a ceiling.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({}))]
@@ -28,6 +31,10 @@ pub struct ApproveCall {
     /// The `hash` of the card that the person has seen. If the card has another hash now, the call is not approved.
     #[serde(default)]
     pub hash: Option<String>,
+    /// If the card is about a ceiling: by how many micro-dollars it is raised. Default: the `raise_by_micros` of the card.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub raise_by_micros: Option<i64>,
 }
 
 /// A person rejects a call.
@@ -60,8 +67,8 @@ pub enum ResolvedAs {
 }
 
 impl From<ApproveCall> for Answer {
-    fn from(ApproveCall { hash }: ApproveCall) -> Self {
-        Self::Approve { hash }
+    fn from(ApproveCall { hash, raise_by_micros }: ApproveCall) -> Self {
+        Self::Approve { hash, raise_by_micros }
     }
 }
 
@@ -100,11 +107,15 @@ pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answ
             Ok(false) => return Ok(found),
             Ok(true) => {}
             Err(AnswerRefused::NoCard) => return Err(Error::NotFound("call")),
+            Err(refused @ AnswerRefused::Raise(_)) => {
+                return Err(FieldErrors::one("raise_by_micros", refused.to_string()).into());
+            }
             Err(refused) => {
                 let view = run_view::view(cx, owner, found).await?;
                 return Err(Error::conflict_with(refused.code(), refused.to_string(), &view));
             }
         }
+        let raised = raise(owner, &mut run, call);
         let event =
             RunEvent::new(cx.store.last_event_id(owner, id).await? + 1, kind(said), now, data(&run, call));
         let goes_on = cards::open(&run.cards).next().is_none();
@@ -121,14 +132,37 @@ pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answ
             writes.extend(resume);
             item = Some(DueItem::action(owner, action));
         }
-        if cx.store.commit(writes).await?.done() {
-            tracing::info!(run_id = %id, call_id = %call, goes_on, "a person answered about a call");
-            if let Some(item) = item {
-                due::dispatch(cx, &item).await;
+        writes.extend(raised);
+        match cx.store.commit(writes).await? {
+            Written::Yes => {
+                tracing::info!(run_id = %id, call_id = %call, goes_on, "a person answered about a call");
+                if let Some(item) = item {
+                    due::dispatch(cx, &item).await;
+                }
+                return Ok(run);
             }
-            return Ok(run);
+            Written::Refused(Guard::Spend) => {
+                let message = "the ceiling was raised for other runs meanwhile, and can't be raised that far";
+                let view = run_view::view(cx, owner, found).await?;
+                return Err(Error::conflict_with("ceiling_at_maximum", message.to_owned(), &view));
+            }
+            Written::Refused(_) => {}
         }
     }
+}
+
+/// Raises the ceiling that a person has just approved: that of the run in its record, another one with the returned write.
+fn raise(owner: &Owner, run: &mut Run, call: CallId) -> Option<Write> {
+    let approved = |card: &&Card| card.call_id == call && card.state == CardState::Approved;
+    let card = run.cards.iter().find(approved)?;
+    let (reached, at) = (card.ceiling?, card.asked_at);
+    if reached.of == CeilingOf::Run {
+        run.raised_micros = run.raised_micros.saturating_add(reached.raise_by_micros);
+        return None;
+    }
+    // Cards of other runs may have raised it since.
+    let most = reached.raised_micros.saturating_add(reached.max_raise_micros);
+    Store::raise_write(Spender::of(owner, run), reached.of, at, reached.raise_by_micros, most)
 }
 
 /// The writes that let a run of an action continue. `None` if its occurrence does not wait, because somebody else has just changed

@@ -27,6 +27,7 @@ use super::{alerts, assets, due, edit, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
+use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
@@ -125,6 +126,13 @@ impl Kind for ActionRun {
 
     fn ceiling_micros(&self) -> i64 {
         self.action.budget.per_run_micros
+    }
+
+    fn month_ceilings(&self) -> MonthCeilings {
+        MonthCeilings {
+            agent: self.agent.budget.per_month_micros,
+            action: self.action.budget.per_month_micros,
+        }
     }
 
     fn system(&self) -> Vec<SystemBlock> {

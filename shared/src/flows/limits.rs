@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 use super::accounts;
 use super::quota::Quota;
+use crate::ceilings;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
 use crate::http::MAX_BODY_BYTES;
@@ -77,6 +78,11 @@ pub struct Ceilings {
     pub run_micros: i64,
     /// In a day (UTC).
     pub day_micros: i64,
+    /// The most to which the ceiling of a day may be raised by answering a card.
+    pub day_max_micros: i64,
+    /// In a month (UTC), if the account has such a ceiling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month_micros: Option<i64>,
     /// By one pass of a model over a theme.
     pub enrichment_micros: i64,
 }
@@ -129,7 +135,8 @@ impl Sizes {
 pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
     let account = cx.store.account(owner).await?.value;
     let plan = accounts::plan(cx, &account);
-    let BudgetConfig { run_micros, day_micros, enrichment_micros } = cx.config.budget;
+    let BudgetConfig { run_micros, day_max_micros, enrichment_micros, .. } = cx.config.budget;
+    let (day_micros, month_micros) = ceilings::of_account(cx, &account);
     let quota = Quota::of(cx, owner).await?;
     let month = Month::at(cx.clock.now());
     let MonthRequests { used, overage } = cx.store.month_requests(owner, month).await?;
@@ -149,7 +156,7 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
             .into_iter()
             .filter_map(|class| Some(RateView { class, per_minute: cx.config.rates.per_minute(class)? }))
             .collect(),
-        ceilings: Ceilings { run_micros, day_micros, enrichment_micros },
+        ceilings: Ceilings { run_micros, day_micros, day_max_micros, month_micros, enrichment_micros },
         sizes: Sizes::ALL,
         features: cx.config.models.features,
     })

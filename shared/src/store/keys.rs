@@ -48,6 +48,7 @@
 //! | mark that runs of an owner wait | `U#owner#PLACE` | `BACKLOG` |
 //! | idempotency record | `U#owner#IDEMPOTENCY` | SHA-256 of the key |
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
+//! | a month's spending of the owner, an agent or an action | `U#owner#SPEND` | `MONTH#2026-11`, `MONTH#2026-11#agt_…`, `MONTH#2026-11#act_…` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
@@ -119,7 +120,7 @@ pub enum Guard {
     RunEvent,
     /// A stored reply of a run, or the result of one of its calls.
     RunStep,
-    /// A day's spending.
+    /// The spending of a day or a month.
     Spend,
     Theme,
     Other,
@@ -690,6 +691,13 @@ pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
 #[must_use]
 pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
     Key::new(part(owner, "SPEND"), day).guards(Guard::Spend)
+}
+
+/// The spending of a month. `of` names the agent or the action; without it, it is the owner's.
+#[must_use]
+pub fn month_spend(owner: &Owner, month: Month, of: Option<&str>) -> Key {
+    let of = of.map_or_else(String::new, |of| format!("#{of}"));
+    Key::new(part(owner, "SPEND"), format!("MONTH#{month}{of}")).guards(Guard::Spend)
 }
 
 /// What a model has used on a day, for an agent or for none.

@@ -157,6 +157,10 @@ impl Answer {
                             "\n\n*It is not known whether the call of `{}` happened. Find out, then POST to {call}/resolve until {}.*",
                             card.tool, card.expires_at,
                         ),
+                        Asks::Ceiling => format!(
+                            "\n\n*A ceiling of costs is reached: {}. To raise it, POST to {call}/approve until {}; otherwise POST to {call}/reject.*",
+                            card.why, card.expires_at,
+                        ),
                     });
                 }
             }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::ceilings::AccountBudget;
 use super::plans::Plan;
 use crate::schedule::timezone_named;
 use crate::validate::FieldErrors;
@@ -56,6 +57,7 @@ pub struct Account {
     pub overage: Overage,
     /// Lowest first, each threshold once.
     pub alerts: Vec<Alert>,
+    pub budget: AccountBudget,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
 }
@@ -68,6 +70,7 @@ impl Default for Account {
             billing_mode: BillingMode::default(),
             overage: Overage::default(),
             alerts: Vec::new(),
+            budget: AccountBudget::default(),
             updated_at: None,
         }
     }
@@ -88,6 +91,8 @@ pub struct AccountPatch {
     /// Replaces all thresholds: up to 10.
     #[schema(max_items = 10)]
     pub alerts: Option<Vec<Alert>>,
+    /// Replaces both ceilings. `{}` removes them.
+    pub budget: Option<AccountBudget>,
 }
 
 impl Account {
@@ -134,6 +139,10 @@ impl Account {
             alerts.sort_unstable();
             alerts.dedup();
             self.alerts = alerts;
+        }
+        if let Some(budget) = patch.budget {
+            budget.validate(&mut errors);
+            self.budget = budget;
         }
         self.billing_mode = patch.billing_mode.unwrap_or(self.billing_mode);
         self.overage = patch.overage.unwrap_or(self.overage);

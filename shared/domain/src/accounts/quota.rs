@@ -38,6 +38,15 @@ impl Charge {
             Self::Included | Self::Refused => micros,
         }
     }
+
+    /// The highest cost that counts as at most `micros`.
+    #[must_use]
+    pub const fn affords(self, micros: i64) -> i64 {
+        match self {
+            Self::Overage => micros / OVERAGE_FACTOR,
+            Self::Included | Self::Refused => micros,
+        }
+    }
 }
 
 /// A month in UTC, like the day of the ceilings. An owner's time zone does not matter: otherwise a change of the time zone

@@ -142,7 +142,8 @@ pub struct Window(i64);
 impl Window {
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self(now.as_second().div_euclid(WINDOW_SECONDS))
+        // `as_second` rounds towards zero, which is the wrong second before 1970.
+        Self(now.as_millisecond().div_euclid(1_000 * WINDOW_SECONDS))
     }
 
     /// The first moment after it.

@@ -146,6 +146,10 @@ pub struct Budget {
     /// The highest cost of a run in micro-dollars, 1 to 100,000,000.
     #[schema(minimum = 1, maximum = 100_000_000, example = 1_000_000)]
     pub per_run_micros: i64,
+    /// The highest cost of its runs in a month (UTC) in micro-dollars, 1 to 1,000,000,000. Default: no ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 20_000_000)]
+    pub per_month_micros: Option<i64>,
 }
 
 impl Budget {
@@ -156,7 +160,7 @@ impl Budget {
 /// One dollar a run.
 impl Default for Budget {
     fn default() -> Self {
-        Self { per_run_micros: 1_000_000 }
+        Self { per_run_micros: 1_000_000, per_month_micros: None }
     }
 }
 

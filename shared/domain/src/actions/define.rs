@@ -69,10 +69,10 @@ impl DefineAction {
             })?),
         };
         let task = self.task_config.unwrap_or_default();
-        let agents_budget = agent
-            .budget
-            .per_run_micros
-            .map(|micros| Budget { per_run_micros: micros.min(Budget::MAX_PER_RUN_MICROS) });
+        let agents_budget = agent.budget.per_run_micros.map(|micros| Budget {
+            per_run_micros: micros.min(Budget::MAX_PER_RUN_MICROS),
+            ..Budget::default()
+        });
         Ok(NewAction {
             title: self.title.unwrap_or(draft.title),
             description: self.description.unwrap_or(draft.description),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
+use crate::accounts::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
@@ -255,6 +256,7 @@ fn check_budget(errors: &mut FieldErrors, budget: Budget) {
             format!("must be 1 to 100000000 micro-dollars, is {}", budget.per_run_micros),
         );
     }
+    ceilings::check(errors, "budget.per_month_micros", budget.per_month_micros, ceilings::MAX_MICROS);
 }
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub enum ReasonCode {
     OutsideGrant,
     /// The run asked a person a question.
     Asked,
+    /// A ceiling of costs was reached, and a person was asked whether to raise it.
+    Ceiling,
     /// A person was asked, and nobody answered in time.
     Unanswered,
     /// It failed and will be tried again.
@@ -60,7 +62,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -72,6 +74,7 @@ impl ReasonCode {
         Self::Drifted,
         Self::OutsideGrant,
         Self::Asked,
+        Self::Ceiling,
         Self::Unanswered,
         Self::Retrying,
         Self::Error,

@@ -168,6 +168,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         OccurrenceState::Waiting => {
             let what = match occurrence.reason_code {
                 Some(ReasonCode::OutsideGrant) => "a person's yes",
+                Some(ReasonCode::Ceiling) => "a person to raise a ceiling of costs",
                 Some(ReasonCode::EffectUnknown) => "a person to say whether a call happened",
                 _ => "a person's answer",
             };

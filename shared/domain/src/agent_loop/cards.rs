@@ -1,7 +1,8 @@
 //! Cards: calls that wait for a person.
 //!
-//! A card asks one of two questions. *Permission*: may this call be made? *Outcome*: the call was begun, and its result was
-//! lost; did it happen? A card binds the hash of the tool's name, its schema and the arguments: what was shown is what runs.
+//! A card asks one of three questions. *Permission*: may this call be made? *Outcome*: the call was begun, and its result was
+//! lost; did it happen? *Ceiling*: may a ceiling of costs be raised, so that the model can be called? A card of a call binds the
+//! hash of the tool's name, its schema and the arguments: what was shown is what runs. A card of a ceiling binds the ceiling.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::transcript::CallResult;
+use crate::accounts::ceilings::CeilingReached;
 use crate::canonical::canonical;
 use crate::ids::CallId;
 
@@ -30,14 +32,14 @@ pub struct Card {
     pub call_id: CallId,
     /// What the person is asked.
     pub asks: Asks,
-    /// The name of the tool.
+    /// The name of the tool. `model` if the card is about a ceiling: then the call is the next call of the model.
     pub tool: String,
     /// Why a person has to decide.
     pub why: String,
     /// What the call is expected to cost, in micro-dollars, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
-    /// The SHA-256 of the tool's name, its schema and the arguments.
+    /// The SHA-256 of the tool's name, its schema and the arguments; or of the ceiling.
     pub hash: String,
     pub state: CardState,
     /// When the person was asked.
@@ -54,6 +56,9 @@ pub struct Card {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub attempt: Option<u32>,
+    /// The ceiling that was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<CeilingReached>,
 }
 
 /// The question of a card.
@@ -64,6 +69,8 @@ pub enum Asks {
     Permission,
     /// Whether the call happened, which is not known: resolve it.
     Outcome,
+    /// Whether a ceiling of costs may be raised: approve or reject it.
+    Ceiling,
 }
 
 /// The state of a card.
@@ -128,9 +135,10 @@ impl OpenCall {
 /// What a person says about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// With `hash`, only if the card has this hash.
+    /// With `hash`, only if the card has this hash. `raise_by_micros` is for a ceiling: by default, the card's amount.
     Approve {
         hash: Option<String>,
+        raise_by_micros: Option<i64>,
     },
     Reject {
         reason: Option<String>,
@@ -151,11 +159,12 @@ impl Answer {
         }
     }
 
-    const fn is_to(&self) -> Asks {
-        match self {
-            Self::Approve { .. } | Self::Reject { .. } => Asks::Permission,
-            Self::Resolve { .. } => Asks::Outcome,
-        }
+    const fn is_to(&self, asks: Asks) -> bool {
+        matches!(
+            (self, asks),
+            (Self::Approve { .. } | Self::Reject { .. }, Asks::Permission | Asks::Ceiling)
+                | (Self::Resolve { .. }, Asks::Outcome)
+        )
     }
 }
 
@@ -174,8 +183,12 @@ pub enum AnswerRefused {
     AsksOutcome,
     #[error("this call was not begun: answer with /approve or /reject")]
     AsksPermission,
-    #[error("the card has the hash {0}: the call that was shown is not the call that waits")]
+    #[error("the card has the hash {0}: what was shown is not what waits")]
     Mismatch(String),
+    #[error("this card is not about a ceiling: leave `raise_by_micros` out")]
+    NotACeiling,
+    #[error("must be 1 to {0}")]
+    Raise(i64),
 }
 
 impl AnswerRefused {
@@ -187,7 +200,8 @@ impl AnswerRefused {
             Self::Answered(_) => "already_answered",
             Self::Expired(_) => "card_expired",
             Self::Void => "card_void",
-            Self::AsksOutcome | Self::AsksPermission => "wrong_question",
+            Self::AsksOutcome | Self::AsksPermission | Self::NotACeiling => "wrong_question",
+            Self::Raise(_) => "invalid_input",
             Self::Mismatch(_) => "card_mismatch",
         }
     }
@@ -204,21 +218,31 @@ pub fn answer(
     now: Timestamp,
 ) -> Result<bool, AnswerRefused> {
     let card = cards.iter_mut().find(|card| card.call_id == id).ok_or(AnswerRefused::NoCard)?;
-    if card.asks != answer.is_to() {
+    if !answer.is_to(card.asks) {
         return Err(match card.asks {
             Asks::Outcome => AnswerRefused::AsksOutcome,
-            Asks::Permission => AnswerRefused::AsksPermission,
+            Asks::Permission | Asks::Ceiling => AnswerRefused::AsksPermission,
         });
     }
-    if let Answer::Approve { hash: Some(hash) } = answer
-        && *hash != card.hash
-    {
-        return Err(AnswerRefused::Mismatch(card.hash.clone()));
+    let mut raised = card.ceiling;
+    if let Answer::Approve { hash, raise_by_micros } = answer {
+        if hash.as_ref().is_some_and(|hash| *hash != card.hash) {
+            return Err(AnswerRefused::Mismatch(card.hash.clone()));
+        }
+        match (raise_by_micros, &mut raised) {
+            (None, _) => {}
+            (Some(_), None) => return Err(AnswerRefused::NotACeiling),
+            (Some(by), Some(ceiling)) if !(1..=ceiling.max_raise_micros).contains(by) => {
+                return Err(AnswerRefused::Raise(ceiling.max_raise_micros));
+            }
+            (Some(by), Some(ceiling)) => ceiling.raise_by_micros = *by,
+        }
     }
     match card.state {
         CardState::Waiting if card.expires_at <= now => Err(AnswerRefused::Expired(card.expires_at)),
         CardState::Waiting => {
             card.state = answer.state();
+            card.ceiling = raised;
             card.answered_at = Some(now);
             if let Answer::Reject { reason } = answer {
                 card.reason.clone_from(reason);
@@ -256,6 +280,14 @@ pub fn add(cards: &mut Vec<Card>, new: Vec<Card>) {
 #[must_use]
 pub fn hash(tool: &str, schema: &Value, arguments: &Value) -> String {
     let content = json!({"tool": tool, "schema": schema, "arguments": arguments});
+    crate::hex(&Sha256::digest(canonical(&content)))
+}
+
+/// The hash that a card of a ceiling binds. The most by which it may be raised is no part of it.
+#[must_use]
+pub fn hash_of_ceiling(ceiling: &CeilingReached) -> String {
+    let CeilingReached { of, limit_micros, raise_by_micros, .. } = ceiling;
+    let content = json!({"ceiling": of, "limit_micros": limit_micros, "raise_by_micros": raise_by_micros});
     crate::hex(&Sha256::digest(canonical(&content)))
 }
 
@@ -329,9 +361,11 @@ pub fn ruling(call: &Pending, cards: &[Card]) -> Option<Ruling> {
         (CardState::Happened, _) => Ruling::Told(CallResult::told(format!(
             "{name} was called. Its result was lost, and the person said that the call happened. Do not make it again."
         ))),
-        (CardState::Void, Asks::Permission) => Ruling::Unanswered(CallResult::refused(format!(
-            "{name} was not called. The person neither approved nor rejected this call, and let the run go on."
-        ))),
+        (CardState::Void, Asks::Permission | Asks::Ceiling) => {
+            Ruling::Unanswered(CallResult::refused(format!(
+                "{name} was not called. The person neither approved nor rejected this call, and let the run go on."
+            )))
+        }
         (CardState::Void, Asks::Outcome) => Ruling::Unanswered(CallResult::refused(format!(
             "{name} was begun, and it is not known whether it happened. The person did not say, and let the run go on. Do not \
              make the call again."
@@ -354,6 +388,7 @@ fn matching<'a>(call: &Pending, cards: &'a [Card]) -> Option<&'a Card> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::ceilings::CeilingOf;
 
     const EXPIRES: i64 = 100;
 
@@ -379,6 +414,7 @@ mod tests {
             reason: None,
             answered_at: None,
             attempt: (asks == Asks::Outcome).then_some(1),
+            ceiling: None,
         }
     }
 
@@ -393,9 +429,9 @@ mod tests {
         use Answer::{Approve, Reject, Resolve};
         use Asks::{Outcome, Permission};
         use CardState::{Approved, Expired, Happened, NotHappened, Rejected, Void, Waiting};
-        let approve = || Approve { hash: None };
+        let approve = || Approve { hash: None, raise_by_micros: None };
         let reject = || Reject { reason: Some("no".into()) };
-        let with_hash = |hash: &str| Approve { hash: Some(hash.into()) };
+        let with_hash = |hash: &str| Approve { hash: Some(hash.into()), raise_by_micros: None };
         let happened = |happened| Resolve { happened };
         for (asks, state, answer_is, now, expected) in [
             (Permission, Waiting, approve(), 1, Ok((true, Approved))),
@@ -438,6 +474,45 @@ mod tests {
         assert_eq!(answer(&mut cards, id(1), &approve(), at(1)), Err(AnswerRefused::NoCard));
         answer(&mut cards, id(0), &reject(), at(1)).unwrap();
         assert_eq!((cards[0].reason.as_deref(), cards[0].answered_at), (Some("no"), Some(at(1))));
+    }
+
+    #[test]
+    fn an_approval_raises_a_ceiling_once_and_within_its_limit() {
+        let approve = |by| Answer::Approve { hash: None, raise_by_micros: by };
+        let reached = CeilingReached {
+            of: CeilingOf::Run,
+            limit_micros: 100,
+            raised_micros: 0,
+            committed_micros: 95,
+            needs_micros: 10,
+            raise_by_micros: 100,
+            max_raise_micros: 900,
+        };
+        let waiting = || Card { ceiling: Some(reached), ..card(0, Asks::Ceiling, CardState::Waiting) };
+        for (by, expected) in [(None, 100), (Some(1), 1), (Some(900), 900)] {
+            let mut cards = vec![waiting()];
+            assert_eq!(answer(&mut cards, id(0), &approve(by), at(1)), Ok(true));
+            assert_eq!(cards[0].ceiling.unwrap().raise_by_micros, expected);
+            // The second approval changes nothing, whatever it says.
+            assert_eq!(answer(&mut cards, id(0), &approve(Some(7)), at(2)), Ok(false));
+            assert_eq!(cards[0].ceiling.unwrap().raise_by_micros, expected);
+        }
+        for by in [0, -5, 901, i64::MAX] {
+            let mut cards = vec![waiting()];
+            assert_eq!(answer(&mut cards, id(0), &approve(Some(by)), at(1)), Err(AnswerRefused::Raise(900)));
+            assert_eq!(cards, [waiting()]);
+        }
+        let mut cards = vec![card(0, Asks::Permission, CardState::Waiting)];
+        assert_eq!(answer(&mut cards, id(0), &approve(Some(1)), at(1)), Err(AnswerRefused::NotACeiling));
+        let resolve = Answer::Resolve { happened: true };
+        assert_eq!(answer(&mut [waiting()], id(0), &resolve, at(1)), Err(AnswerRefused::AsksPermission));
+        let reject = Answer::Reject { reason: None };
+        assert_eq!(answer(&mut [waiting()], id(0), &reject, at(1)), Ok(true));
+        // The hash binds what is shown, and not how far the ceiling may be raised.
+        let hash = hash_of_ceiling(&reached);
+        assert_eq!(hash, hash_of_ceiling(&CeilingReached { max_raise_micros: 1, ..reached }));
+        assert_ne!(hash, hash_of_ceiling(&CeilingReached { limit_micros: 101, ..reached }));
+        assert_ne!(hash, hash_of_ceiling(&CeilingReached { of: CeilingOf::Day, ..reached }));
     }
 
     #[test]

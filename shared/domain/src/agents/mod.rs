@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::accounts::ceilings;
 use crate::ids::AgentId;
 use crate::models::ModelTier;
 use crate::validate::FieldErrors;
@@ -14,8 +15,6 @@ pub const MAX_NAME: usize = 200;
 pub const MAX_GOAL: usize = 2_000;
 /// The longest instructions, in characters.
 pub const MAX_INSTRUCTIONS: usize = 20_000;
-/// The largest budget that an agent may have: $1,000.
-pub const MAX_BUDGET_MICROS: i64 = 1_000_000_000;
 
 /// An agent as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -52,6 +51,10 @@ pub struct AgentBudget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 250_000)]
     pub per_run_micros: Option<i64>,
+    /// The most that its turns and runs may cost in a month (UTC), in micro-dollars. Default: no ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 5_000_000)]
+    pub per_month_micros: Option<i64>,
 }
 
 /// The statistics of an agent.
@@ -180,11 +183,9 @@ impl Agent {
         errors.length("success_criteria", &self.success_criteria, 0, MAX_GOAL);
         errors.length("timeline", &self.timeline, 1, MAX_GOAL);
         errors.length("instructions", &self.instructions, 0, MAX_INSTRUCTIONS);
-        if let Some(micros) = self.budget.per_run_micros
-            && !(1..=MAX_BUDGET_MICROS).contains(&micros)
-        {
-            errors.add("budget.per_run_micros", format!("must be 1 to {MAX_BUDGET_MICROS}, is {micros}"));
-        }
+        let AgentBudget { per_run_micros, per_month_micros } = self.budget;
+        ceilings::check(&mut errors, "budget.per_run_micros", per_run_micros, ceilings::MAX_MICROS);
+        ceilings::check(&mut errors, "budget.per_month_micros", per_month_micros, ceilings::MAX_MICROS);
         errors.into_result(self)
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::accounts::ceilings::CeilingOf;
 use crate::accounts::quota::Charge;
 use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
@@ -52,6 +53,9 @@ pub struct Run {
     /// The highest cost of the current call. A process that takes the run over settles it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reservation>,
+    /// By how much people have raised its ceiling, in micro-dollars.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub raised_micros: i64,
     /// How it counts for the plan of its owner.
     #[serde(default, skip_serializing_if = "Charge::is_included")]
     pub charge: Charge,
@@ -76,6 +80,11 @@ pub struct Run {
     /// When it last continued after it had waited for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_free(micros: &i64) -> bool {
+    *micros == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -112,6 +121,7 @@ impl Run {
             fence: 0,
             attempts: 0,
             reserved: None,
+            raised_micros: 0,
             charge: Charge::default(),
             prefix_hash: None,
             model: None,
@@ -163,6 +173,7 @@ impl Run {
                 reason: None,
                 answered_at: None,
                 attempt: Some(open.attempt),
+                ceiling: None,
             };
             cards::add(&mut self.cards, vec![card]);
         }
@@ -215,14 +226,21 @@ pub struct RunFallback {
     pub code: String,
 }
 
-/// The amount that was taken from the day's ceiling for a call of a model.
+/// The amount that was reserved for a call of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub at: Timestamp,
     pub micros: i64,
+    /// The ceilings from which it was taken. Records of earlier versions have only that of a day.
+    #[serde(default = "of_the_day")]
+    pub of: Vec<CeilingOf>,
     pub model: ModelId,
     /// An estimate of the tokens that are sent.
     pub input_tokens: u64,
+}
+
+fn of_the_day() -> Vec<CeilingOf> {
+    vec![CeilingOf::Day]
 }
 
 /// What a run is part of.

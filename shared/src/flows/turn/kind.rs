@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::place::Place;
 use crate::agent_loop::{Kind, Performed};
+use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, tools};
@@ -63,6 +64,11 @@ impl Kind for Turn {
     fn ceiling_micros(&self) -> i64 {
         let own = self.agent.as_ref().and_then(|agent| agent.budget.per_run_micros);
         own.unwrap_or(self.cx.config.budget.run_micros)
+    }
+
+    fn month_ceilings(&self) -> MonthCeilings {
+        let agent = self.agent.as_ref().and_then(|agent| agent.budget.per_month_micros);
+        MonthCeilings { agent, action: None }
     }
 
     fn system(&self) -> Vec<SystemBlock> {

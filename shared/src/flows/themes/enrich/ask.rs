@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
+use domain::accounts::ceilings::Ceiling;
 use domain::accounts::quota::Charge;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
 use domain::projects::enrichment::Stop;
+use domain::runs::Reservation;
 use domain::theme::enrich::answer::Raw;
 use domain::theme::enrich::prompt::TOOL;
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::ceilings;
 use crate::context::Cx;
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{BreakerChange, Candidate, Limits, Models, Retry};
 use crate::problem::{Error, Result};
 use crate::store::Store;
+use crate::store::spend::Spender;
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);
@@ -162,8 +165,7 @@ struct PassCaller<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
     budget: &'a mut PassBudget,
-    /// The time and the amount of the reservation, in micro-dollars.
-    reserved: Option<(Timestamp, i64)>,
+    reserved: Option<Reservation>,
     /// The name that the model reports.
     model: Option<ModelId>,
     text: String,
@@ -175,26 +177,18 @@ impl Caller for PassCaller<'_> {
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
         let &Quote { model, input_tokens, max_output_tokens } = quote;
-        let (now, day) = (self.cx.clock.now(), self.cx.config.budget.day_micros);
+        let now = self.cx.clock.now();
         // A model without a known price counts as free, for example a model on a person's own machine.
         let amount = prices::estimate_micros(&model.model, input_tokens, max_output_tokens).unwrap_or(0);
-        let too_dear = |ceiling: &str, micros: i64, again_at: Option<Timestamp>| {
-            let reason = format!(
-                "the {ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}"
-            );
-            NoAnswer::Failure(Failure::Stop(Stop { unavailable: false, reason, again_at }))
-        };
         let pass = self.budget.ceiling;
         if amount > 0 && self.budget.spent.saturating_add(amount) > pass {
-            return Err(too_dear("ceiling of one pass", pass, None));
+            return Err(NoAnswer::Failure(too_dear("the ceiling of one pass", pass, amount, None)));
         }
         if amount > 0 {
-            let reserved = self.cx.store.reserve(self.owner, now, amount, day).await;
-            if !reserved.map_err(|error| NoAnswer::Failure(error.into()))?.done() {
-                return Err(too_dear("ceiling of a day", day, tomorrow(now)));
-            }
+            let (model, of) = (model.model.clone(), Vec::new());
+            let reservation = Reservation { at: now, micros: amount, of, model, input_tokens };
+            self.take(reservation).await.map_err(NoAnswer::Failure)?;
         }
-        self.reserved = Some((now, amount));
         Ok(max_output_tokens)
     }
 
@@ -219,11 +213,11 @@ impl Caller for PassCaller<'_> {
 
     async fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
         self.budget.spent += cost_micros;
-        let Some((at, amount)) = self.reserved.take() else { return Ok(()) };
-        let spend = amount > 0 || cost_micros > 0;
-        let spend = spend.then(|| Store::settle_write(self.owner, at, amount, cost_micros, Charge::Included));
-        let count = Store::usage_write(self.owner, at, None, model, &used, cost_micros);
-        let writes: Vec<_> = spend.into_iter().chain(count).collect();
+        let (reserved, now) = (self.reserved.take(), self.cx.clock.now());
+        let at = reserved.as_ref().map_or(now, |reserved| reserved.at);
+        let spender = Spender::owner(self.owner);
+        let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
+        writes.extend(Store::usage_write(self.owner, at, None, model, &used, cost_micros));
         if !writes.is_empty() {
             let settled = self.cx.store.transact(writes).await;
             let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
@@ -242,10 +236,37 @@ impl Caller for PassCaller<'_> {
     }
 }
 
-/// When the next day of the daily ceiling begins.
-fn tomorrow(now: Timestamp) -> Option<Timestamp> {
-    let next = now.to_zoned(TimeZone::UTC).date().tomorrow().ok()?;
-    Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
+impl PassCaller<'_> {
+    /// Reserves the highest cost of a call under the ceilings of the owner's day and month.
+    async fn take(&mut self, mut reservation: Reservation) -> Result<(), Failure> {
+        let (spender, at, micros) = (Spender::owner(self.owner), reservation.at, reservation.micros);
+        let mut ceilings = ceilings::of_owner(self.cx, self.owner).await?;
+        for ceiling in &mut ceilings {
+            let spend = self.cx.store.spend_of(spender, ceiling.of, at).await?;
+            ceiling.micros = ceiling.micros.saturating_add(spend.raised_micros);
+            if spend.committed_micros.saturating_add(micros) > ceiling.micros {
+                return Err(too_dear_now(*ceiling, micros, at));
+            }
+        }
+        let writes = Store::reserve_writes(spender, at, micros, &ceilings);
+        if !self.cx.store.transact(writes).await?.done() {
+            // Another call has just taken the rest.
+            return Err(too_dear_now(ceilings[0], micros, at));
+        }
+        reservation.of = ceilings.iter().map(|ceiling| ceiling.of).collect();
+        self.reserved = Some(reservation);
+        Ok(())
+    }
+}
+
+fn too_dear_now(ceiling: Ceiling, amount: i64, now: Timestamp) -> Failure {
+    too_dear(&ceiling.of.to_string(), ceiling.micros, amount, ceilings::ends(ceiling.of, now))
+}
+
+fn too_dear(ceiling: &str, micros: i64, amount: i64, again_at: Option<Timestamp>) -> Failure {
+    let reason =
+        format!("{ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}");
+    Failure::Stop(Stop { unavailable: false, reason, again_at })
 }
 
 #[cfg(test)]
@@ -274,14 +295,5 @@ mod tests {
         check(ModelError::Refused, None);
         check(ModelError::Timeout(TimeoutPhase::Deadline), None);
         check(ModelError::Timeout(TimeoutPhase::FirstByte), Some(5));
-    }
-
-    #[test]
-    fn the_daily_ceiling_begins_at_midnight() {
-        let check = |now: &str, next: &str| {
-            assert_eq!(tomorrow(now.parse().unwrap()), Some(next.parse().unwrap()));
-        };
-        check("2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z");
-        check("2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z");
     }
 }

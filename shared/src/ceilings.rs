@@ -1,0 +1,89 @@
+//! The ceilings that hold for an owner, and how far each may be raised.
+
+use domain::accounts::ceilings::{Ceiling, CeilingOf, MAX_MICROS, MAX_OWNER_MICROS};
+use domain::accounts::profile::Account;
+use domain::ids::Owner;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::context::Cx;
+use crate::problem::Result;
+
+/// The ceilings that hold for a call of a model.
+#[derive(Clone, Debug)]
+pub struct Ceilings {
+    /// The ceiling of the run, in micro-dollars.
+    pub run_micros: i64,
+    /// Those of days and months, before anybody has raised them.
+    pub of_times: Vec<Ceiling>,
+}
+
+/// The ceilings of an agent's and an action's month, if they have any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonthCeilings {
+    pub agent: Option<i64>,
+    pub action: Option<i64>,
+}
+
+/// The most to which a person may raise a ceiling.
+#[must_use]
+pub fn most(cx: &Cx, of: CeilingOf) -> i64 {
+    match of {
+        CeilingOf::Run | CeilingOf::ActionMonth | CeilingOf::AgentMonth => MAX_MICROS,
+        CeilingOf::Day => cx.config.budget.day_max_micros,
+        CeilingOf::Month => MAX_OWNER_MICROS,
+    }
+}
+
+/// The ceilings of an owner's day and month.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<Vec<Ceiling>> {
+    let (day, month) = of_account(cx, &cx.store.account(owner).await?.value);
+    let mut ceilings = vec![Ceiling { of: CeilingOf::Day, micros: day }];
+    ceilings.extend(month.map(|micros| Ceiling { of: CeilingOf::Month, micros }));
+    Ok(ceilings)
+}
+
+/// The ceilings of an account's day and month, in micro-dollars.
+#[must_use]
+pub fn of_account(cx: &Cx, account: &Account) -> (i64, Option<i64>) {
+    let deployment = cx.config.budget.day_micros;
+    let day = account.budget.per_day_micros.map_or(deployment, |own| own.min(deployment));
+    (day, account.budget.per_month_micros)
+}
+
+/// When a ceiling holds no longer, so that nobody needs to raise it.
+#[must_use]
+pub fn ends(of: CeilingOf, now: Timestamp) -> Option<Timestamp> {
+    let today = TimeZone::UTC.to_datetime(now).date();
+    let next = match of {
+        CeilingOf::Run => return None,
+        CeilingOf::Day => today.tomorrow().ok()?,
+        CeilingOf::ActionMonth | CeilingOf::AgentMonth | CeilingOf::Month => {
+            today.last_of_month().tomorrow().ok()?
+        }
+    };
+    Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_ends_with_its_time() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        for (of, now, expected) in [
+            (CeilingOf::Run, "2026-11-21T12:00:00Z", None),
+            (CeilingOf::Day, "2026-11-21T00:00:00Z", Some("2026-11-22T00:00:00Z")),
+            (CeilingOf::Day, "2026-12-31T23:59:59Z", Some("2027-01-01T00:00:00Z")),
+            (CeilingOf::Month, "2026-11-21T12:00:00Z", Some("2026-12-01T00:00:00Z")),
+            (CeilingOf::AgentMonth, "2026-12-01T00:00:00Z", Some("2027-01-01T00:00:00Z")),
+            (CeilingOf::ActionMonth, "2026-02-28T23:00:00Z", Some("2026-03-01T00:00:00Z")),
+        ] {
+            assert_eq!(ends(of, at(now)), expected.map(at), "{of:?} {now}");
+        }
+    }
+}
