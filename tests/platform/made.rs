@@ -1,8 +1,8 @@
 //! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
-use domain::accounts::scopes::Scope;
 use domain::accounts::ceilings::{Ceiling, CeilingOf};
 use domain::accounts::quota::Charge;
+use domain::accounts::scopes::Scope;
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
 use domain::chats::{Proposal, ProposalBody};
