@@ -774,8 +774,8 @@ mod tests {
             ),
             (&[("LAMPLIGHTER_PLAN", "pro,team")], "LAMPLIGHTER_PLAN must name one plan"),
             (
-                &[("LAMPLIGHTER_FEATURES", "citations=yes")],
-                "LAMPLIGHTER_FEATURES must set `citations` to `on` or `off`, sets it to `yes`",
+                &[("LAMPLIGHTER_FEATURES", "context_editing=yes")],
+                "LAMPLIGHTER_FEATURES must set `context_editing` to `on` or `off`, sets it to `yes`",
             ),
             (
                 &[("LAMPLIGHTER_RATE_LIMITS", "turns=none")],

@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 #[derive(Clone, Debug)]
 pub enum Says {
     Text(String),
+    /// What it thinks, and what it says.
+    Thought(String, String),
     Call(&'static str, Value),
 }
 
@@ -201,6 +203,9 @@ async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(bod
     };
     let (delta, finish) = match says {
         Says::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Says::Thought(thought, text) => {
+            (json!({"role": "assistant", "reasoning_content": thought, "content": text}), "stop")
+        }
         Says::Call(name, arguments) => {
             let function = json!({"name": name, "arguments": arguments.to_string()});
             let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});

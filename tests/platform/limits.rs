@@ -88,7 +88,7 @@ async fn concurrent_changes_of_an_account_lose_nothing() {
 async fn the_limits_name_the_plan_the_ceilings_and_the_features() {
     let mut config = PlatformConfig::in_memory();
     config.plans = PlansConfig { default: Plan::Starter, allowed: vec![Plan::Starter, Plan::Team] };
-    config.models.features = Features::parse("citations=on").unwrap();
+    config.models.features = Features::parse("structured_outputs=on").unwrap();
     let h = Harness::with(config).await;
     let limits = h.get("/limits").await.expect(200);
     assert_eq!(
@@ -101,7 +101,7 @@ async fn the_limits_name_the_plan_the_ceilings_and_the_features() {
         limits["features"],
         json!({
             "prompt_caching": true, "prompt_cache_ttl": "1h", "adaptive_thinking": true, "context_editing": true,
-            "structured_outputs": false, "citations": true,
+            "structured_outputs": true,
         })
     );
     h.patch("/account", json!({"plan": "team"})).await.expect(200);

@@ -55,6 +55,7 @@ fn request() -> ModelRequest {
         messages: vec![Message::user("How is the weather?")],
         max_output_tokens: 100,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 

@@ -6,6 +6,7 @@ use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
 
 /// A server-sent event, as it was sent.
@@ -245,4 +246,48 @@ async fn a_ceiling_stops_a_turn_before_it_costs() {
     let problem = refused.refused(402, "budget_exceeded");
     assert!(problem["detail"].as_str().unwrap().contains("10 micro-dollars"), "{problem:#}");
     assert_eq!(h.get(&format!("/agents/{agent}")).await.expect(200)["metrics"]["cost_micros"], 0);
+}
+
+/// What a model thinks is shown while it thinks, and is no part of the reply.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thinking_is_shown_and_is_no_part_of_the_reply() {
+    const THOUGHT: &str = "Let me see. ";
+    fn says(_: &[Value]) -> Says {
+        Says::Thought(THOUGHT.repeat(10_000), "It is noon.".into())
+    }
+    let model = ScriptedModel::start(says).await;
+    let config = PlatformConfig { models: model.config("scripted"), ..PlatformConfig::in_memory() };
+    let h = Harness::with(config).await;
+    let agent = h.agent().await;
+    let events = stream(&h, &format!("/agents/{agent}/chat"), json!({"message": "What time is it?"})).await;
+    let text = |name: &str| {
+        let of_kind = events.iter().filter(|event| event.name == name);
+        of_kind.map(|event| event.data["text"].as_str().unwrap()).collect::<String>()
+    };
+    let shown = text("thinking.delta");
+    assert!(
+        (49_990..=50_000).contains(&shown.len()) && THOUGHT.repeat(10_000).starts_with(&shown),
+        "{}",
+        shown.len()
+    );
+    assert_eq!(text("message.delta"), "It is noon.");
+    let names = names(&events);
+    let first = names.iter().position(|name| *name == "message.delta").unwrap();
+    assert!(
+        names[..first].contains(&"thinking.delta") && !names[first..].contains(&"thinking.delta"),
+        "{names:?}"
+    );
+    let run = h.get(&format!("/runs/{}", events[0].data["run_id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(run["message"], "It is noon.");
+    let chat = h.get(&format!("/chats/{}", run["chat_id"].as_str().unwrap())).await.expect(200).to_string();
+    assert!(!chat.contains("Let me see"), "{chat}");
+
+    // Clients of OpenAI's format get it in the field that many of them show.
+    let body = json!({"model": agent, "stream": true, "messages": [{"role": "user", "content": "Again?"}]});
+    let answer = send(h.request(Method::POST, "/v1/chat/completions").json(&body)).await;
+    let answer = answer.body.as_str().unwrap().to_owned();
+    assert!(
+        answer.contains("\"reasoning_content\":\"Let me see. ")
+            && answer.contains("\"content\":\"It is noon.\"")
+    );
 }

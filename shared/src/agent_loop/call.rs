@@ -237,6 +237,12 @@ impl Caller for RunCaller<'_> {
                 let chat = self.reading.reader.feed(&delta);
                 self.text(&chat).await?;
             }
+            ModelEvent::ThinkingDelta(delta) => {
+                // It may be shown although the call fails later: it is no part of the reply.
+                if self.shown {
+                    self.recorder.thinking(&delta).await?;
+                }
+            }
             ModelEvent::ToolUse { id, name, input } => {
                 self.reading.native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
             }

@@ -17,6 +17,7 @@ mod raise;
 pub mod recorder;
 
 use domain::actions::Reason;
+use domain::agent_loop::check::Verdict;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::ProposalId;
 use domain::models::reduce::{Reduction, reduce};
@@ -286,6 +287,9 @@ impl<K: Kind> Agent<K> {
             messages,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             cache_last_turn: true,
+            effort: Some(self.kind.tier().into()),
+            context_editing: true,
+            output_schema: None,
         }
     }
 
@@ -297,6 +301,10 @@ impl<K: Kind> Agent<K> {
             messages: vec![Message::user(self.kind.to_check().await?)],
             max_output_tokens: MAX_CHECK_TOKENS,
             cache_last_turn: false,
+            // Thinking would need more tokens than a verdict.
+            effort: None,
+            context_editing: false,
+            output_schema: Some(Verdict::schema()),
         })
     }
 

@@ -28,6 +28,9 @@ const PIECE: Duration = Duration::from_millis(200);
 /// The longest text of one event, in bytes. An item of the table holds 400 KB.
 pub(super) const MAX_PIECE: usize = 100_000;
 
+/// How much of what a model thinks in one step is stored, in bytes.
+const MAX_THINKING: usize = 50_000;
+
 /// How long an executor's lease lasts.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -72,10 +75,14 @@ pub struct Recorder {
     run: Run,
     version: u64,
     next_event: u64,
+    /// Text that is not stored yet, and the kind of its events.
     pending: String,
+    pending_kind: EventKind,
     pending_since: Option<Instant>,
     /// The number of the current step, from 1.
     step: u32,
+    /// The bytes of thinking that were stored in this step.
+    thought: usize,
     cancel_checked: Instant,
     cancelled: bool,
     lost: bool,
@@ -94,6 +101,8 @@ impl Recorder {
             version: run.version,
             next_event: last_event + 1,
             pending: String::new(),
+            pending_kind: EventKind::MessageDelta,
+            thought: 0,
             pending_since: None,
             step: 1,
             cancel_checked: Instant::now(),
@@ -133,6 +142,7 @@ impl Recorder {
     /// Begins a step: text and usage that follow belong to it.
     pub fn begin_step(&mut self, step: u32) {
         self.step = step;
+        self.thought = 0;
     }
 
     /// The number of the current step, from 1.
@@ -146,8 +156,26 @@ impl Recorder {
     /// # Errors
     /// If the text can't be stored.
     pub async fn text(&mut self, delta: &str) -> Result<()> {
+        self.collect(EventKind::MessageDelta, delta).await
+    }
+
+    /// Adds a piece of what the model thinks, like [`Recorder::text`]. Of a step, the first 50,000 bytes are stored.
+    ///
+    /// # Errors
+    /// If the text can't be stored.
+    pub async fn thinking(&mut self, delta: &str) -> Result<()> {
+        let delta = &delta[..delta.floor_char_boundary(MAX_THINKING.saturating_sub(self.thought))];
+        self.thought += delta.len();
+        self.collect(EventKind::ThinkingDelta, delta).await
+    }
+
+    async fn collect(&mut self, kind: EventKind, delta: &str) -> Result<()> {
         if delta.is_empty() {
             return Ok(());
+        }
+        if self.pending_kind != kind {
+            self.flush().await?;
+            self.pending_kind = kind;
         }
         self.pending.push_str(delta);
         // The first piece is sent at once, because people wait for it.
@@ -167,7 +195,7 @@ impl Recorder {
         while !self.pending.is_empty() {
             let piece = self.pending.floor_char_boundary(MAX_PIECE);
             let text = &self.pending[..piece];
-            let events = vec![(EventKind::MessageDelta, json!({"text": text, "step": self.step}))];
+            let events = vec![(self.pending_kind, json!({"text": text, "step": self.step}))];
             let _ = self.store(events, Vec::new(), renew).await?;
             self.pending.drain(..piece);
         }
@@ -463,7 +491,8 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
         let events = cx.store.run_events(owner, run.run_id, after, 100).await?;
         let Some(last) = events.last() else { break };
         after = last.id;
-        let deltas = events.iter().filter(|event| event.event == EventKind::MessageDelta);
+        let kinds = [EventKind::MessageDelta, EventKind::ThinkingDelta];
+        let deltas = events.iter().filter(|event| kinds.contains(&event.event));
         bytes += deltas.filter_map(|event| event.data["text"].as_str()).map(str::len).sum::<usize>();
     }
     let output_tokens = estimate::tokens(model, bytes).max(1);

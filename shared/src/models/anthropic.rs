@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use domain::models::error::classify_event;
+use domain::models::prices::{self, Thinks};
 use domain::models::{
-    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
+    Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
 };
 use serde_json::{Value, json};
 
 use super::cache::{self, Place};
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
+
+/// The beta that edits contexts.
+const CONTEXT_EDITING: &str = "context-management-2025-06-27";
 
 /// A server that uses the Messages format.
 #[derive(Debug, Clone)]
@@ -32,7 +36,9 @@ impl Model for Anthropic {
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let encoded = encode(model, request).map(|body| Call { path: "/v1/messages".into(), body });
+        let beta = edits_context(request).then_some(("anthropic-beta", CONTEXT_EDITING));
+        let encoded =
+            encode(model, request).map(|body| Call { path: "/v1/messages".into(), header: beta, body });
         call::stream(self.endpoint.clone(), Provider::Anthropic, encoded, Decoder::default())
     }
 }
@@ -87,7 +93,44 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
             ToolChoice::None => body["tool_choice"] = json!({"type": "none"}),
         }
     }
+    add_options(model, request, &mut body);
     Ok(body)
+}
+
+/// When the provider removes old results of tools: not before a conversation is long, and then many at once, because each removal
+/// ends the cached prefix. The newest results stay.
+const CLEAR_AT_TOKENS: u32 = 100_000;
+const CLEAR_AT_LEAST_TOKENS: u32 = 25_000;
+const KEEP_RESULTS: u32 = 5;
+
+/// Adds what a request asks for besides its messages and tools.
+fn add_options(model: &ModelId, request: &ModelRequest, body: &mut Value) {
+    if let Some(effort) = thinking(model, request) {
+        body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
+        body["output_config"]["effort"] = json!(effort);
+    }
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
+        body["output_config"]["format"] = json!({"type": "json_schema", "schema": schema});
+    }
+    if edits_context(request) {
+        let tokens = |value: u32| json!({"type": "input_tokens", "value": value});
+        body["context_management"] = json!({"edits": [{
+            "type": "clear_tool_uses_20250919", "trigger": tokens(CLEAR_AT_TOKENS),
+            "clear_at_least": tokens(CLEAR_AT_LEAST_TOKENS),
+            "keep": {"type": "tool_uses", "value": KEEP_RESULTS},
+        }]});
+    }
+}
+
+/// The effort with which the model thinks. The API refuses to combine thinking with a forced call of a tool.
+pub(super) fn thinking(model: &ModelId, request: &ModelRequest) -> Option<Effort> {
+    let adaptive = prices::thinks(model) == Some(Thinks::Adaptive);
+    request.effort.filter(|_| adaptive && !request.forces_tool())
+}
+
+/// A conversation without tools has no results that could be removed.
+fn edits_context(request: &ModelRequest) -> bool {
+    request.context_editing && !request.tools.is_empty()
 }
 
 /// The last block of a message that may carry a mark. Thinking blocks may not.
@@ -222,6 +265,9 @@ impl Decoder {
             }
             (Some(Partial::Native { block, .. }), "thinking_delta") => {
                 append(block, "thinking", text("thinking"));
+                if !text("thinking").is_empty() {
+                    events.push(ModelEvent::ThinkingDelta(text("thinking").to_owned()));
+                }
             }
             (Some(Partial::Native { block, .. }), "signature_delta") => {
                 append(block, "signature", text("signature"));
@@ -291,8 +337,10 @@ impl Decoder {
 }
 
 fn append(block: &mut Value, key: &str, more: &str) {
-    let so_far = block[key].as_str().unwrap_or_default();
-    block[key] = format!("{so_far}{more}").into();
+    match &mut block[key] {
+        Value::String(so_far) => so_far.push_str(more),
+        other => *other = more.into(),
+    }
 }
 
 fn stop_reason(text: &str) -> StopReason {

@@ -17,6 +17,7 @@ fn request() -> ModelRequest {
         messages: vec![Message::user("What is due?")],
         max_output_tokens: 1_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 
@@ -355,6 +356,7 @@ fn unknown_events_are_skipped() {
 
 #[test]
 fn the_providers_own_blocks_are_kept_as_they_are() {
+    let thinks = |text: &str| ModelEvent::ThinkingDelta(text.into());
     let native = |block: Value| Block::Native { provider: Provider::Anthropic, block };
     let redacted = json!({"type": "redacted_thinking", "data": "xyz"});
     check(
@@ -374,7 +376,7 @@ fn the_providers_own_blocks_are_kept_as_they_are() {
             close(3),
         ],
         "pause_turn",
-        &[],
+        &[thinks("Hm"), thinks("m.")],
         StopReason::Pause,
         &[
             native(json!({"type": "thinking", "thinking": "Hmm.", "signature": "EqoB"})),
@@ -513,4 +515,32 @@ fn strange() -> impl Strategy<Value = Value> {
         };
         json!({"type": kind, "index": index, "content_block": part, "delta": part, "message": part, "usage": part})
     })
+}
+
+#[test]
+fn thinking_schemas_and_context_editing_are_requested_from_models_that_have_them() {
+    let asks = ModelRequest {
+        effort: Some(Effort::High),
+        context_editing: true,
+        output_schema: Some(json!({"type": "object", "additionalProperties": false})),
+        ..request()
+    };
+    let body = encode(&ModelId::new("claude-opus-5-5"), &asks).unwrap();
+    assert_eq!(strict::check(&body), Ok(()));
+    assert_eq!(body["thinking"], json!({"type": "adaptive", "display": "summarized"}));
+    assert_eq!(body["output_config"]["effort"], "high");
+    assert_eq!(body["output_config"]["format"]["schema"]["additionalProperties"], false);
+    assert_eq!(body["context_management"]["edits"][0]["keep"], json!({"type": "tool_uses", "value": 5}));
+    // A model of an earlier generation cannot be told how much to think, and an unknown model is told nothing.
+    let body = encode(&ModelId::new("claude-haiku-4-5"), &asks).unwrap();
+    assert_eq!((&body["thinking"], &body["output_config"]["effort"]), (&Value::Null, &Value::Null));
+    let body = encode(&ModelId::new("claude-x"), &asks).unwrap();
+    assert_eq!((&body["thinking"], &body["output_config"]), (&Value::Null, &Value::Null));
+    // A forced call does not go together with thinking.
+    let forced = ModelRequest { tool_choice: ToolChoice::Any, ..asks.clone() };
+    let body = encode(&ModelId::new("claude-opus-5-5"), &forced).unwrap();
+    assert_eq!((strict::check(&body), &body["thinking"]), (Ok(()), &Value::Null));
+    let without = ModelRequest { tools: Vec::new(), ..asks };
+    let body = encode(&ModelId::new("claude-opus-5-5"), &without).unwrap();
+    assert_eq!(body["context_management"], Value::Null);
 }

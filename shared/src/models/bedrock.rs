@@ -15,6 +15,7 @@ use domain::models::{
 };
 use serde_json::{Value, json};
 
+use super::anthropic;
 use super::cache::{self, Place};
 use super::call::{self, Call, Decode, Endpoint, Framing};
 use super::{EventStream, Model};
@@ -42,7 +43,8 @@ impl Model for Bedrock {
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let call = path(model).and_then(|path| Ok(Call { path: path.into(), body: encode(model, request)? }));
+        let call = path(model)
+            .and_then(|path| Ok(Call { path: path.into(), header: None, body: encode(model, request)? }));
         call::stream(self.endpoint.clone(), Provider::Bedrock, call, Decoder::new(model))
     }
 }
@@ -115,6 +117,12 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         "messages": messages,
         "inferenceConfig": {"maxTokens": request.max_output_tokens},
     });
+    if let Some(effort) = anthropic::thinking(model, request) {
+        // A field of the model's own format, which Bedrock passes on.
+        let thinking = json!({"type": "adaptive", "display": "summarized"});
+        body["additionalModelRequestFields"] = json!({ "thinking": thinking });
+        body["outputConfig"] = json!({ "effort": effort });
+    }
     if !system.is_empty() {
         body["system"] = system.into();
     }
@@ -288,6 +296,9 @@ impl Decoder {
                 redacted: Vec::new(),
             });
             let piece = |key: &str| thought.get(key).and_then(Value::as_str).unwrap_or_default();
+            if !piece("text").is_empty() {
+                events.push(ModelEvent::ThinkingDelta(piece("text").to_owned()));
+            }
             if let Partial::Reasoning { text, signature, redacted } = partial {
                 text.push_str(piece("text"));
                 signature.push_str(piece("signature"));

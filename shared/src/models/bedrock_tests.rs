@@ -1,4 +1,4 @@
-use domain::models::{Message, Role, SystemBlock, ToolSpec};
+use domain::models::{Effort, Message, Role, SystemBlock, ToolSpec};
 use futures::StreamExt;
 use proptest::prelude::*;
 use serde_json::json;
@@ -51,6 +51,7 @@ fn request() -> ModelRequest {
         ],
         max_output_tokens: 1_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 
@@ -218,6 +219,7 @@ fn used(id: &str, input: Value) -> (ModelEvent, Block) {
 
 #[test]
 fn text_and_thoughts_are_read() {
+    let thinks = |text: &str| ModelEvent::ThinkingDelta(text.into());
     let redacted = json!({"reasoningContent": {"redactedContent": "3q2+7w=="}});
     check(
         &[
@@ -236,7 +238,7 @@ fn text_and_thoughts_are_read() {
             stopped(3),
         ],
         "end_turn",
-        &[said("Let me"), said(" look.")],
+        &[thinks("H"), thinks("m."), said("Let me"), said(" look."), thinks("Hm.")],
         StopReason::EndTurn,
         &[
             thought(),
@@ -382,4 +384,15 @@ proptest! {
         }
         let _ = decoder.end();
     }
+}
+
+#[test]
+fn thinking_is_requested_from_models_that_have_it() {
+    let asks = ModelRequest { effort: Some(Effort::High), ..request() };
+    let body = encode(&ModelId::new("eu.anthropic.claude-sonnet-5-5"), &asks).unwrap();
+    assert_eq!(strict::check_converse(&body), Ok(()));
+    assert_eq!(body["additionalModelRequestFields"]["thinking"]["type"], "adaptive");
+    assert_eq!(body["outputConfig"], json!({"effort": "high"}));
+    let body = encode(&ModelId::new("amazon.nova-pro-v1:0"), &asks).unwrap();
+    assert_eq!((&body["additionalModelRequestFields"], &body["outputConfig"]), (&Value::Null, &Value::Null));
 }

@@ -245,6 +245,8 @@ fn sooner(deadline: Instant, limit: Duration, phase: TimeoutPhase) -> (Instant, 
 pub(super) struct Call {
     /// The path below the endpoint's base.
     pub path: Cow<'static, str>,
+    /// A header that only this call has.
+    pub header: Option<(&'static str, &'static str)>,
     pub body: Value,
 }
 
@@ -363,6 +365,9 @@ async fn open<D: Decode>(
     let body = serde_json::to_vec(&call.body).expect("a JSON value always serializes");
     let mut headers = endpoint.headers.clone();
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some((name, value)) = call.header {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     if let Some(signer) = &endpoint.signer {
         signer.sign(&url, &mut headers, &body, SystemTime::now())?;
     }

@@ -15,6 +15,7 @@ fn request() -> ModelRequest {
         messages: vec![Message::user("Hello")],
         max_output_tokens: 100,
         cache_last_turn: false,
+        ..ModelRequest::default()
     }
 }
 

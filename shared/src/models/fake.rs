@@ -143,6 +143,13 @@ async fn answer(
         "messages" if header("anthropic-version") != "2023-06-01" => {
             Some((400, "invalid_request_error", "anthropic-version: header is required".to_owned()))
         }
+        "messages"
+            if !body["context_management"].is_null()
+                && header("anthropic-beta") != "context-management-2025-06-27" =>
+        {
+            let message = "context_management: Extra inputs are not permitted".to_owned();
+            Some((400, "invalid_request_error", message))
+        }
         "messages" => strict::check(&body).err().map(|message| (400, "invalid_request_error", message)),
         "chat/completions" | "responses" if header("authorization") != "Bearer key" => {
             Some((401, "invalid_request_error", "Incorrect API key provided: k**.".to_owned()))

@@ -140,6 +140,7 @@ fn request() -> ModelRequest {
         messages: vec![Message::user("Hello")],
         max_output_tokens: 1_000,
         cache_last_turn: false,
+        ..ModelRequest::default()
     }
 }
 

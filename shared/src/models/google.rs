@@ -4,6 +4,7 @@
 //! block of its own, directly before the block that it belongs to.
 
 use domain::models::error::classify_event;
+use domain::models::prices::{self, Thinks};
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, ToolChoice, Usage,
     estimate,
@@ -35,7 +36,8 @@ impl Model for Google {
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let call = path(model).and_then(|path| Ok(Call { path: path.into(), body: encode(request)? }));
+        let call = path(model)
+            .and_then(|path| Ok(Call { path: path.into(), header: None, body: encode(model, request)? }));
         call::stream(self.endpoint.clone(), Provider::Google, call, Decoder::new(model, request))
     }
 }
@@ -63,7 +65,7 @@ fn path(model: &ModelId) -> Result<String, ModelError> {
 ///
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
-pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
+pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
     let turns = call::turns(request, Provider::Google)?;
     // A result names its function, and not only the call.
     let mut names: Map<String, Value> = Map::new();
@@ -79,6 +81,14 @@ pub fn encode(request: &ModelRequest) -> Result<Value, ModelError> {
         "contents": contents,
         "generationConfig": {"maxOutputTokens": request.max_output_tokens},
     });
+    if let Some(effort) = request.effort.filter(|_| prices::thinks(model) == Some(Thinks::Level)) {
+        body["generationConfig"]["thinkingConfig"] =
+            json!({"thinkingLevel": effort, "includeThoughts": true});
+    }
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
+        body["generationConfig"]["responseMimeType"] = "application/json".into();
+        body["generationConfig"]["responseJsonSchema"] = schema.clone();
+    }
     let system: Vec<Value> = request
         .system
         .iter()
@@ -238,6 +248,10 @@ impl Decoder {
     fn part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) {
         // Summaries of thoughts are not sent back; their signature comes with the part after them.
         if part["thought"].as_bool() == Some(true) {
+            if let Some(text) = part["text"].as_str().filter(|text| !text.is_empty()) {
+                self.bytes += text.len();
+                events.push(ModelEvent::ThinkingDelta(text.to_owned()));
+            }
             return;
         }
         let signature = part.get(SIGNATURE);

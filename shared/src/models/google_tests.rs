@@ -1,4 +1,4 @@
-use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -63,6 +63,7 @@ fn request() -> ModelRequest {
         ],
         max_output_tokens: 1_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 
@@ -90,7 +91,7 @@ fn a_request_is_encoded_in_the_apis_format() {
         ]}],
         "generationConfig": {"maxOutputTokens": 1_000},
     });
-    assert_eq!(encode(&request()), Ok(expected));
+    assert_eq!(encode(&model(), &request()), Ok(expected));
 }
 
 #[test]
@@ -101,9 +102,10 @@ fn the_choice_of_a_tool_needs_tools() {
         (ToolChoice::Tool("a".into()), json!({"mode": "ANY", "allowedFunctionNames": ["a"]})),
         (ToolChoice::None, json!({"mode": "NONE"})),
     ] {
-        let body = encode(&ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
+        let body = encode(&model(), &ModelRequest { tool_choice: choice.clone(), ..request() }).unwrap();
         assert_eq!(body["toolConfig"]["functionCallingConfig"], expected);
-        let body = encode(&ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
+        let body =
+            encode(&model(), &ModelRequest { tool_choice: choice, tools: Vec::new(), ..request() }).unwrap();
         assert_eq!(body["toolConfig"], Value::Null);
     }
 }
@@ -170,7 +172,8 @@ fn said(text: &str) -> ModelEvent {
 }
 
 #[test]
-fn text_is_read_and_thoughts_are_not_shown() {
+fn text_and_thoughts_are_read() {
+    let thinks = ModelEvent::ThinkingDelta("Hm.".into());
     check(
         &[
             chunk(json!([{"text": "Hm.", "thought": true}]), None),
@@ -178,7 +181,7 @@ fn text_is_read_and_thoughts_are_not_shown() {
             chunk(json!([{"text": " check."}]), None),
             chunk(json!([{"text": "", "thoughtSignature": "s1"}]), Some("STOP")),
         ],
-        &[said("Let me"), said(" check.")],
+        &[thinks, said("Let me"), said(" check.")],
         StopReason::EndTurn,
         &[Block::text("Let me check."), signature("s1")],
     );
@@ -254,7 +257,7 @@ fn a_reply_is_sent_back_as_it_came() {
             }],
         },
     ];
-    let body = encode(&ModelRequest { messages, ..request() }).unwrap();
+    let body = encode(&model(), &ModelRequest { messages, ..request() }).unwrap();
     assert_eq!(body["contents"][1]["parts"], parts);
 }
 
@@ -316,7 +319,7 @@ async fn a_call_goes_over_http() {
     );
     let requests = fake.requests();
     assert_eq!(requests.len(), 2);
-    assert_eq!(requests[1].1, encode(&request()).unwrap());
+    assert_eq!(requests[1].1, encode(&model(), &request()).unwrap());
 }
 
 #[tokio::test]
@@ -344,4 +347,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn levels_and_schemas_are_requested_from_models_that_have_them() {
+    let schema = json!({"type": "object"});
+    let asks = ModelRequest { effort: Some(Effort::Low), output_schema: Some(schema.clone()), ..request() };
+    let config = encode(&ModelId::new("gemini-3.8-flash"), &asks).unwrap()["generationConfig"].clone();
+    assert_eq!(config["thinkingConfig"], json!({"thinkingLevel": "low", "includeThoughts": true}));
+    assert_eq!(
+        (&config["responseMimeType"], &config["responseJsonSchema"]),
+        (&json!("application/json"), &schema)
+    );
+    // Models before the third generation have budgets of tokens instead of levels.
+    let config = encode(&ModelId::new("gemini-2.5-pro"), &asks).unwrap()["generationConfig"].clone();
+    assert_eq!(config["thinkingConfig"], Value::Null);
 }

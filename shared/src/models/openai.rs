@@ -3,10 +3,9 @@
 
 use domain::chats::signals;
 use domain::models::error::classify_event;
-use domain::models::estimate;
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, SystemBlock,
-    ToolChoice, Usage,
+    ToolChoice, Usage, estimate, prices,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
@@ -56,8 +55,11 @@ impl OpenAi {
     }
 
     fn call(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let encoded =
-            encode(model, request, self.dialect).map(|body| Call { path: "/chat/completions".into(), body });
+        let encoded = encode(model, request, self.dialect).map(|body| Call {
+            path: "/chat/completions".into(),
+            header: None,
+            body,
+        });
         call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model, request))
     }
 }
@@ -101,6 +103,10 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
     body[limit] = request.max_output_tokens.into();
     if dialect.stream_usage {
         body["stream_options"] = json!({"include_usage": true});
+    }
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
+        let format = json!({"name": "reply", "strict": true, "schema": schema});
+        body["response_format"] = json!({"type": "json_schema", "json_schema": format});
     }
     if dialect.cache_key && request.system.iter().any(|block| block.cache.is_some()) {
         body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
@@ -238,6 +244,13 @@ impl Decode for Decoder {
             events.push(ModelEvent::Started { model });
         }
         let choice = &chunk["choices"][0];
+        // The names that different servers use for it.
+        let thought =
+            ["reasoning_content", "reasoning"].iter().find_map(|key| choice["delta"][*key].as_str());
+        if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+            self.bytes += thought.len();
+            events.push(ModelEvent::ThinkingDelta(thought.to_owned()));
+        }
         for key in ["content", "refusal"] {
             if let Some(text) = choice["delta"][key].as_str().filter(|text| !text.is_empty()) {
                 self.text.push_str(text);

@@ -1,4 +1,4 @@
-use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -43,6 +43,7 @@ fn request() -> ModelRequest {
         ],
         max_output_tokens: 1_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 
@@ -171,7 +172,8 @@ fn tool(id: &str, input: Value) -> (ModelEvent, Block) {
 }
 
 #[test]
-fn text_is_read() {
+fn text_and_thoughts_are_read() {
+    let thinks = || ModelEvent::ThinkingDelta("Hm.".into());
     let said = |text: &str| ModelEvent::TextDelta(text.into());
     check(
         &[
@@ -182,7 +184,7 @@ fn text_is_read() {
             chunk(json!({"content": " check."}), None),
             chunk(json!({}), Some("stop")),
         ],
-        &[said("Let me"), said(" check.")],
+        &[thinks(), thinks(), said("Let me"), said(" check.")],
         StopReason::EndTurn,
         &[Block::text("Let me check.")],
     );
@@ -325,4 +327,16 @@ proptest! {
         lines.push(json!({"choices": value, "usage": value}));
         let _ = decode(&lines);
     }
+}
+
+#[test]
+fn schemas_are_requested_from_models_that_have_them() {
+    let schema = json!({"type": "object", "additionalProperties": false});
+    let asks = ModelRequest { effort: Some(Effort::High), output_schema: Some(schema.clone()), ..request() };
+    let body = encode(&ModelId::new("grok-4.3"), &asks, Dialect::XAI).unwrap();
+    assert_eq!(body["response_format"]["json_schema"]["schema"], schema);
+    // Servers of this format differ in what they accept, so nothing is said about thinking.
+    assert_eq!(body["reasoning_effort"], Value::Null);
+    let body = encode(&ModelId::new("llama"), &asks, Dialect::COMPATIBLE).unwrap();
+    assert_eq!(body["response_format"], Value::Null);
 }

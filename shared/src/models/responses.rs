@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::models::error::classify_event;
+use domain::models::prices::{self, Thinks};
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, ToolChoice, Usage,
 };
@@ -34,7 +35,8 @@ impl Model for Responses {
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let encoded = encode(model, request).map(|body| Call { path: "/responses".into(), body });
+        let encoded =
+            encode(model, request).map(|body| Call { path: "/responses".into(), header: None, body });
         call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model))
     }
 }
@@ -56,6 +58,13 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         "max_output_tokens": request.max_output_tokens,
         "input": input,
     });
+    if let Some(effort) = request.effort.filter(|_| prices::thinks(model) == Some(Thinks::Effort)) {
+        body["reasoning"] = json!({"effort": effort, "summary": "auto"});
+    }
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
+        body["text"] =
+            json!({"format": {"type": "json_schema", "name": "reply", "strict": true, "schema": schema}});
+    }
     // Cached blocks come first, because the API caches by prefix.
     let system: Vec<&str> = request
         .system
@@ -137,6 +146,11 @@ impl Decode for Decoder {
                 self.refused |= kind == "response.refusal.delta";
                 if let Some(text) = event["delta"].as_str().filter(|text| !text.is_empty()) {
                     events.push(ModelEvent::TextDelta(text.to_owned()));
+                }
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                if let Some(text) = event["delta"].as_str().filter(|text| !text.is_empty()) {
+                    events.push(ModelEvent::ThinkingDelta(text.to_owned()));
                 }
             }
             "response.output_item.added" if event["item"]["type"] == "function_call" => {

@@ -1,4 +1,4 @@
-use domain::models::{CacheTtl, Message, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -61,6 +61,7 @@ fn request() -> ModelRequest {
         ],
         max_output_tokens: 1_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 
@@ -218,7 +219,7 @@ fn text_and_thoughts_are_read() {
     check(
         &lines,
         ended("completed", Value::Null),
-        &[said("Let me"), said(" check.")],
+        &[ModelEvent::ThinkingDelta("Hm.".into()), said("Let me"), said(" check.")],
         StopReason::EndTurn,
         &[native(reasoning("rs_1")), Block::text("Let me check.")],
     );
@@ -359,4 +360,18 @@ proptest! {
             let _ = decoder.data(&json!({"type": "response.completed", "response": value}).to_string());
         }
     }
+}
+
+#[test]
+fn effort_and_schemas_are_requested_from_models_that_have_them() {
+    let schema = json!({"type": "object", "additionalProperties": false});
+    let asks =
+        ModelRequest { effort: Some(Effort::Medium), output_schema: Some(schema.clone()), ..request() };
+    let body = encode(&ModelId::new("gpt-6.1-sol"), &asks).unwrap();
+    assert_eq!(body["reasoning"], json!({"effort": "medium", "summary": "auto"}));
+    assert_eq!(body["text"]["format"]["schema"], schema);
+    let body = encode(&ModelId::new("gpt-5-chat"), &asks).unwrap();
+    assert_eq!(body["reasoning"], Value::Null);
+    let body = encode(&ModelId::new("unknown"), &asks).unwrap();
+    assert_eq!((&body["reasoning"], &body["text"]), (&Value::Null, &Value::Null));
 }

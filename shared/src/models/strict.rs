@@ -14,8 +14,19 @@ pub use converse::check_converse;
 /// # Errors
 /// The message of the `invalid_request_error`.
 pub fn check(body: &Value) -> Result<(), String> {
-    const FIELDS: [&str; 8] =
-        ["model", "max_tokens", "stream", "system", "tools", "tool_choice", "messages", "metadata"];
+    const FIELDS: [&str; 11] = [
+        "model",
+        "max_tokens",
+        "stream",
+        "system",
+        "tools",
+        "tool_choice",
+        "messages",
+        "metadata",
+        "thinking",
+        "output_config",
+        "context_management",
+    ];
     let object = body.as_object().ok_or("the body must be a JSON object")?;
     if let Some(unknown) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
         return Err(format!("{unknown}: Extra inputs are not permitted"));
@@ -26,9 +37,42 @@ pub fn check(body: &Value) -> Result<(), String> {
     if body["max_tokens"].as_u64().is_none_or(|tokens| tokens == 0) {
         return Err("max_tokens: Field required, at least 1".into());
     }
+    check_options(body)?;
     check_tools(body)?;
     check_messages(&body["messages"])?;
     check_cache(body)
+}
+
+/// Checks how the model is to think and to answer.
+fn check_options(body: &Value) -> Result<(), String> {
+    let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    match body["thinking"]["type"].as_str() {
+        None if body["thinking"].is_null() => {}
+        Some("adaptive" | "enabled") if forced => {
+            return Err("Thinking may not be enabled when tool_choice forces tool use.".into());
+        }
+        Some("adaptive" | "disabled") => {}
+        _ => return Err("thinking.type: Input should be 'adaptive', 'disabled' or 'enabled'".into()),
+    }
+    let config = &body["output_config"];
+    if let Some(effort) = config.get("effort")
+        && !matches!(effort.as_str(), Some("low" | "medium" | "high" | "xhigh" | "max"))
+    {
+        return Err("output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'".into());
+    }
+    if let Some(format) = config.get("format")
+        && (format["type"] != "json_schema" || format["schema"]["additionalProperties"] != false)
+    {
+        return Err(
+            "output_config.format.schema: 'additionalProperties' must be explicitly set to false".into()
+        );
+    }
+    for edit in items(&body["context_management"]["edits"]) {
+        if !matches!(edit["type"].as_str(), Some("clear_tool_uses_20250919" | "clear_thinking_20251015")) {
+            return Err("context_management.edits: unknown type".into());
+        }
+    }
+    Ok(())
 }
 
 fn check_tools(body: &Value) -> Result<(), String> {
@@ -177,6 +221,14 @@ mod tests {
         let text = |text: &str| json!({"type": "text", "text": text});
         let marked = |ttl: &str| json!({"type": "text", "text": "s", "cache_control": {"type": "ephemeral", "ttl": ttl}});
         refused("/temperature", json!(1), "Extra inputs");
+        refused("/thinking", json!({"type": "always"}), "thinking.type");
+        refused("/output_config", json!({"effort": "some"}), "effort");
+        refused(
+            "/output_config",
+            json!({"format": {"type": "json_schema", "schema": {}}}),
+            "additionalProperties",
+        );
+        refused("/context_management", json!({"edits": [{"type": "clear_all"}]}), "context_management");
         refused("/model", json!(""), "model");
         refused("/max_tokens", Value::Null, "max_tokens");
         refused("/max_tokens", json!(0), "max_tokens");

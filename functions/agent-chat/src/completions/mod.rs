@@ -228,6 +228,11 @@ impl Chunks {
                                 let text = event.data["text"].as_str().unwrap_or_default().to_owned();
                                 self.say(&text, &mut frames);
                             }
+                            // Many clients of this format show this field.
+                            EventKind::ThinkingDelta => {
+                                let thought = json!({"reasoning_content": event.data["text"]});
+                                self.delta(thought, None, &mut frames);
+                            }
                             EventKind::StepRestarted => {
                                 self.told.restart(event.data["void_from"].as_u64().unwrap_or(event.id));
                             }

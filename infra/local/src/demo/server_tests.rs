@@ -30,6 +30,7 @@ fn request(said: &str) -> ModelRequest {
         messages: vec![Message::user(said)],
         max_output_tokens: 4_000,
         cache_last_turn: true,
+        ..ModelRequest::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The verdict on a run's output.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 /// What a check answers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -12,6 +13,21 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The JSON Schema of a verdict.
+    #[must_use]
+    pub fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "score": {"type": "integer"},
+                "meets": {"type": "boolean"},
+                "missing": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["score", "meets", "missing"],
+            "additionalProperties": false,
+        })
+    }
+
     /// Reads the first JSON object of an answer; models like to put words around it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {

@@ -15,6 +15,8 @@ pub enum ModelEvent {
         model: ModelId,
     },
     TextDelta(String),
+    /// A piece of what the model thinks, or of its provider's summary of that. It is no part of the reply.
+    ThinkingDelta(String),
     /// A complete tool call. Missing arguments are an empty object.
     ToolUse {
         id: String,

@@ -13,14 +13,12 @@ pub struct Features {
     pub prompt_caching: bool,
     /// How long a provider is asked to keep the instructions of an agent.
     pub prompt_cache_ttl: CacheTtl,
-    /// The effort that a model spends on thinking depends on the tier.
+    /// How much a model thinks depends on its tier. Otherwise its provider decides.
     pub adaptive_thinking: bool,
-    /// Old results of tools are removed from a long conversation.
+    /// Providers that support it remove old results of tools from a long conversation.
     pub context_editing: bool,
-    /// Structured answers are requested with a JSON Schema from providers that support it.
+    /// The check of an output is requested with a JSON Schema from models that support it.
     pub structured_outputs: bool,
-    /// Providers that support it cite the documents of the request.
-    pub citations: bool,
 }
 
 impl Default for Features {
@@ -31,13 +29,12 @@ impl Default for Features {
             adaptive_thinking: true,
             context_editing: true,
             structured_outputs: false,
-            citations: false,
         }
     }
 }
 
 impl Features {
-    /// Changes the cache marks of a request.
+    /// Removes from a request what is switched off.
     pub fn apply(&self, request: &mut ModelRequest) {
         for block in &mut request.system {
             block.cache = match block.cache {
@@ -47,6 +44,9 @@ impl Features {
             };
         }
         request.cache_last_turn &= self.prompt_caching;
+        request.effort = request.effort.filter(|_| self.adaptive_thinking);
+        request.context_editing &= self.context_editing;
+        request.output_schema = request.output_schema.take().filter(|_| self.structured_outputs);
     }
 
     /// Reads texts such as `prompt_caching=off,prompt_cache_ttl=5m`. A feature that is not named keeps its default.
@@ -75,10 +75,9 @@ impl Features {
                 "adaptive_thinking" => &mut features.adaptive_thinking,
                 "context_editing" => &mut features.context_editing,
                 "structured_outputs" => &mut features.structured_outputs,
-                "citations" => &mut features.citations,
                 _ => {
                     return Err(format!(
-                        "must name prompt_caching, prompt_cache_ttl, adaptive_thinking, context_editing, structured_outputs or citations, names `{name}`"
+                        "must name prompt_caching, prompt_cache_ttl, adaptive_thinking, context_editing or structured_outputs, names `{name}`"
                     ));
                 }
             };
@@ -94,8 +93,8 @@ impl Features {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SystemBlock;
     use super::super::request::tests::request;
+    use super::super::{Effort, SystemBlock};
     use super::*;
 
     #[test]
@@ -114,13 +113,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_off_is_not_requested() {
+        let of = |text: &str| {
+            let mut request = ModelRequest {
+                effort: Some(Effort::High),
+                context_editing: true,
+                output_schema: Some(serde_json::json!({"type": "object"})),
+                ..request()
+            };
+            Features::parse(text).unwrap().apply(&mut request);
+            (request.effort, request.context_editing, request.output_schema.is_some())
+        };
+        assert_eq!(of(""), (Some(Effort::High), true, false));
+        assert_eq!(
+            of("adaptive_thinking=off,context_editing=off,structured_outputs=on"),
+            (None, false, true)
+        );
+    }
+
+    #[test]
     fn a_text_sets_what_it_names() {
         assert_eq!(Features::parse(" ,").unwrap(), Features::default());
-        let set = Features::parse("citations=on, adaptive_thinking = off").unwrap();
-        assert_eq!(set, Features { citations: true, adaptive_thinking: false, ..Features::default() });
+        let set = Features::parse("structured_outputs=on, adaptive_thinking = off").unwrap();
+        assert_eq!(
+            set,
+            Features { structured_outputs: true, adaptive_thinking: false, ..Features::default() }
+        );
         for (text, told) in [
-            ("citations", "must set `citations` to `on` or `off`, sets it to ``"),
-            ("citations=1", "must set `citations` to `on` or `off`, sets it to `1`"),
+            ("context_editing", "must set `context_editing` to `on` or `off`, sets it to ``"),
+            ("context_editing=1", "must set `context_editing` to `on` or `off`, sets it to `1`"),
             ("prompt_cache_ttl=2h", "must set `prompt_cache_ttl` to `5m` or `1h`, sets it to `2h`"),
         ] {
             assert_eq!(Features::parse(text).unwrap_err(), told);

@@ -29,7 +29,9 @@ impl Meter {
             }
             ModelEvent::Started { .. } => {}
             ModelEvent::Usage(usage) => self.reported = *usage,
-            ModelEvent::TextDelta(text) => self.received_bytes += text.len(),
+            ModelEvent::TextDelta(text) | ModelEvent::ThinkingDelta(text) => {
+                self.received_bytes += text.len();
+            }
             ModelEvent::ToolUse { name, input, .. } => {
                 self.received_bytes += name.len() + input.to_string().len();
             }

@@ -29,7 +29,7 @@ pub use error::{HttpFailure, ModelError};
 pub use event::{ModelEvent, StopReason};
 pub use features::Features;
 pub use request::{
-    Block, CacheTtl, Message, ModelId, ModelRequest, ModelTier, Provider, Role, SystemBlock, ToolChoice,
-    ToolSpec,
+    Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, Role, SystemBlock,
+    ToolChoice, ToolSpec,
 };
 pub use usage::Usage;

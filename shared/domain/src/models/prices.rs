@@ -37,12 +37,30 @@ pub struct ModelPrice {
     pub max_input: u64,
     /// The largest reply, in tokens.
     pub max_output: u32,
+    /// How the model is told how much to think. `None`: it cannot be told, or does not think.
+    #[serde(default)]
+    pub thinks: Option<Thinks>,
+    /// Whether a reply can be made to match a JSON Schema.
+    #[serde(default)]
+    pub schema: bool,
     /// A conservative estimate for plain text.
     pub bytes_per_token: u64,
     pub rates: Rates,
     /// The rates of the *whole* call if its input is larger than `tokens`.
     #[serde(default)]
     pub above: Option<Tier>,
+}
+
+/// How a model is told how much to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinks {
+    /// Anthropic's adaptive thinking with an effort.
+    Adaptive,
+    /// OpenAI's effort of reasoning.
+    Effort,
+    /// Google's level of thinking.
+    Level,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -112,6 +130,18 @@ pub fn as_of() -> jiff::civil::Date {
 pub fn price(model: &ModelId) -> Option<&'static ModelPrice> {
     let id = model.as_str();
     TABLE.models.get(id).or_else(|| TABLE.models.get(undated(id)?))
+}
+
+/// How `model` is told how much to think, if it can be.
+#[must_use]
+pub fn thinks(model: &ModelId) -> Option<Thinks> {
+    price(model)?.thinks
+}
+
+/// Whether a reply of `model` can be made to match a JSON Schema.
+#[must_use]
+pub fn takes_schema(model: &ModelId) -> bool {
+    price(model).is_some_and(|price| price.schema)
 }
 
 /// `id` without a date at its end.

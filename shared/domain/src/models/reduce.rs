@@ -91,6 +91,7 @@ mod tests {
             messages,
             max_output_tokens: 1,
             cache_last_turn: true,
+            ..ModelRequest::default()
         }
     }
 

@@ -57,8 +57,27 @@ pub enum Provider {
     Bedrock,
 }
 
+/// How much a model thinks before it answers. A model that cannot think ignores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<ModelTier> for Effort {
+    fn from(tier: ModelTier) -> Self {
+        match tier {
+            ModelTier::Fast => Self::Low,
+            ModelTier::Standard => Self::Medium,
+            ModelTier::Deep => Self::High,
+        }
+    }
+}
+
 /// What a model is asked. Which model answers is decided for each call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// Stable blocks first. A block with `cache` ends a cached prefix. At most four such marks are sent, including the
     /// one on the last turn. Providers that cache automatically ignore them.
@@ -72,6 +91,23 @@ pub struct ModelRequest {
     /// Also cache the conversation up to its last message, for the next call of a tool loop or the next turn.
     #[serde(default)]
     pub cache_last_turn: bool,
+    /// How much the model thinks. `None`: as its provider decides.
+    #[serde(default)]
+    pub effort: Option<Effort>,
+    /// The provider may remove old results of tools from a long conversation.
+    #[serde(default)]
+    pub context_editing: bool,
+    /// A JSON Schema of an object that the reply must match. Models that do not support it see only what the text asks for.
+    #[serde(default)]
+    pub output_schema: Option<Value>,
+}
+
+impl ModelRequest {
+    /// Whether the model must call a tool. Providers refuse to combine that with thinking.
+    #[must_use]
+    pub const fn forces_tool(&self) -> bool {
+        matches!(self.tool_choice, ToolChoice::Any | ToolChoice::Tool(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,6 +285,7 @@ pub(crate) mod tests {
             ],
             max_output_tokens: 1_000,
             cache_last_turn: true,
+            ..ModelRequest::default()
         }
     }
 

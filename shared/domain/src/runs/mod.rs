@@ -308,6 +308,9 @@ pub enum EventKind {
     RunStarted,
     #[serde(rename = "message.delta")]
     MessageDelta,
+    /// A piece of what the model thinks. It is no part of the reply.
+    #[serde(rename = "thinking.delta")]
+    ThinkingDelta,
     #[serde(rename = "message.completed")]
     MessageCompleted,
     #[serde(rename = "tool.requested")]
@@ -353,9 +356,10 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::RunStarted,
         Self::MessageDelta,
+        Self::ThinkingDelta,
         Self::MessageCompleted,
         Self::ToolRequested,
         Self::ToolResult,
@@ -383,6 +387,7 @@ impl EventKind {
         match self {
             Self::RunStarted => "run.started",
             Self::MessageDelta => "message.delta",
+            Self::ThinkingDelta => "thinking.delta",
             Self::MessageCompleted => "message.completed",
             Self::ToolRequested => "tool.requested",
             Self::ToolResult => "tool.result",

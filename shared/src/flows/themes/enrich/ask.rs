@@ -203,6 +203,7 @@ impl Caller for PassCaller<'_> {
                 self.called.get_or_insert(Raw::Text(raw));
             }
             ModelEvent::Finished { .. }
+            | ModelEvent::ThinkingDelta(_)
             | ModelEvent::ToolUse { .. }
             | ModelEvent::InvalidToolInput { .. }
             | ModelEvent::TryLost

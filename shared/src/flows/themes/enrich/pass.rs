@@ -155,6 +155,7 @@ impl Pass<'_> {
                 ))],
                 max_output_tokens: choose::answer_ceiling(&batch),
                 cache_last_turn: false,
+                ..ModelRequest::default()
             };
             if let Some(stop) = self.ask(of_tier, &request, &batch).await? {
                 self.book(wanted).await?;
