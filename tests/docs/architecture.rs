@@ -62,8 +62,8 @@ fn kinds(texts: impl IntoIterator<Item = String>) -> BTreeSet<String> {
 fn every_kind_of_key_is_in_the_data_model() {
     let text = section(&read(PAGE), "## Data model");
     let documented = kinds(column(&text, 1).into_iter().chain(column(&text, 2)));
-    let keys =
-        ["keys.rs", "agents.rs", "chats.rs", "runs.rs"].map(|file| read(&format!("shared/src/store/{file}")));
+    let keys = ["keys.rs", "partitions.rs", "agents.rs", "chats.rs", "runs.rs"]
+        .map(|file| read(&format!("shared/src/store/{file}")));
     let literals = keys.iter().flat_map(|source| {
         let source = source.split("#[cfg(test)]").next().unwrap_or_default();
         let code = source.lines().map(str::trim).filter(|line| !line.starts_with("//"));

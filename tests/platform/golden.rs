@@ -8,6 +8,7 @@ use tests::Harness;
 use tests::golden::{Golden, differences, key};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
+const PARTITIONS: &str = include_str!("../../shared/src/store/partitions.rs");
 const KEYS: &str = include_str!("../../shared/src/store/keys.rs");
 
 fn golden() -> Golden {
@@ -75,7 +76,7 @@ fn every_kind_of_key_is_among_the_stored_data() {
         let words = [pk, sk];
         found.extend(words.iter().flat_map(|key| key.split('#')).map(str::to_owned));
     }
-    let expected = kinds(KEYS);
+    let expected: BTreeSet<String> = [PARTITIONS, KEYS].into_iter().flat_map(kinds).collect();
     assert!(expected.len() > 25 && expected.contains("SEGMENT"), "{expected:?}");
     let missing: Vec<&String> = expected.difference(&found).collect();
     assert!(

@@ -64,4 +64,5 @@ mod sweep;
 mod theme_events;
 mod themes;
 mod turns;
+mod walk;
 mod walkthrough;

@@ -14,6 +14,7 @@
 //! | message of a chat | `U#owner#CHAT#cht_…` | `MSG#msg_…` |
 //! | chat of a client that keeps the conversation | `U#owner#CLIENTCHAT` | SHA-256 of the conversation so far |
 //! | proposal | `U#owner#PROPOSAL` | `prp_…` |
+//! | run of a turn, in the list of these runs | `U#owner#RUN` | `run_…` |
 //! | run | `U#owner#RUN#run_…` | `META` |
 //! | event of a run | `U#owner#RUN#run_…` | `EVENT#0000000001` |
 //! | step of a run | `U#owner#RUN#run_…` | `STEP#0001`; the results of its calls `STEP#0001#0000` |
@@ -78,6 +79,7 @@ use uuid::Uuid;
 use super::due::{DueItem, DueTarget};
 use super::logs::{HotLog, LogSession};
 use super::messages::Thread;
+use super::partitions::Partition;
 
 /// The name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";
@@ -179,18 +181,14 @@ pub struct Range {
     pub prefix: &'static str,
 }
 
-fn part(owner: &Owner, kind: &str) -> String {
-    format!("U#{owner}#{kind}")
-}
-
 #[must_use]
 pub fn agent(owner: &Owner, id: AgentId) -> Key {
-    Key::new(part(owner, "AGENT"), id).guards(Guard::Agent)
+    Key::new(Partition::Agents.of(owner), id).guards(Guard::Agent)
 }
 
 #[must_use]
 pub fn agents(owner: &Owner) -> Range {
-    Range { pk: part(owner, "AGENT"), prefix: AgentId::PREFIX }
+    Range { pk: Partition::Agents.of(owner), prefix: AgentId::PREFIX }
 }
 
 /// The metrics of an agent. They exist as long as the agent.
@@ -202,75 +200,75 @@ pub fn agent_metrics(owner: &Owner, agent: AgentId) -> Key {
 /// The marks of what belongs to an agent. `prefix` is the id prefix of a kind, or empty for all kinds.
 #[must_use]
 pub fn agent_children(owner: &Owner, agent: AgentId, prefix: &'static str) -> Range {
-    Range { pk: format!("U#{owner}#AGENT#{agent}"), prefix }
+    Range { pk: Partition::Agent(agent).of(owner), prefix }
 }
 
 #[must_use]
 pub fn agent_child(owner: &Owner, agent: AgentId, child: impl ToString) -> Key {
-    Key::new(format!("U#{owner}#AGENT#{agent}"), child)
+    Key::new(Partition::Agent(agent).of(owner), child)
 }
 
 #[must_use]
 pub fn action(owner: &Owner, id: ActionId) -> Key {
-    Key::new(part(owner, "ACTION"), id)
+    Key::new(Partition::Actions.of(owner), id)
 }
 
 #[must_use]
 pub fn actions(owner: &Owner) -> Range {
-    Range { pk: part(owner, "ACTION"), prefix: ActionId::PREFIX }
+    Range { pk: Partition::Actions.of(owner), prefix: ActionId::PREFIX }
 }
 
 #[must_use]
 pub fn occurrence(owner: &Owner, action: ActionId, run: RunId) -> Key {
-    Key::new(format!("U#{owner}#ACTION#{action}"), format!("RUN#{run}")).guards(Guard::Occurrence)
+    Key::new(Partition::Action(action).of(owner), format!("RUN#{run}")).guards(Guard::Occurrence)
 }
 
 #[must_use]
 pub fn occurrences(owner: &Owner, action: ActionId) -> Range {
-    Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "RUN#" }
+    Range { pk: Partition::Action(action).of(owner), prefix: "RUN#" }
 }
 
 /// What was last approved.
 #[must_use]
 pub fn approval(owner: &Owner, action: ActionId) -> Key {
-    Key::new(format!("U#{owner}#ACTION#{action}"), "APPROVED")
+    Key::new(Partition::Action(action).of(owner), "APPROVED")
 }
 
 /// Everything that belongs to an action.
 #[must_use]
 pub fn action_children(owner: &Owner, action: ActionId) -> Range {
-    Range { pk: format!("U#{owner}#ACTION#{action}"), prefix: "" }
+    Range { pk: Partition::Action(action).of(owner), prefix: "" }
 }
 
 #[must_use]
 pub fn asset(owner: &Owner, id: AssetId) -> Key {
-    Key::new(part(owner, "ASSET"), id)
+    Key::new(Partition::Assets.of(owner), id)
 }
 
 #[must_use]
 pub fn assets(owner: &Owner) -> Range {
-    Range { pk: part(owner, "ASSET"), prefix: AssetId::PREFIX }
+    Range { pk: Partition::Assets.of(owner), prefix: AssetId::PREFIX }
 }
 
 #[must_use]
 pub fn asset_version(owner: &Owner, id: AssetId, version: u64) -> Key {
-    Key::new(format!("U#{owner}#ASSET#{id}"), format!("V#{version:010}"))
+    Key::new(Partition::Asset(id).of(owner), format!("V#{version:010}"))
 }
 
 #[must_use]
 pub fn asset_versions(owner: &Owner, id: AssetId) -> Range {
-    Range { pk: format!("U#{owner}#ASSET#{id}"), prefix: "V#" }
+    Range { pk: Partition::Asset(id).of(owner), prefix: "V#" }
 }
 
 #[must_use]
 pub fn chat(owner: &Owner, id: ChatId) -> Key {
-    Key::new(part(owner, "CHAT"), id).guards(Guard::Chat)
+    Key::new(Partition::Chats.of(owner), id).guards(Guard::Chat)
 }
 
 /// Everything that belongs to a chat. `prefix` selects a kind, or is empty for all kinds.
 #[must_use]
 pub fn chat_children(owner: &Owner, chat: ChatId, prefix: &'static str) -> Range {
-    Range { pk: format!("U#{owner}#CHAT#{chat}"), prefix }
+    Range { pk: Partition::Chat(chat).of(owner), prefix }
 }
 
 /// An asset or action that a chat has produced, by its id.
@@ -288,7 +286,7 @@ pub fn message(owner: &Owner, thread: Thread, message: MessageId) -> Key {
 pub fn messages(owner: &Owner, thread: Thread) -> Range {
     let pk = match thread {
         Thread::Chat(id) => chat_children(owner, id, "").pk,
-        Thread::Action(id) => format!("U#{owner}#ACTION#{id}"),
+        Thread::Action(id) => Partition::Action(id).of(owner),
     };
     Range { pk, prefix: "MSG#" }
 }
@@ -301,82 +299,88 @@ pub fn live_turn(owner: &Owner, thread: Thread) -> Key {
 /// Leads to the chat of a conversation that a client keeps, by the conversation's hash.
 #[must_use]
 pub fn client_conversation(owner: &Owner, hash: &str) -> Key {
-    Key::new(part(owner, "CLIENTCHAT"), hash)
+    Key::new(Partition::ClientChats.of(owner), hash)
 }
 
 #[must_use]
 pub fn proposal(owner: &Owner, id: ProposalId) -> Key {
-    Key::new(part(owner, "PROPOSAL"), id).guards(Guard::Proposal)
+    Key::new(Partition::Proposals.of(owner), id).guards(Guard::Proposal)
+}
+
+/// A run's entry in the list of the runs that no action lists. It is created with the run.
+#[must_use]
+pub fn run_listed(owner: &Owner, id: RunId) -> Key {
+    Key::new(Partition::Runs.of(owner), id)
 }
 
 #[must_use]
 pub fn run(owner: &Owner, id: RunId) -> Key {
-    Key::new(format!("U#{owner}#RUN#{id}"), "META").guards(Guard::Run)
+    Key::new(Partition::Run(id).of(owner), "META").guards(Guard::Run)
 }
 
 /// The mark that somebody asked the run to stop.
 #[must_use]
 pub fn run_cancel(owner: &Owner, id: RunId) -> Key {
-    Key::new(format!("U#{owner}#RUN#{id}"), "CANCEL")
+    Key::new(Partition::Run(id).of(owner), "CANCEL")
 }
 
 #[must_use]
 pub fn run_event(owner: &Owner, id: RunId, event: u64) -> Key {
-    Key::new(format!("U#{owner}#RUN#{id}"), format!("EVENT#{event:010}")).guards(Guard::RunEvent)
+    Key::new(Partition::Run(id).of(owner), format!("EVENT#{event:010}")).guards(Guard::RunEvent)
 }
 
 #[must_use]
 pub fn run_events(owner: &Owner, id: RunId) -> Range {
-    Range { pk: format!("U#{owner}#RUN#{id}"), prefix: "EVENT#" }
+    Range { pk: Partition::Run(id).of(owner), prefix: "EVENT#" }
 }
 
 #[must_use]
 pub fn run_step(owner: &Owner, id: RunId, step: u32, call: Option<u32>) -> Key {
     let call = call.map(|call| format!("#{call:04}")).unwrap_or_default();
-    Key::new(format!("U#{owner}#RUN#{id}"), format!("STEP#{step:04}{call}")).guards(Guard::RunStep)
+    Key::new(Partition::Run(id).of(owner), format!("STEP#{step:04}{call}")).guards(Guard::RunStep)
 }
 
 #[must_use]
 pub fn run_steps(owner: &Owner, id: RunId) -> Range {
-    Range { pk: format!("U#{owner}#RUN#{id}"), prefix: "STEP#" }
+    Range { pk: Partition::Run(id).of(owner), prefix: "STEP#" }
 }
 
 #[must_use]
 pub fn run_output(owner: &Owner, id: RunId, output: u32) -> Key {
-    Key::new(format!("U#{owner}#RUN#{id}"), format!("OUT#{output:04}"))
+    Key::new(Partition::Run(id).of(owner), format!("OUT#{output:04}"))
 }
 
 #[must_use]
 pub fn run_outputs(owner: &Owner, id: RunId) -> Range {
-    Range { pk: format!("U#{owner}#RUN#{id}"), prefix: "OUT#" }
+    Range { pk: Partition::Run(id).of(owner), prefix: "OUT#" }
 }
 
 /// Everything that belongs to a run.
 #[must_use]
 pub fn run_children(owner: &Owner, id: RunId) -> Range {
-    Range { pk: format!("U#{owner}#RUN#{id}"), prefix: "" }
+    Range { pk: Partition::Run(id).of(owner), prefix: "" }
 }
 
 #[must_use]
 pub fn account(owner: &Owner) -> Key {
-    Key::new(part(owner, "ACCOUNT"), "PROFILE")
+    Key::new(Partition::Account.of(owner), "PROFILE")
 }
 
 /// Every creation of a project under a limit replaces it.
 #[must_use]
 pub fn project_creation(owner: &Owner) -> Key {
-    Key::new(part(owner, "ACCOUNT"), "PROJECTS")
+    Key::new(Partition::Account.of(owner), "PROJECTS")
 }
 
 /// The thresholds of a month sort by their amount.
 #[must_use]
 pub fn alert(owner: &Owner, month: Month, month_micros: i64) -> Key {
-    Key::new(part(owner, "ACCOUNT"), format!("{}{month_micros:013}", alerts_of(month)))
+    Key::new(Partition::Account.of(owner), format!("{}{month_micros:013}", alerts_of(month)))
 }
 
 #[must_use]
 pub fn alerts(owner: &Owner) -> Range {
-    Range { pk: part(owner, "ACCOUNT"), prefix: "ALERT#" }
+    Range { pk: Partition::Account.of(owner), prefix: "ALERT#" }
 }
 
 /// The beginning of the sort keys of a month's alerts.
@@ -387,56 +391,56 @@ pub fn alerts_of(month: Month) -> String {
 
 #[must_use]
 pub fn month_requests(owner: &Owner, month: Month) -> Key {
-    Key::new(part(owner, "QUOTA"), month).guards(Guard::Quota)
+    Key::new(Partition::Quota.of(owner), month).guards(Guard::Quota)
 }
 
 #[must_use]
 pub fn api_key(owner: &Owner, id: ApiKeyId) -> Key {
-    Key::new(part(owner, "KEY"), id)
+    Key::new(Partition::ApiKeys.of(owner), id)
 }
 
 #[must_use]
 pub fn api_keys(owner: &Owner) -> Range {
-    Range { pk: part(owner, "KEY"), prefix: ApiKeyId::PREFIX }
+    Range { pk: Partition::ApiKeys.of(owner), prefix: ApiKeyId::PREFIX }
 }
 
 #[must_use]
 pub fn provider_key(owner: &Owner, provider: KeyProvider) -> Key {
-    Key::new(part(owner, "PROVIDERKEY"), provider)
+    Key::new(Partition::ProviderKeys.of(owner), provider)
 }
 
 #[must_use]
 pub fn provider_keys(owner: &Owner) -> Range {
-    Range { pk: part(owner, "PROVIDERKEY"), prefix: "" }
+    Range { pk: Partition::ProviderKeys.of(owner), prefix: "" }
 }
 
 #[must_use]
 pub fn project(owner: &Owner, id: ProjectId) -> Key {
-    Key::new(part(owner, "PROJECT"), id).guards(Guard::Project)
+    Key::new(Partition::Projects.of(owner), id).guards(Guard::Project)
 }
 
 #[must_use]
 pub fn projects(owner: &Owner) -> Range {
-    Range { pk: part(owner, "PROJECT"), prefix: ProjectId::PREFIX }
+    Range { pk: Partition::Projects.of(owner), prefix: ProjectId::PREFIX }
 }
 
 /// The items in a project's partition, which are deleted with it. `prefix` selects a kind, or is empty for all kinds.
 #[must_use]
 pub fn project_children(owner: &Owner, project: ProjectId, prefix: &'static str) -> Range {
-    Range { pk: format!("U#{owner}#PROJECT#{project}"), prefix }
+    Range { pk: Partition::Project(project).of(owner), prefix }
 }
 
 #[must_use]
 pub fn project_child(owner: &Owner, project: ProjectId, child: impl ToString) -> Key {
-    Key::new(format!("U#{owner}#PROJECT#{project}"), child)
+    Key::new(Partition::Project(project).of(owner), child)
 }
 
 fn of_session(owner: &Owner, session: &SessionId, sk: impl ToString) -> Key {
-    Key::new(format!("U#{owner}#LOG#{session}"), sk)
+    Key::new(Partition::Session(session.clone()).of(owner), sk)
 }
 
 fn of_log(owner: &Owner, session: &SessionId, agent: &InstanceId) -> String {
-    format!("U#{owner}#LOG#{session}#{agent}")
+    Partition::Log(session.clone(), agent.clone()).of(owner)
 }
 
 #[must_use]
@@ -453,12 +457,15 @@ pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
 /// A session's entry in the list of all sessions.
 #[must_use]
 pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {
-    Key::new(part(owner, "LOG"), format!("{}#{}", sortable(session.started_at), session.session_id))
+    Key::new(
+        Partition::Sessions.of(owner),
+        format!("{}#{}", sortable(session.started_at), session.session_id),
+    )
 }
 
 #[must_use]
 pub fn log_sessions(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOG"), prefix: "" }
+    Range { pk: Partition::Sessions.of(owner), prefix: "" }
 }
 
 #[must_use]
@@ -526,13 +533,13 @@ pub fn log_segments(owner: &Owner, session: &SessionId, agent: &InstanceId) -> R
 #[must_use]
 pub fn latest_log(owner: &Owner, project: Option<ProjectId>, agent: &InstanceId) -> Key {
     let sk = project.map_or_else(|| agent.to_string(), |project| format!("{project}#{agent}"));
-    Key::new(part(owner, "LOGLAST"), sk)
+    Key::new(Partition::LatestLogs.of(owner), sk)
 }
 
 /// The sessions that have a log of this agent, ordered by when that log began.
 #[must_use]
 pub fn agent_sessions(owner: &Owner, agent: &InstanceId) -> Range {
-    Range { pk: part(owner, &format!("LOGOF#{agent}")), prefix: "" }
+    Range { pk: Partition::AgentSessions(agent.clone()).of(owner), prefix: "" }
 }
 
 #[must_use]
@@ -543,66 +550,69 @@ pub fn agent_session(owner: &Owner, agent: &InstanceId, began: Timestamp, sessio
 #[must_use]
 pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
     let sk = format!("{}#{}#{}", sortable(hot.hot_since), hot.session_id, hot.agent_id);
-    Key::new(part(owner, "LOGHOT"), sk)
+    Key::new(Partition::HotLogs.of(owner), sk)
 }
 
 #[must_use]
 pub fn hot_logs(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOGHOT"), prefix: "" }
+    Range { pk: Partition::HotLogs.of(owner), prefix: "" }
 }
 
 #[must_use]
 pub fn log_import(owner: &Owner, id: ImportId) -> Key {
-    Key::new(part(owner, "LOGIMPORT"), id)
+    Key::new(Partition::LogImports.of(owner), id)
 }
 
 /// The mark of an unfinished import.
 #[must_use]
 pub fn open_log_import(owner: &Owner, id: ImportId) -> Key {
-    Key::new(part(owner, "LOGIMPORT"), format!("OPEN#{id}")).guards(Guard::LogImport)
+    Key::new(Partition::LogImports.of(owner), format!("OPEN#{id}")).guards(Guard::LogImport)
 }
 
 /// The mark of an import that may have left segments without a log.
 #[must_use]
 pub fn left_log_import(owner: &Owner, id: ImportId) -> Key {
-    Key::new(part(owner, "LOGIMPORT"), format!("LEFT#{id}"))
+    Key::new(Partition::LogImports.of(owner), format!("LEFT#{id}"))
 }
 
 #[must_use]
 pub fn left_log_imports(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOGIMPORT"), prefix: "LEFT#" }
+    Range { pk: Partition::LogImports.of(owner), prefix: "LEFT#" }
 }
 
 #[must_use]
 pub fn open_log_imports(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOGIMPORT"), prefix: "OPEN#" }
+    Range { pk: Partition::LogImports.of(owner), prefix: "OPEN#" }
 }
 
 #[must_use]
 pub fn refused_hook(owner: &Owner, id: Uuid) -> Key {
-    Key::new(part(owner, "LOGREFUSED"), format!("HOOK#{}", id.simple()))
+    Key::new(Partition::RefusedHooks.of(owner), format!("HOOK#{}", id.simple()))
 }
 
 #[must_use]
 pub fn refused_hooks(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOGREFUSED"), prefix: "HOOK#" }
+    Range { pk: Partition::RefusedHooks.of(owner), prefix: "HOOK#" }
 }
 
 /// The count for the UTC day of a time.
 #[must_use]
 pub fn refused_hooks_of(owner: &Owner, day: Timestamp) -> Key {
-    Key::new(part(owner, "LOGREFUSED"), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
+    Key::new(Partition::RefusedHooks.of(owner), format!("COUNT#{}", day.strftime("%Y-%m-%d")))
 }
 
 /// The hooks that a project's filter dropped, for the UTC day of a time.
 #[must_use]
 pub fn dropped_hook(owner: &Owner, day: Timestamp, project: ProjectId, agent_type: &str) -> Key {
-    Key::new(part(owner, "LOGDROPPED"), format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")))
+    Key::new(
+        Partition::DroppedHooks.of(owner),
+        format!("{}#{project}#{agent_type}", day.strftime("%Y-%m-%d")),
+    )
 }
 
 #[must_use]
 pub fn dropped_hooks(owner: &Owner) -> Range {
-    Range { pk: part(owner, "LOGDROPPED"), prefix: "" }
+    Range { pk: Partition::DroppedHooks.of(owner), prefix: "" }
 }
 
 /// The parts of a sort key of [`dropped_hook`]: the day, the project and the agent type.
@@ -628,7 +638,7 @@ pub fn documents(owner: &Owner, project: ProjectId) -> Range {
 }
 
 fn document_part(owner: &Owner, project: ProjectId, workflow: &Workflow) -> String {
-    format!("U#{owner}#PROJECT#{project}#CONTEXT#{workflow}")
+    Partition::Document(project, workflow.clone()).of(owner)
 }
 
 #[must_use]
@@ -674,30 +684,30 @@ pub fn theme_imports(owner: &Owner, project: ProjectId) -> Range {
 
 #[must_use]
 pub fn theme_file(owner: &Owner, project: ProjectId, generation: ImportId, path: &str) -> Key {
-    Key::new(format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), format!("FILE#{path}"))
+    Key::new(Partition::ThemeFiles(project, generation).of(owner), format!("FILE#{path}"))
 }
 
 #[must_use]
 pub fn theme_files(owner: &Owner, project: ProjectId, generation: ImportId) -> Range {
-    Range { pk: format!("U#{owner}#PROJECT#{project}#FILES#{generation}"), prefix: "FILE#" }
+    Range { pk: Partition::ThemeFiles(project, generation).of(owner), prefix: "FILE#" }
 }
 
 /// A client's key may contain anything, so its hash is stored.
 #[must_use]
 pub fn idempotency(owner: &Owner, client_key: &str) -> Key {
-    Key::new(part(owner, "IDEMPOTENCY"), hash(client_key)).guards(Guard::Idempotency)
+    Key::new(Partition::Idempotency.of(owner), hash(client_key)).guards(Guard::Idempotency)
 }
 
 #[must_use]
 pub fn spend(owner: &Owner, day: jiff::civil::Date) -> Key {
-    Key::new(part(owner, "SPEND"), day).guards(Guard::Spend)
+    Key::new(Partition::Spend.of(owner), day).guards(Guard::Spend)
 }
 
 /// The spending of a month. `of` names the agent or the action; without it, it is the owner's.
 #[must_use]
 pub fn month_spend(owner: &Owner, month: Month, of: Option<&str>) -> Key {
     let of = of.map_or_else(String::new, |of| format!("#{of}"));
-    Key::new(part(owner, "SPEND"), format!("MONTH#{month}{of}")).guards(Guard::Spend)
+    Key::new(Partition::Spend.of(owner), format!("MONTH#{month}{of}")).guards(Guard::Spend)
 }
 
 /// What a model has used on a day, for an agent or for none.
@@ -709,7 +719,7 @@ pub fn usage(owner: &Owner, day: jiff::civil::Date, agent: Option<AgentId>, mode
 
 #[must_use]
 pub fn usage_of_month(owner: &Owner, month: jiff::civil::Date) -> Range {
-    Range { pk: part(owner, &format!("USAGE#{}", month.strftime("%Y-%m"))), prefix: "" }
+    Range { pk: Partition::Usage(month).of(owner), prefix: "" }
 }
 
 /// The parts of a sort key of [`usage`]: the day, the agent and the model.
@@ -724,18 +734,18 @@ pub fn usage_parts(sort_key: &str) -> Option<(jiff::civil::Date, Option<AgentId>
 /// The spending of all days.
 #[must_use]
 pub fn spends(owner: &Owner) -> Range {
-    Range { pk: part(owner, "SPEND"), prefix: "" }
+    Range { pk: Partition::Spend.of(owner), prefix: "" }
 }
 
 /// The place with this number.
 #[must_use]
 pub fn place(owner: &Owner, number: u32) -> Key {
-    Key::new(part(owner, "PLACE"), format!("EXECUTOR#{number:04}"))
+    Key::new(Partition::Places.of(owner), format!("EXECUTOR#{number:04}"))
 }
 
 #[must_use]
 pub fn places(owner: &Owner) -> Range {
-    Range { pk: part(owner, "PLACE"), prefix: "EXECUTOR#" }
+    Range { pk: Partition::Places.of(owner), prefix: "EXECUTOR#" }
 }
 
 /// The number of the place under this sort key.
@@ -747,18 +757,18 @@ pub fn place_number(sort_key: &str) -> Option<u32> {
 #[must_use]
 pub fn waiting_run(owner: &Owner, by_hand: bool, due_at: Timestamp, run: RunId) -> Key {
     let rank = u8::from(!by_hand);
-    Key::new(part(owner, "PLACE"), format!("WAITS#{rank}#{}#{run}", sortable(due_at)))
+    Key::new(Partition::Places.of(owner), format!("WAITS#{rank}#{}#{run}", sortable(due_at)))
 }
 
 #[must_use]
 pub fn waiting_runs(owner: &Owner) -> Range {
-    Range { pk: part(owner, "PLACE"), prefix: "WAITS#" }
+    Range { pk: Partition::Places.of(owner), prefix: "WAITS#" }
 }
 
 /// The mark that runs of this owner wait for a place.
 #[must_use]
 pub fn backlog(owner: &Owner) -> Key {
-    Key::new(part(owner, "PLACE"), "BACKLOG")
+    Key::new(Partition::Places.of(owner), "BACKLOG")
 }
 
 /// The partition of the `due` index for an item that an owner has once.
@@ -813,7 +823,7 @@ pub fn requests(caller: &str, class: RouteClass, window: Window) -> Key {
 /// What an owner has chosen about models.
 #[must_use]
 pub fn model_settings(owner: &Owner) -> Key {
-    Key::new(part(owner, "MODELS"), "SETTINGS").guards(Guard::ModelSettings)
+    Key::new(Partition::Models.of(owner), "SETTINGS").guards(Guard::ModelSettings)
 }
 
 /// A circuit breaker that processes share.

@@ -21,6 +21,7 @@ pub mod log_imports;
 pub mod logs;
 pub mod messages;
 mod models;
+pub mod partitions;
 pub mod places;
 mod projects;
 mod proposals;
@@ -33,6 +34,7 @@ pub mod steps;
 mod themes;
 pub mod threads;
 pub mod usage;
+mod walk;
 
 pub use api_keys::ApiKey;
 pub use due::{DueEntry, DueItem, DueTarget};

@@ -42,6 +42,16 @@ impl Store {
         Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &extras(run))? })
     }
 
+    /// The write that adds a run to the list of the runs that no action lists. The entry expires with the run.
+    pub fn run_listed_write(owner: &Owner, run: &Run) -> Result<Write, StoreError> {
+        #[derive(Serialize)]
+        struct Listed {
+            run_id: RunId,
+        }
+        let listed = item(&Listed { run_id: run.run_id }, &kept(run.run_id))?;
+        Ok(Write::Put { key: keys::run_listed(owner, run.run_id), item: listed })
+    }
+
     pub async fn run(&self, owner: &Owner, id: RunId) -> Result<Option<Versioned<Run>>, StoreError> {
         self.get(&keys::run(owner, id)).await
     }

@@ -141,6 +141,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
         let thread = place.thread();
         writes.push(Store::hold_thread(owner, thread, run_id, left)?);
         writes.push(Store::run_write(owner, &run)?);
+        writes.push(Store::run_listed_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
         writes.extend(messages::writes(cx, owner, thread, vec![words]).await?);
         writes.extend(quota.write(owner, charge));

@@ -31,8 +31,8 @@ use crate::problem::StorageFailure;
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};
 
-use item::{Attributes, VERSION, WRITE, marked, read};
-pub(super) use item::{key_of, number, text};
+pub(super) use item::{Attributes, key_of, number, text};
+use item::{VERSION, WRITE, marked, read};
 
 /// How often a transaction is retried after a conflict with another transaction.
 const CONFLICT_TRIES: u32 = 12;
@@ -240,6 +240,19 @@ impl Store {
         limit: usize,
         order: Order,
     ) -> Result<QueryPage<T>, StoreError> {
+        let (items, last) = self.query_items(range, after, limit, order).await?;
+        let items = items.into_iter().map(read).collect::<Result<_, _>>()?;
+        Ok(QueryPage { items, last })
+    }
+
+    /// Reads a part of a partition as items, after the sort key `after`. Also returns where to continue.
+    pub(super) async fn query_items(
+        &self,
+        range: &Range,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<(Vec<Attributes>, Option<String>), StoreError> {
         let mut request = self
             .client
             .query()
@@ -261,7 +274,6 @@ impl Store {
         }
         let output = request.send().await.map_err(|error| unavailable(&error))?;
         let last = output.last_evaluated_key.as_ref().and_then(|key| key.get("sk")?.as_s().ok().cloned());
-        let items = output.items.unwrap_or_default().into_iter().map(read).collect::<Result<_, _>>()?;
-        Ok(QueryPage { items, last })
+        Ok((output.items.unwrap_or_default(), last))
     }
 }
