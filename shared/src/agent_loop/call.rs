@@ -232,7 +232,7 @@ impl Caller for RunCaller<'_> {
 
     async fn event(&mut self, event: ModelEvent) -> Result<(), CallError> {
         match event {
-            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost => {}
+            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost(_) => {}
             ModelEvent::TextDelta(delta) => {
                 let chat = self.reading.reader.feed(&delta);
                 self.text(&chat).await?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use domain::models::error::{TimeoutPhase, Unsendable, classify};
-use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role};
+use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role, Usage};
 use futures::future;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -288,7 +288,9 @@ pub(super) fn stream<D: Decode>(
     stream::unfold(Some(tries), |tries| async move {
         let mut tries = tries?;
         match tries.next().await {
-            Ok(Try::Lost) => Some((Ok(stream::once(async { Ok(ModelEvent::TryLost) }).boxed()), Some(tries))),
+            Ok(Try::Lost(reported)) => {
+                Some((Ok(stream::iter([Ok(ModelEvent::TryLost(reported))]).boxed()), Some(tries)))
+            }
             Ok(Try::Opened(events)) => Some((Ok(events), None)),
             Err(error) => Some((Err(error), None)),
         }
@@ -312,8 +314,8 @@ struct Tries<D> {
 /// The result of a try.
 enum Try {
     Opened(EventStream),
-    /// The try failed and may have been billed, and another one follows.
-    Lost,
+    /// The try failed and may have been billed, and another one follows. The usage is what the provider had reported.
+    Lost(Usage),
 }
 
 impl<D: Decode> Tries<D> {
@@ -330,21 +332,25 @@ impl<D: Decode> Tries<D> {
                     _ => return Err(self.call.take().and_then(Result::err).unwrap_or(ModelError::Truncated)),
                 };
                 let (endpoint, provider, decoder) = (&self.endpoint, self.provider, self.decoder.clone());
-                let mut began = false;
-                let error = match open(endpoint, provider, call, decoder, deadline, &mut began).await {
+                let mut seen = Vec::new();
+                let error = match open(endpoint, provider, call, decoder, deadline, &mut seen).await {
                     Ok(events) => return Ok(Try::Opened(events)),
                     Err(error) => error,
                 };
                 self.failures += 1;
-                let last = limits.retry.pause(self.failures, &error, 0.0).is_none();
-                // A reply that has begun is billed, even if it fails.
-                if last && (error.may_be_billed() || !began) {
-                    return Err(error);
+                if limits.retry.pause(self.failures, &error, 0.0).is_none() {
+                    // A reply that has begun is billed, even if it fails. Its events say what it used.
+                    let events = seen.into_iter().map(Ok).chain([Err(error)]);
+                    return Ok(Try::Opened(stream::iter(events).boxed()));
                 }
-                let lost = began || error.may_be_billed();
+                let lost = !seen.is_empty() || error.may_be_billed();
                 self.failed = Some(error);
                 if lost {
-                    return Ok(Try::Lost);
+                    let reported = seen.into_iter().rev().find_map(|event| match event {
+                        ModelEvent::Usage(usage) => Some(usage),
+                        _ => None,
+                    });
+                    return Ok(Try::Lost(reported.unwrap_or_default()));
                 }
             }
         };
@@ -352,14 +358,15 @@ impl<D: Decode> Tries<D> {
     }
 }
 
-/// One try, until the first event that a caller would notice. A failure before that can be retried.
+/// One try, until the first event that a caller would notice. A failure before that can be retried; then `seen` has the
+/// events before it.
 async fn open<D: Decode>(
     endpoint: &Endpoint,
     provider: Provider,
     call: &Call,
     decoder: D,
     deadline: Instant,
-    began: &mut bool,
+    seen: &mut Vec<ModelEvent>,
 ) -> Result<EventStream, ModelError> {
     let url = format!("{}{}", endpoint.base, call.path);
     let body = serde_json::to_vec(&call.body).expect("a JSON value always serializes");
@@ -396,17 +403,15 @@ async fn open<D: Decode>(
         over: false,
     };
     let mut events = stream::unfold(reading, Reading::next).boxed();
-    let mut seen = Vec::new();
     while let Some(event) = events.next().await {
         let event = event?;
-        *began = true;
         let unnoticed = matches!(event, ModelEvent::Started { .. } | ModelEvent::Usage(_));
-        seen.push(Ok(event));
+        seen.push(event);
         if !unnoticed {
             break;
         }
     }
-    Ok(stream::iter(seen).chain(events).boxed())
+    Ok(stream::iter(std::mem::take(seen).into_iter().map(Ok)).chain(events).boxed())
 }
 
 /// An answer that is being read.

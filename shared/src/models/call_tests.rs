@@ -1,4 +1,5 @@
-use domain::models::{Message, ModelId, StopReason, ToolChoice};
+use domain::models::meter::Meter;
+use domain::models::{Message, ModelId, StopReason, ToolChoice, estimate};
 use serde_json::json;
 
 use super::super::Model;
@@ -18,6 +19,9 @@ fn request() -> ModelRequest {
         ..ModelRequest::default()
     }
 }
+
+/// The input that [`HELLO`] reports, in tokens.
+const SAID: u64 = 3;
 
 const HELLO: &str = r#"event: message_start
 data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":3,"output_tokens":1}}}
@@ -129,21 +133,28 @@ async fn a_try_that_may_have_been_billed_is_counted() {
     let cut_off = || FakeResponse::Stream(vec![Piece::Break]);
     let begun = || whole(&format!("{start}{overloaded}"));
     let refused = || refuse(429, &[("retry-after", "0")], "{}");
-    for (answers, lost, fails) in [
-        (vec![whole(HELLO)], 0, false),
-        (vec![refused(), whole(HELLO)], 0, false),
-        (vec![cut_off(), whole(HELLO)], 1, false),
-        (vec![begun(), refused(), whole(HELLO)], 1, false),
-        (vec![refused(), refused(), refused()], 0, true),
-        // The last one is reported by its error.
-        (vec![cut_off(), cut_off(), cut_off()], 2, true),
-        (vec![begun(), begun(), begun()], 3, true),
+    let guess = estimate::request_tokens(&ModelId::new("m"), &request());
+    for (answers, lost, fails, input) in [
+        (vec![whole(HELLO)], 0, false, SAID),
+        (vec![refused(), whole(HELLO)], 0, false, SAID),
+        (vec![cut_off(), whole(HELLO)], 1, false, guess + SAID),
+        (vec![begun(), refused(), whole(HELLO)], 1, false, 2 * SAID),
+        (vec![refused(), refused(), refused()], 0, true, 0),
+        // The last one is reported by its error, and by what it had sent before.
+        (vec![cut_off(), cut_off(), cut_off()], 2, true, 3 * guess),
+        (vec![begun(), begun(), begun()], 2, true, 3 * SAID),
     ] {
         let fake = Fake::start(answers).await;
         let events: Vec<_> =
             Anthropic::new(fake.anthropic()).stream(&ModelId::new("m"), &request()).collect().await;
-        let counted = events.iter().filter(|event| matches!(event, Ok(ModelEvent::TryLost))).count();
+        let counted = events.iter().filter(|event| matches!(event, Ok(ModelEvent::TryLost(_)))).count();
         assert_eq!((counted, events.last().unwrap().is_err()), (lost, fails), "{events:?}");
+        // Each try that has begun says what its provider had reported: 3 tokens of input.
+        let mut meter = Meter::default();
+        events.iter().flatten().for_each(|event| meter.record(event));
+        let error = events.iter().find_map(|event| event.as_ref().err());
+        let used = meter.used(&ModelId::new("m"), &request(), error);
+        assert_eq!(used.input_tokens, input, "{events:?}");
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Retry {
     pub longest_pause: Duration,
     /// If a provider asks for a longer wait, there is no further try.
     pub longest_wait: Duration,
+    /// Whether a call that timed out is tried again. The next try may take as long.
+    pub after_timeouts: bool,
 }
 
 impl Default for Retry {
@@ -24,6 +26,7 @@ impl Default for Retry {
             first_pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(8),
             longest_wait: MAX_RETRY_AFTER,
+            after_timeouts: true,
         }
     }
 }
@@ -35,6 +38,9 @@ impl Retry {
     #[must_use]
     pub fn pause(&self, failures: u32, error: &ModelError, jitter: f64) -> Option<Duration> {
         if failures >= self.tries || !error.is_retryable() {
+            return None;
+        }
+        if !self.after_timeouts && matches!(error, ModelError::Timeout(_)) {
             return None;
         }
         match error.retry_after() {
@@ -88,5 +94,10 @@ mod tests {
         check(1, &ModelError::Timeout(TimeoutPhase::Deadline), 0.0, None);
         check(1, &ModelError::Authentication, 0.0, None);
         check(1, &ModelError::ContextTooLarge, 0.0, None);
+
+        let retry = Retry { after_timeouts: false, ..Retry::default() };
+        assert_eq!(retry.pause(1, &ModelError::Timeout(TimeoutPhase::FirstByte), 0.0), None);
+        assert_eq!(retry.pause(1, &ModelError::Timeout(TimeoutPhase::Idle), 0.0), None);
+        assert!(retry.pause(1, &server, 0.0).is_some());
     }
 }

@@ -362,6 +362,8 @@ fn before_fallback(limits: Limits) -> Limits {
     let retry = Retry {
         tries: limits.retry.tries.min(TRIES_BEFORE_FALLBACK),
         longest_wait: limits.retry.longest_wait.min(LONGEST_WAIT_BEFORE_FALLBACK),
+        // Whoever waits has waited long enough: the other provider is called now.
+        after_timeouts: false,
         ..limits.retry
     };
     Limits { first_byte: limits.first_byte.min(FIRST_BYTE_BEFORE_FALLBACK), retry, ..limits }

@@ -31,8 +31,9 @@ pub enum ModelEvent {
         raw: String,
         reason: String,
     },
-    /// A try of this call was lost before any of its reply arrived. It may have been billed, and it is repeated.
-    TryLost,
+    /// A try of this call was lost before any of its reply arrived. It may have been billed, and it is repeated. The usage
+    /// is what the provider had reported until then.
+    TryLost(Usage),
     /// The usage of this call so far. It replaces the previous value and is never added to it.
     Usage(Usage),
     Finished {

@@ -16,15 +16,19 @@ pub struct Meter {
     finished: bool,
     begun: bool,
     received_bytes: usize,
-    lost_tries: u64,
+    /// What lost tries have reported, and how many of them have not reported their input.
+    lost: Usage,
+    lost_unreported: u64,
 }
 
 impl Meter {
     /// Records a piece of the reply.
     pub fn record(&mut self, event: &ModelEvent) {
         match event {
-            ModelEvent::TryLost => {
-                self.lost_tries += 1;
+            ModelEvent::TryLost(reported) => {
+                self.lost_unreported += u64::from(reported.total_input() == 0);
+                let output_tokens = reported.output_tokens.max(1);
+                self.lost += Usage { output_tokens, estimated: true, ..*reported };
                 return;
             }
             ModelEvent::Started { .. } => {}
@@ -57,11 +61,8 @@ impl Meter {
             used.output_tokens = used.output_tokens.max(received).max(1);
             used.estimated = true;
         }
-        if self.lost_tries > 0 {
-            used.input_tokens += self.lost_tries * input_tokens;
-            used.output_tokens += self.lost_tries;
-            used.estimated = true;
-        }
+        used += self.lost;
+        used.input_tokens += self.lost_unreported * input_tokens;
         used
     }
 }
@@ -118,7 +119,14 @@ mod tests {
         check(&[], Some(overloaded.clone()), (0, 0, false));
         check(&[started, text], Some(overloaded), (input, received, true));
         // Earlier tries that were lost cost their input.
-        check(&[ModelEvent::TryLost, ModelEvent::TryLost, finished], None, (7 + 2 * input, 4, true));
-        check(&[ModelEvent::TryLost], Some(ModelError::Connection { at: String::new() }), (input, 1, true));
+        let lost = ModelEvent::TryLost(Usage::default());
+        check(&[lost.clone(), lost.clone(), finished.clone()], None, (7 + 2 * input, 4, true));
+        check(
+            std::slice::from_ref(&lost),
+            Some(ModelError::Connection { at: String::new() }),
+            (input, 1, true),
+        );
+        // If the provider had said what their input was, that is what they cost.
+        check(&[ModelEvent::TryLost(said), lost, finished], None, (7 + 7 + input, 2 + 2 + 1, true));
     }
 }

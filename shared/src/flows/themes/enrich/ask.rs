@@ -34,6 +34,7 @@ const RETRY: Retry = Retry {
     first_pause: Duration::from_secs(1),
     longest_pause: Duration::from_secs(4),
     longest_wait: MAX_RETRY_AFTER,
+    after_timeouts: true,
 };
 
 /// The shortest time until a provider that did not answer is called again.
@@ -206,7 +207,7 @@ impl Caller for PassCaller<'_> {
             | ModelEvent::ThinkingDelta(_)
             | ModelEvent::ToolUse { .. }
             | ModelEvent::InvalidToolInput { .. }
-            | ModelEvent::TryLost
+            | ModelEvent::TryLost(_)
             | ModelEvent::Usage(_) => {}
         }
         Ok(())
