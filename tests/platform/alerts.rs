@@ -1,14 +1,22 @@
 //! Spending alerts: each threshold is reached once per month.
 
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
 use domain::accounts::quota::Month;
 use domain::runs::RunKind;
 use futures::future::join_all;
 use jiff::Timestamp;
 use lamplighter_local::platform::PlatformConfig;
-use serde_json::json;
+use serde_json::{Value, json};
+use shared::Cx;
 use shared::clock::{Clock, ManualClock};
+use shared::config::{AwsConfig, Config};
 use shared::flows::alerts;
 use tests::Harness;
+use tokio::net::TcpListener;
 
 use crate::made::{local, settle};
 
@@ -81,4 +89,56 @@ async fn concurrent_checks_note_a_threshold_once_and_the_next_month_begins_anew(
     alerts::check(cx, &owner, RunKind::Action).await;
     let alerts = h.get("/account").await.expect(200)["alerts"].clone();
     assert_eq!((&alerts[0]["spent_micros"], alerts[1].get("reached_at")), (&json!(100), None));
+}
+
+/// The bodies of calls of EventBridge, which are accepted.
+async fn bus() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let keep = told.clone();
+    let put = post(async move |body: Bytes| {
+        keep.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+        (
+            [("content-type", "application/x-amz-json-1.1")],
+            r#"{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}"#,
+        )
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", put)).await.unwrap() });
+    (url, told)
+}
+
+#[tokio::test]
+async fn each_threshold_that_is_reached_is_one_event_on_the_bus() {
+    let h = Harness::start().await;
+    let (cx, owner) = (&h.platform.cx, local());
+    let (url, told) = bus().await;
+    let mut config = Config::clone(&cx.config);
+    config.aws = AwsConfig { eventbridge_endpoint: Some(url), http: None, ..config.aws };
+    let there = Cx::new(config, cx.clock.clone()).unwrap();
+    let cx = &Cx { bus: there.bus.clone(), ..cx.clone() };
+    let thresholds = [100, 200, 900].map(|micros| json!({"month_micros": micros}));
+    h.patch("/account", json!({ "alerts": thresholds })).await.expect(200);
+
+    settle(cx, &owner, cx.clock.now(), 0, 99).await;
+    alerts::check(cx, &owner, RunKind::Chat).await;
+    assert_eq!(told.lock().unwrap().len(), 0);
+    settle(cx, &owner, cx.clock.now(), 0, 201).await;
+    for _ in 0..3 {
+        alerts::check(cx, &owner, RunKind::Chat).await;
+    }
+    let told = told.lock().unwrap().clone();
+    let [call] = &told[..] else { panic!("{told:#?}") };
+    let entries = call["Entries"].as_array().unwrap();
+    let month = Month::at(cx.clock.now()).to_string();
+    assert_eq!(entries.len(), 2, "{call:#}");
+    for (entry, threshold) in entries.iter().zip([100, 200]) {
+        let seen = (&entry["Source"], &entry["DetailType"], &entry["EventBusName"]);
+        assert_eq!(seen, (&json!("lamplighter"), &json!("spending.alert"), &json!("lamplighter")));
+        let detail: Value = serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap();
+        let expected = json!({
+            "owner": "local", "month": month, "month_micros": threshold, "spent_micros": 300,
+        });
+        assert_eq!(detail, expected);
+    }
 }

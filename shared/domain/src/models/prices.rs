@@ -268,6 +268,30 @@ mod tests {
         check("llama3.2", Usage { output_tokens: million, ..Usage::default() }, None);
     }
 
+    /// The expected costs were computed from the published prices by another program, with decimal numbers.
+    #[test]
+    fn recorded_usages_cost_the_published_price_to_the_micro_dollar() {
+        #[derive(Deserialize)]
+        struct Call {
+            model: ModelId,
+            usage: Usage,
+            micros: i64,
+        }
+        #[derive(Deserialize)]
+        struct Calls {
+            calls: Vec<Call>,
+        }
+        let Calls { calls } = serde_json::from_str(include_str!("../../test_data/costs.json")).unwrap();
+        let (mut above, mut written) = (0, 0);
+        for Call { model, usage, micros } in &calls {
+            assert_eq!(cost_micros(model, usage), Some(*micros), "{model} {usage:?}");
+            let tier = price(model).unwrap().above.as_ref();
+            above += usize::from(tier.is_some_and(|tier| usage.total_input() > tier.tokens));
+            written += usize::from(usage.cache_write_1h_tokens > 0 && usage.cache_write_5m_tokens > 0);
+        }
+        assert!(calls.len() >= 80 && above >= 10 && written >= 8, "{} {above} {written}", calls.len());
+    }
+
     #[test]
     fn a_dated_snapshot_costs_what_its_family_costs() {
         for (dated, family) in [
