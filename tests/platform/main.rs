@@ -13,6 +13,7 @@ mod assistant;
 mod cache_prefix;
 mod calls;
 mod ceilings;
+mod chaos;
 mod chats;
 mod cli;
 mod clients;
