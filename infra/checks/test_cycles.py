@@ -17,7 +17,7 @@ KNOWN = {
     "tools turn waiting wake",
     "shared/src/flows/actions": "apply runs",
     "shared/src/flows/themes": "import index",
-    "shared/src/store": "due keys logs messages table",
+    "shared/src/store": "due keys logs messages partitions table",
     "infra/local/src/engines/s3": "operations receive store uploads",
 }
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)

@@ -1,7 +1,7 @@
 //! The ceilings that hold for an owner, and how far each may be raised.
 
-use domain::accounts::ceilings::{Ceiling, CeilingOf, MAX_MICROS, MAX_OWNER_MICROS};
 use domain::accounts::profile::Account;
+use domain::ceilings::{Ceiling, CeilingOf, MAX_MICROS, MAX_OWNER_MICROS};
 use domain::ids::Owner;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

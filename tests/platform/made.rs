@@ -1,10 +1,10 @@
 //! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
-use domain::accounts::ceilings::{Ceiling, CeilingOf};
 use domain::accounts::quota::Charge;
 use domain::accounts::scopes::Scope;
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
+use domain::ceilings::{Ceiling, CeilingOf};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
 use domain::models::ModelId;

@@ -26,6 +26,7 @@ pub mod agents;
 pub mod assets;
 pub mod attempts;
 mod canonical;
+pub mod ceilings;
 pub mod chats;
 pub mod context;
 pub mod dispatch;

@@ -1,7 +1,7 @@
 //! One call of a model: its cost is reserved before the call and settled after it. Its text is streamed to the run's followers.
 
-use domain::accounts::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::agent_loop::{Call, Reply};
+use domain::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::chats::signals::SignalReader;
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, prices};
 use domain::runs::{EventKind, Reservation, RunError, RunFallback};

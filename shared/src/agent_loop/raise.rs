@@ -1,9 +1,9 @@
 //! A run that has reached a ceiling of its costs waits with a card, which asks a person to raise the ceiling.
 
-use domain::accounts::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::actions::{Reason, ReasonCode};
 use domain::agent_loop::CallId;
 use domain::agent_loop::cards::{self, Asks, Card, CardState};
+use domain::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::runs::{EventKind, Run, RunKind};
 use jiff::SignedDuration;
 use serde_json::json;

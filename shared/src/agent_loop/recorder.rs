@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use domain::accounts::ceilings::Ceiling;
+use domain::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::{ModelId, Usage, estimate, prices};
 use domain::runs::{EventKind, Reservation, Run, RunError, RunEvent, RunKind, RunState};

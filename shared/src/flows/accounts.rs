@@ -1,9 +1,9 @@
 //! The account of an owner: read and changed.
 
-use domain::accounts::ceilings::AccountBudget;
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
 use domain::accounts::quota::Month;
+use domain::ceilings::AccountBudget;
 use domain::ids::Owner;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -3,10 +3,10 @@
 //! The answer, its event and the state of the run are stored in one transaction. When the last question is answered, the run is
 //! due, and any process can continue it.
 
-use domain::accounts::ceilings::CeilingOf;
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::agent_loop::CallId;
 use domain::agent_loop::cards::{self, Answer, AnswerRefused, Card, CardState, MAX_REASON};
+use domain::ceilings::CeilingOf;
 use domain::ids::{ActionId, Owner, RunId};
 use domain::runs::{EventKind, Run, RunEvent, RunKind};
 use domain::validate::FieldErrors;

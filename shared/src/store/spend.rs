@@ -3,8 +3,8 @@
 //!
 //! The costs of months are always counted, so that a ceiling holds from the moment at which it is set.
 
-use domain::accounts::ceilings::{Ceiling, CeilingOf};
 use domain::accounts::quota::{Charge, Month};
+use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::runs::{Reservation, Run, RunKind};
 use jiff::civil::Date;

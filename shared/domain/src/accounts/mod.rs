@@ -4,7 +4,6 @@
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
 
-pub mod ceilings;
 pub mod plans;
 pub mod profile;
 mod provider_keys;

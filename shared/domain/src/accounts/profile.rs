@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ceilings::AccountBudget;
 use super::plans::Plan;
+use crate::ceilings::AccountBudget;
 use crate::schedule::timezone_named;
 use crate::validate::FieldErrors;
 

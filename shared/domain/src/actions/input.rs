@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
-use crate::accounts::ceilings;
+use crate::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::transcript::CallResult;
-use crate::accounts::ceilings::CeilingReached;
 use crate::canonical::canonical;
+use crate::ceilings::CeilingReached;
 use crate::ids::CallId;
 
 /// How many calls of one reply may wait for a person at the same time.
@@ -388,7 +388,7 @@ fn matching<'a>(call: &Pending, cards: &'a [Card]) -> Option<&'a Card> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::ceilings::CeilingOf;
+    use crate::ceilings::CeilingOf;
 
     const EXPIRES: i64 = 100;
 

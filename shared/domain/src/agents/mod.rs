@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::ceilings;
+use crate::ceilings;
 use crate::ids::AgentId;
 use crate::models::ModelTier;
 use crate::validate::FieldErrors;

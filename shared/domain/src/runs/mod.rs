@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::accounts::ceilings::CeilingOf;
 use crate::accounts::quota::Charge;
 use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
+use crate::ceilings::CeilingOf;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
 use crate::models::routing::Level;

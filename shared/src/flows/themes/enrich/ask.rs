@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::accounts::ceilings::Ceiling;
 use domain::accounts::quota::Charge;
+use domain::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
