@@ -66,7 +66,7 @@ pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<OwnerModels> {
 }
 
 async fn own_keys(cx: &Cx, owner: &Owner) -> Result<BTreeMap<Vendor, SecretString>> {
-    let keys = KeyProvider::ALL.map(|provider| own_key(cx, owner, provider));
+    let keys = KeyProvider::ALL.map(|provider| Box::pin(own_key(cx, owner, provider)));
     Ok(futures::future::try_join_all(keys).await?.into_iter().flatten().collect())
 }
 

@@ -205,11 +205,11 @@ impl<K: Kind> Agent<K> {
                         }
                         let history = history.as_deref().unwrap_or_default();
                         let request = self.request(history, may_call_tools);
-                        let replied = self.call(Purpose::Work, request).await?;
+                        let replied = Box::pin(self.call(Purpose::Work, request)).await?;
                         self.store(Purpose::Work, replied).await?;
                     } else {
                         let request = self.check_request().await?;
-                        match self.call(Purpose::Check, request).await {
+                        match Box::pin(self.call(Purpose::Check, request)).await {
                             Ok(replied) => self.store(Purpose::Check, replied).await?,
                             // The work is done and saved, and stays: the run says that it was not checked.
                             Err(CallError::Ceiling(reached)) => {
@@ -232,8 +232,8 @@ impl<K: Kind> Agent<K> {
         let ask = self.kind.ask(purpose);
         let number = model_choice::number(self.recorder.run().run_id);
         let (route, ceilings) = tokio::try_join!(
-            model_choice::route(&self.cx, self.recorder.owner(), &ask, number),
-            self.ceilings(),
+            Box::pin(model_choice::route(&self.cx, self.recorder.owner(), &ask, number)),
+            Box::pin(self.ceilings()),
         )?;
         let (route, limits) = (route?, Limits { ceilings, deadline: self.deadline });
         self.recorder.run_mut().model = Some(RunModel {
@@ -247,8 +247,9 @@ impl<K: Kind> Agent<K> {
             reduce(&mut request);
         }
         loop {
-            let called =
-                call(&self.cx, &mut self.recorder, &route, request.clone(), limits.clone(), shown).await;
+            // The future is large, and executors poll it deep in their stacks.
+            let called = call(&self.cx, &mut self.recorder, &route, request.clone(), limits.clone(), shown);
+            let called = Box::pin(called).await;
             let too_large = matches!(
                 called,
                 Err(CallError::Model(ModelError::ContextTooLarge | ModelError::RequestTooLarge))

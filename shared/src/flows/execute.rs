@@ -63,15 +63,16 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestam
     let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
     tracing::Instrument::instrument(
         async {
-            let Some(mut agent) = begin(cx, owner, claimed, deadline).await? else { return Ok(()) };
+            let begun = Box::pin(begin(cx, owner, claimed, deadline)).await?;
+            let Some(mut agent) = begun else { return Ok(()) };
             let rest = if agent.recorder.run().charge == Charge::Refused {
                 Rest::Loop(agent_loop::Rest::Failed(refused_by_plan(cx, owner).await?))
             } else if agent.kind.action.is_approved_with(&agent.kind.agent) {
-                Rest::Loop(agent.drive().await)
+                Rest::Loop(Box::pin(agent.drive()).await)
             } else {
                 Rest::Drifted
             };
-            end(agent, rest).await
+            Box::pin(end(agent, rest)).await
         },
         span,
     )

@@ -44,11 +44,13 @@ const DEFER: SignedDuration = SignedDuration::from_secs(60);
 /// # Errors
 /// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
-    let Some(planned) = plan(cx, owner, id, deadline).await? else { return Ok(()) };
+    // Boxed, here and below: the futures of a run are large, and a debug build keeps each of them on the stack more than once.
+    let Some(planned) = Box::pin(plan(cx, owner, id, deadline)).await? else { return Ok(()) };
     let mut place = None;
     let ran = async {
-        let Some(claimed) = claim(cx, owner, planned, deadline, &mut place).await? else { return Ok(()) };
-        execute::run(cx, owner, claimed, deadline).await
+        let claimed = Box::pin(claim(cx, owner, planned, deadline, &mut place)).await?;
+        let Some(claimed) = claimed else { return Ok(()) };
+        Box::pin(execute::run(cx, owner, claimed, deadline)).await
     };
     let ran = ran.await;
     if let Some(place) = place {

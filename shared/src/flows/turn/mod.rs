@@ -234,7 +234,7 @@ async fn free(
 
 /// Writes the reply, then ends the run or hands it on.
 async fn drive(mut agent: Agent<Turn>) {
-    let rest = agent.drive().await;
+    let rest = Box::pin(agent.drive()).await;
     let run_id = agent.recorder.run().run_id;
     if let Err(error) = end(agent, rest).await {
         tracing::error!(%run_id, cause = %error.causes(), "the end of a turn could not be stored; its lease will end");
@@ -269,7 +269,7 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
         recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
         return Ok(());
     }
-    let (agent, place) = match Place::of(cx, owner, &found.value).await {
+    let (agent, place) = match Box::pin(Place::of(cx, owner, &found.value)).await {
         Ok(place) => place,
         Err(Error::NotFound(what)) => {
             let detail = format!("the {what} of this turn was deleted");
@@ -283,13 +283,14 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     let (journal, steps) = Journal::load(cx, owner, id, fence, None).await?;
     let step =
         journal.last() + u32::from(steps.last().is_none_or(|s| s.results.len() == s.reply.calls.len()));
-    let Some(recorder) = claim(cx, owner, found, step).await? else { return Ok(()) };
+    let claimed = Box::pin(claim(cx, owner, found, step)).await?;
+    let Some(recorder) = claimed else { return Ok(()) };
     let run = recorder.run().clone();
     let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
     let transcript = Transcript { steps, outputs: 0 };
     let deadline = deadline - PUT_DOWN_BEFORE;
     let span = tracing::info_span!("turn", run_id = %id);
-    drive(Agent {
+    Box::pin(drive(Agent {
         cx: cx.clone(),
         kind,
         recorder,
@@ -298,7 +299,7 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
         deadline,
         begun: None,
         reductions: 0,
-    })
+    }))
     .instrument(span)
     .await;
     Ok(())
