@@ -376,7 +376,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If it can't be stored. Then the lease ends by itself.
-    pub async fn put_down(mut self) -> Result<()> {
+    pub async fn put_down(&mut self) -> Result<()> {
         self.run.lease_until = self.cx.clock.now();
         let write = Store::replace_run_write(&self.owner, &self.run, self.version)?;
         let _ = self.cx.store.transact(vec![write]).await?;

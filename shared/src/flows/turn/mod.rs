@@ -365,6 +365,7 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
             let id = recorder.run().run_id;
             recorder.run_mut().attempts = 0;
             recorder.put_down().await?;
+            // The recorder still exists: an environment that is about to end waits until this message is sent.
             super::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
             return Ok(());
         }
