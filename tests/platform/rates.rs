@@ -125,7 +125,7 @@ fn from_gateway(path: &str, owner: Option<&str>, address: &str, headers: &[(&str
     let mut context = ApiGatewayProxyRequestContext::default();
     context.identity.source_ip = Some(address.to_owned());
     if let Some(owner) = owner {
-        let fields = [("owner".to_owned(), json!(owner))];
+        let fields = [("owner".to_owned(), json!(owner)), ("scope".to_owned(), json!("admin"))];
         let mut authorizer = ApiGatewayRequestAuthorizer::default();
         authorizer.fields = fields.into_iter().collect();
         context.authorizer = authorizer;
