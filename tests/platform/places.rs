@@ -26,6 +26,9 @@ use crate::occurrences::Stage;
 const EXECUTORS: usize = 4;
 const BATCH: usize = shared::lambda::BATCH;
 
+/// Less than the lease of a place.
+const SOON: SignedDuration = SignedDuration::from_secs(20);
+
 /// How long the tests wait for something to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -76,12 +79,12 @@ async fn kill(executors: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Approves actions that are due at the first minute.
-async fn due_at_one(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
+/// Approves actions that are due in [`SOON`].
+async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
     let cx = &stage.h.platform.cx;
     let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
     let agent = agents::create(cx, owner, agent).await.unwrap().agent.agent_id;
-    let at = stage.clock.now() + SignedDuration::from_mins(1);
+    let at = stage.clock.now() + SOON;
     let mut ids = Vec::new();
     for _ in 0..count {
         let input = json!({
@@ -200,13 +203,11 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     let stage = stage(&model).await;
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
     let limit = of_owner(EXECUTORS as u32) as usize * BATCH;
-    let ids = due_at_one(&stage, &stage.owner, 2 * limit + 5).await;
-    let quiet = Owner::new("quiet").unwrap();
-    let others = due_at_one(&stage, &quiet, 1).await;
+    let ids = due_soon(&stage, &stage.owner, 2 * limit + 5).await;
     stage.at(1);
     // Every message is delivered twice.
     stage.executors.trouble(1.0, 0.0);
-    let working = executors(&stage);
+    let mut working = executors(&stage);
     stage.sweep().await;
     asked(&model, 1).await;
     until("what finds no place waits", async || {
@@ -214,9 +215,17 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
         waiting + limit >= ids.len()
     })
     .await;
-    // The other owner's run is among those that are under way.
-    until("the other starts", async || became(&stage, &quiet, others[0]).await[0].started_at.is_some()).await;
     until("the queue is empty but for what is under way", async || queue.depth().visible == 0).await;
+    // One executor is left. Only now another owner's run becomes due: if it were due earlier, it could keep this executor
+    // before the runs above were refused a place.
+    let quiet = Owner::new("quiet").unwrap();
+    let others = due_soon(&stage, &quiet, 1).await;
+    stage.clock.set(stage.clock.now() + SOON);
+    stage.sweep().await;
+    until("the other starts", async || {
+        became(&stage, &quiet, others[0]).await.first().is_some_and(|run| run.started_at.is_some())
+    })
+    .await;
     let started = async || {
         let mut started = 0;
         for id in &ids {
@@ -245,7 +254,8 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
         "{sentence}"
     );
 
-    // A run by hand does not wait for them.
+    // A run by hand does not wait for them. It needs an executor of its own: the last one is busy with the other owner's run.
+    working.push(executor(&stage));
     let by_hand = stage.approved(json!({})).await;
     let run = stage.h.post(&format!("/actions/{by_hand}/run"), json!({})).await.expect(202);
     until("the run by hand starts", async || {
@@ -278,7 +288,7 @@ async fn runs_continue_after_all_executors_with_places_die() {
     let stage = stage(&model).await;
     let cx = &stage.h.platform.cx;
     let limit = of_owner(EXECUTORS as u32) as usize;
-    let ids = due_at_one(&stage, &stage.owner, limit * BATCH + 15).await;
+    let ids = due_soon(&stage, &stage.owner, limit * BATCH + 15).await;
     stage.at(1);
     let working = executors(&stage);
     stage.sweep().await;
