@@ -8,6 +8,7 @@
 //! theme map DIR [--request "…"] [--active FILE] [--tokens 4000]
 //! theme graph DIR [--svg]
 //! theme figures DIR
+//! theme check DIR [--overlay DIR2] [--deleted PATH]… [--json]
 //! theme bench --bench FILE.jsonl [--split dev|test|all] [--out RUN.jsonl]
 //! theme tune --bench FILE.jsonl [--rounds N]
 //! ```
@@ -15,25 +16,28 @@
 #![allow(clippy::disallowed_methods, reason = "a program for people reads files and takes times")]
 
 mod bench;
+mod check;
 mod figures;
 mod gates;
 mod svg;
 mod tune;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use domain::theme::ThemeIndex;
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1).map(String::as_str)
     };
     let bench_file = || option("--bench").map(PathBuf::from).ok_or("--bench FILE.jsonl is missing");
-    match arguments.first().map(String::as_str) {
+    let done = match arguments.first().map(String::as_str) {
+        Some("check") => return check::run(&arguments[1..]),
         Some("lookup") => {
             let index = read(arguments.get(1).ok_or("DIR is missing")?)?;
             let request = arguments.get(2).ok_or("the request is missing")?;
@@ -50,7 +54,7 @@ fn main() -> Result<()> {
             let index = read(arguments.get(1).ok_or("DIR is missing")?)?;
             if arguments.iter().any(|argument| argument == "--svg") {
                 print!("{}", svg::picture(&index));
-                return Ok(());
+                return Ok(ExitCode::SUCCESS);
             }
             for edge in index.edges() {
                 let to = edge.to.as_deref().unwrap_or("(missing)");
@@ -74,8 +78,9 @@ fn main() -> Result<()> {
             let out = option("--out").ok_or("--out FILE is missing")?;
             tune::features(&bench_file()?, Path::new(out))
         }
-        _ => Err("usage: theme lookup|map|graph|figures|bench|tune|features …".into()),
-    }
+        _ => Err("usage: theme lookup|map|graph|check|figures|bench|tune|features …".into()),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn read(folder: &str) -> Result<ThemeIndex> {

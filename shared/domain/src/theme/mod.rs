@@ -13,6 +13,7 @@
 //! - [`blob`]: the serialized index
 
 pub mod blob;
+pub mod check;
 mod chunks;
 mod cues;
 pub mod describe;

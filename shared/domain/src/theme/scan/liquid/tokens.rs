@@ -112,7 +112,9 @@ impl Scanner<'_> {
         }
         let close = self.next_close[slot];
         let limit = close.unwrap_or(self.text.len());
-        match next_opener(&self.text.as_bytes()[..limit], open + 2) {
+        // `{{` within a tag is only text, for example in a comment of `{% liquid %}`.
+        let opener = if is_tag { next_tag } else { next_opener };
+        match opener(&self.text.as_bytes()[..limit], open + 2) {
             None if close.is_some() => End { inner: limit, outer: limit + 2 },
             opener => {
                 let reason =
@@ -235,6 +237,10 @@ impl Scanner<'_> {
 struct End {
     inner: usize,
     outer: usize,
+}
+
+fn next_tag(bytes: &[u8], from: usize) -> Option<usize> {
+    memmem::find(bytes.get(from..)?, b"{%").map(|at| from + at)
 }
 
 fn next_opener(bytes: &[u8], from: usize) -> Option<usize> {

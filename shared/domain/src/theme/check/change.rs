@@ -1,0 +1,184 @@
+//! What a change of a theme adds: findings that were not there, and damage that shows only beside the text before.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Severity::{Error, Info, Warning};
+use super::{CheckedFile, CheckedTheme, Content, Finding, Note, Severity};
+
+/// The findings of `after` that `before` does not have.
+pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
+    type Key = (String, &'static str, String);
+    let key = |finding: &Finding| -> Key { (finding.path.clone(), finding.code, finding.message.clone()) };
+    let mut old: FxHashMap<Key, Vec<String>> = FxHashMap::default();
+    for (finding, excerpt) in before.located() {
+        old.entry(key(&finding)).or_default().push(excerpt);
+    }
+    let mut new: Vec<(Finding, String)> = after.located();
+    // First the findings whose line is the same, then those whose line was also changed.
+    for by_line in [true, false] {
+        new.retain(|(finding, excerpt)| {
+            let Some(known) = old.get_mut(&key(finding)) else { return true };
+            let place = if by_line {
+                known.iter().position(|line| line == excerpt)
+            } else {
+                (!known.is_empty()).then_some(0)
+            };
+            match place {
+                Some(index) => {
+                    known.swap_remove(index);
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+    let mut found: Vec<Finding> = new.into_iter().map(|(finding, _)| finding).collect();
+    for (path, note) in damage(before, after) {
+        found.push(after.finding(&path, &note).0);
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn note(at: usize, severity: Severity, code: &'static str, message: impl Into<String>) -> Note {
+    Note { at, code, severity, message: message.into() }
+}
+
+fn damage(before: &CheckedTheme, after: &CheckedTheme) -> Vec<(String, Note)> {
+    let mut found = Vec::new();
+    for (path, new) in &after.files {
+        let Some(old) = before.files.get(path).filter(|old| old.text != new.text) else { continue };
+        let mut add = |note: Note| found.push((path.clone(), note));
+        let (was, is) = (old.text.trim().len(), new.text.trim().len());
+        if is == 0 && was > 0 {
+            add(note(0, Error, "FileEmptied", "the whole content of the file is gone"));
+        }
+        if is > 0 && was >= 400 && is * 2 < was {
+            add(note(
+                new.text.len().saturating_sub(1),
+                Warning,
+                "FileShrunk",
+                "more than half of the file is gone",
+            ));
+        }
+        let ends = |text: &str| {
+            let total = text.matches('\n').count();
+            (total, text.matches("\r\n").count())
+        };
+        let ((old_total, old_crlf), (new_total, new_crlf)) = (ends(&old.text), ends(&new.text));
+        if old_total > 1 && new_total > 1 {
+            if old_crlf == 0 && new_crlf == new_total {
+                add(note(0, Warning, "LineEndsChanged", "all line ends were changed from LF to CRLF"));
+            } else if old_crlf == old_total && new_crlf == 0 {
+                add(note(0, Warning, "LineEndsChanged", "all line ends were changed from CRLF to LF"));
+            }
+        }
+        if let Some(at) = second_of_equal(&old.text, &new.text) {
+            add(note(
+                at,
+                Info,
+                "EditedRepeatedText",
+                "the text before this edit is there twice, and the second place was edited",
+            ));
+        }
+    }
+    lost_classes(before, after, &mut found);
+    found
+}
+
+/// The place of an edit of one run of lines, if the same lines, with the same neighbours, also stand earlier.
+fn second_of_equal(old: &str, new: &str) -> Option<usize> {
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same_start = old_lines.iter().zip(&new_lines).take_while(|(a, b)| a == b).count();
+    let most = old_lines.len().min(new_lines.len()) - same_start;
+    let same_end =
+        old_lines.iter().rev().zip(new_lines.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let changed = &old_lines[same_start..old_lines.len() - same_end];
+    if changed.is_empty() || changed.len() > 5 || same_start < 1 || same_end < 1 {
+        return None;
+    }
+    // One line on either side belongs to the place.
+    let block = &old_lines[same_start - 1..old_lines.len() - same_end + 1];
+    let weight: usize = changed.iter().map(|line| line.trim().len()).sum();
+    let around: usize = block.iter().map(|line| line.trim().len()).sum();
+    if weight < 8 || around < 24 {
+        return None;
+    }
+    let trimmed = |lines: &[&str]| lines.iter().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let wanted = trimmed(block);
+    let earlier = old_lines[..same_start - 1].windows(block.len()).any(|window| trimmed(window) == wanted);
+    earlier.then(|| new_lines[..same_start].iter().map(|line| line.len() + 1).sum())
+}
+
+/// Classes that lost their last rule although the markup still has them.
+fn lost_classes(before: &CheckedTheme, after: &CheckedTheme, found: &mut Vec<(String, Note)>) {
+    let changed: Vec<&String> = before
+        .files
+        .iter()
+        .filter(|(path, old)| after.files.get(*path).is_none_or(|new| new.text != old.text))
+        .filter(|(_, old)| !classes(old).is_empty())
+        .map(|(path, _)| path)
+        .collect();
+    if changed.is_empty() {
+        return;
+    }
+    let styled: FxHashSet<&str> =
+        after.files.values().flat_map(|file| classes(file).iter().map(|(name, _)| name.as_str())).collect();
+    let mut seen = FxHashSet::default();
+    for path in changed {
+        let old = &before.files[path];
+        for (class, at) in classes(old) {
+            if styled.contains(class.as_str()) || !seen.insert(class.as_str()) {
+                continue;
+            }
+            let Some((user, place)) =
+                after.files.iter().find_map(|(user, file)| class_place(file, class).map(|at| (user, at)))
+            else {
+                continue;
+            };
+            found.push((
+                user.clone(),
+                note(
+                    place,
+                    Warning,
+                    "ClassWithoutStyle",
+                    format!("the class `{class}` lost its style in {path}"),
+                ),
+            ));
+            let Some(new) = after.files.get(path) else { continue };
+            // The line where the rule was is the line where the texts begin to differ.
+            let line = old.line(*at);
+            let at = new.lines.span_of(line.min(new.lines.count())).start as usize;
+            if user != path {
+                found.push((
+                    path.clone(),
+                    note(
+                        at,
+                        Warning,
+                        "ClassWithoutStyle",
+                        format!("the class `{class}` has no style any more, but {user} uses it"),
+                    ),
+                ));
+            }
+        }
+    }
+}
+
+fn classes(file: &CheckedFile) -> &[(String, usize)] {
+    match &file.content {
+        Content::Css(css) => &css.classes,
+        Content::Liquid(liquid) => &liquid.css.classes,
+        _ => &[],
+    }
+}
+
+/// Where the markup of a file has a class.
+fn class_place(file: &CheckedFile, class: &str) -> Option<usize> {
+    let Content::Liquid(liquid) = &file.content else { return None };
+    liquid.markup.elements.iter().find_map(|element| {
+        let value = element.attribute("class")?.value?;
+        let text = value.of(&file.text);
+        text.split(|c: char| c.is_ascii_whitespace()).any(|word| word == class).then_some(element.at)
+    })
+}

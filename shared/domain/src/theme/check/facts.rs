@@ -1,0 +1,164 @@
+//! What a file defines and uses. The checks across files need nothing else of it.
+
+use rustc_hash::FxHashSet;
+
+use super::Notes;
+use super::Severity::Warning;
+use super::names::{NAMES, Type};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenderKind {
+    Render,
+    Include,
+    Section,
+    Group,
+    Block,
+    Layout,
+}
+
+/// A tag that puts another file here.
+#[derive(Debug)]
+pub struct Render {
+    pub kind: RenderKind,
+    /// `None` if only a variable names it.
+    pub name: Option<String>,
+    pub at: usize,
+    pub arguments: Vec<(String, Type, usize)>,
+    /// The variable that `with` or `for` gives the snippet.
+    pub alias: Option<(String, Type)>,
+    pub is_open: bool,
+}
+
+/// A translation key that is read.
+#[derive(Debug)]
+pub struct KeyUse {
+    pub key: String,
+    pub at: usize,
+    pub named: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct SettingUse {
+    pub id: String,
+    pub at: usize,
+    /// The block types for which this place is reached, if that is known.
+    pub types: Option<Vec<String>>,
+}
+
+/// A setting that is printed without escaping.
+#[derive(Debug)]
+pub struct RawText {
+    pub id: String,
+    pub at: usize,
+    pub is_block: bool,
+    pub types: Option<Vec<String>>,
+    pub in_value: bool,
+}
+
+/// Properties of a variable that may be an argument of the snippet.
+#[derive(Debug)]
+pub struct ChainUse {
+    pub root: String,
+    pub names: Vec<Option<String>>,
+    pub at: usize,
+}
+
+#[derive(Debug)]
+pub struct Param {
+    pub name: String,
+    pub kind: String,
+    pub is_required: bool,
+    pub at: usize,
+}
+
+impl Param {
+    pub fn kind_type(&self) -> Type {
+        let (name, is_array) = match self.kind.strip_suffix("[]") {
+            Some(name) => (name, true),
+            None => (self.kind.as_str(), false),
+        };
+        match NAMES.objects.get_key_value(name) {
+            Some((name, _)) => Type { name, is_array },
+            None => Type::UNKNOWN,
+        }
+    }
+}
+
+/// The `doc` tag of a snippet or block.
+#[derive(Debug, Default)]
+pub struct Doc {
+    pub params: Vec<Param>,
+}
+
+impl Doc {
+    pub fn read(body: &str, base: usize, notes: &mut Notes) -> Self {
+        let mut doc = Self::default();
+        let mut at = base;
+        for line in body.split_inclusive('\n') {
+            let here = at;
+            at += line.len();
+            let Some(rest) = line.trim_start().strip_prefix("@param") else { continue };
+            let rest = rest.trim_start();
+            let (kind, rest) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+                Some((kind, rest)) => (kind.trim(), rest.trim_start()),
+                None => ("", rest),
+            };
+            let word = rest.split_whitespace().next().unwrap_or_default();
+            let name = word.trim_start_matches('[').split([']', '=']).next().unwrap_or_default();
+            if name.is_empty() {
+                continue;
+            }
+            if doc.params.iter().any(|param: &Param| param.name == name) {
+                notes.add(
+                    here,
+                    Warning,
+                    "UniqueDocParamNames",
+                    format!("the parameter `{name}` is there twice"),
+                );
+            }
+            let element = kind.strip_suffix("[]").unwrap_or(kind);
+            if !matches!(element, "" | "string" | "number" | "boolean" | "object")
+                && !NAMES.objects.contains_key(element)
+                && !NAMES.globals.contains_key(element)
+            {
+                notes.add(here, Warning, "ValidDocParamTypes", format!("`{kind}` is not a type"));
+            }
+            doc.params.push(Param {
+                name: name.to_owned(),
+                kind: kind.to_owned(),
+                is_required: !word.starts_with('['),
+                at: here,
+            });
+        }
+        doc
+    }
+}
+
+/// Everything that a file of Liquid says about other files.
+#[derive(Debug, Default)]
+pub struct Facts {
+    pub renders: Vec<Render>,
+    pub assets: Vec<(String, usize)>,
+    pub keys: Vec<KeyUse>,
+    pub theme_settings: Vec<SettingUse>,
+    pub section_settings: Vec<SettingUse>,
+    pub block_settings: Vec<SettingUse>,
+    /// Block types that the code names.
+    pub block_types: Vec<(String, usize)>,
+    /// Variables that neither the file nor the platform defines.
+    pub unknown_names: Vec<(String, usize)>,
+    pub unused: Vec<(String, usize)>,
+    /// Every variable that is read.
+    pub words: FxHashSet<String>,
+    /// The words of strings in the code. Some of them become classes and ids.
+    pub literals: FxHashSet<String>,
+    pub chains: Vec<ChainUse>,
+    pub doc: Option<Doc>,
+    pub raw_texts: Vec<RawText>,
+    pub page_sizes: Vec<SettingUse>,
+    pub product_forms: Vec<usize>,
+    pub static_ids: Vec<String>,
+    pub content_for_blocks: usize,
+    pub has_static_blocks: bool,
+    pub includes: bool,
+}

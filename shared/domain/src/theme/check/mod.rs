@@ -1,0 +1,572 @@
+//! Checks a theme: what the platform would refuse, what breaks a page, and what fails silently.
+//!
+//! A file is read once into a [`CheckedFile`], which depends only on its path and bytes: what is wrong within the file,
+//! and what other files need to know of it. [`CheckedTheme`] compares these facts across files. So a change of one file
+//! reads one file, and the files that did not change are shared.
+//!
+//! Precision comes first. Where the text leaves a doubt, nothing is reported.
+
+mod change;
+mod css;
+mod damage;
+mod expression;
+mod facts;
+mod html;
+mod json;
+mod names;
+mod pairing;
+mod paths;
+mod schema;
+pub mod script;
+mod settings;
+mod templates;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use self::css::CssFacts;
+use self::facts::Facts;
+use self::html::Markup;
+use self::json::Node;
+use self::schema::Schema;
+use self::script::{ScriptFacts, ScriptReader};
+use self::settings::Setting;
+use self::templates::Translation;
+use super::path::FileKind;
+use super::scan::liquid::{self, TokenKind};
+use super::text::{Lines, Span};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The platform refuses the file, or a page breaks.
+    Error,
+    /// Something silently does not work.
+    Warning,
+    /// It works, but could be better.
+    Info,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
+pub struct Finding {
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+    /// The name of the check.
+    pub code: &'static str,
+    pub severity: Severity,
+    pub message: String,
+}
+
+#[derive(Clone, Debug)]
+struct Note {
+    at: usize,
+    code: &'static str,
+    severity: Severity,
+    message: String,
+}
+
+/// The most findings of one file.
+const MAX_NOTES: usize = 500;
+
+#[derive(Debug, Default)]
+struct Notes {
+    list: Vec<Note>,
+}
+
+impl Notes {
+    fn add(&mut self, at: usize, severity: Severity, code: &'static str, message: impl Into<String>) {
+        if self.list.len() < MAX_NOTES {
+            self.list.push(Note { at, code, severity, message: message.into() });
+        }
+    }
+}
+
+/// The width of the blanks before a place, if nothing else precedes it on its line.
+fn indent_of(bytes: &[u8], at: usize) -> Option<usize> {
+    let width = bytes[..at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    matches!(bytes[..at - width].last(), None | Some(b'\n')).then_some(width)
+}
+
+/// A file that was read.
+pub struct CheckedFile {
+    kind: FileKind,
+    text: String,
+    lines: Lines,
+    notes: Vec<Note>,
+    content: Content,
+}
+
+enum Content {
+    Liquid(Box<LiquidFile>),
+    Json(Node),
+    SettingsSchema(Vec<Setting>),
+    Locale(FxHashMap<String, Translation>),
+    Css(CssFacts),
+    Script(ScriptFacts),
+    /// A file whose content is not read, or that is not valid.
+    None,
+}
+
+struct LiquidFile {
+    facts: Facts,
+    markup: Markup,
+    schema: Option<Schema>,
+    /// A schema that is not valid JSON, so that nothing is known of it.
+    has_broken_schema: bool,
+    css: CssFacts,
+    scripts: Vec<(usize, ScriptFacts)>,
+    is_broken: bool,
+}
+
+impl CheckedFile {
+    /// Reads a file.
+    pub fn read(path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) -> Self {
+        let kind = FileKind::of(path);
+        let mut notes = Notes::default();
+        paths::check_size(kind, path, bytes.len(), &mut notes);
+        let is_text = kind != FileKind::Other || path.ends_with(".liquid");
+        let text = if is_text { String::from_utf8_lossy(bytes).into_owned() } else { String::new() };
+        let mut file =
+            Self { kind, lines: Lines::new(&text), notes: Vec::new(), content: Content::None, text };
+        if is_text {
+            damage::check_bytes(bytes, &mut notes);
+            damage::check_text(kind, path, &file.text, &mut notes);
+            if bytes.len() <= paths::MAX_READ {
+                file.content = file.read_content(path, scripts, &mut notes);
+            }
+        }
+        // One place, one kind of fault: the first message is the most exact one.
+        notes.list.sort_by(|a, b| (a.at, a.code, &a.message).cmp(&(b.at, b.code, &b.message)));
+        notes.list.dedup_by(|a, b| a.at == b.at && a.code == b.code && a.message == b.message);
+        file.notes = notes.list;
+        file
+    }
+
+    fn read_content(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
+        let text = self.text.as_str();
+        match self.kind {
+            FileKind::Layout
+            | FileKind::Template
+            | FileKind::Section
+            | FileKind::Block
+            | FileKind::Snippet => {
+                if text.trim().is_empty() {
+                    Content::None
+                } else {
+                    self.liquid(scripts, notes)
+                }
+            }
+            FileKind::JsonTemplate
+            | FileKind::SectionGroup
+            | FileKind::SettingsSchema
+            | FileKind::SettingsData
+            | FileKind::Locale
+            | FileKind::SchemaLocale => self.json(path, notes),
+            FileKind::Stylesheet => self.stylesheet(path, notes),
+            FileKind::Script => self.script(path, scripts, notes),
+            FileKind::Other => Content::None,
+        }
+    }
+
+    fn json(&self, path: &str, notes: &mut Notes) -> Content {
+        if self.text.trim().is_empty() {
+            return Content::None;
+        }
+        let root = match json::parse(&self.text, Span::new(0, self.text.len()), true) {
+            Ok(root) => root,
+            Err(error) => {
+                notes.add(
+                    error.at,
+                    Severity::Error,
+                    "ValidJSON",
+                    format!("the file is not valid JSON: {}", error.message),
+                );
+                return Content::None;
+            }
+        };
+        templates::duplicate_keys(&root, notes);
+        match self.kind {
+            FileKind::SettingsSchema => Content::SettingsSchema(templates::settings_schema(&root, notes)),
+            FileKind::Locale | FileKind::SchemaLocale => Content::Locale(templates::locale(&root, notes)),
+            FileKind::SettingsData => {
+                if path == "config/settings_data.json" {
+                    templates::settings_data(&root, notes);
+                }
+                Content::Json(root)
+            }
+            _ => {
+                templates::check_template(self.kind, &root, notes);
+                Content::Json(root)
+            }
+        }
+    }
+
+    fn stylesheet(&self, path: &str, notes: &mut Notes) -> Content {
+        let whole = Span::new(0, self.text.len());
+        if path.contains(".scss") {
+            return Content::None; // the platform no longer compiles it
+        }
+        if path.ends_with(".liquid") {
+            let (tokens, _) = liquid::tokens(&self.text);
+            return Content::Css(self.css_with_liquid(whole, &tokens, false, notes));
+        }
+        self.static_liquid(whole, "stylesheet", notes);
+        Content::Css(css::scan(&self.text, whole, false, notes))
+    }
+
+    /// Liquid in a file in which it does not run.
+    fn static_liquid(&self, within: Span, what: &str, notes: &mut Notes) {
+        let (tokens, _) = liquid::tokens(within.of(&self.text));
+        for token in tokens.iter().take(1) {
+            let at = (within.start + token.span.start) as usize;
+            let before = &self.text[within.start as usize..at];
+            // Within a comment it does no harm. `{{` in a script may be a block in a block.
+            if before.rfind("/*").is_some_and(|open| before.rfind("*/").is_none_or(|close| close < open)) {
+                continue;
+            }
+            if what == "script" && !self.is_liquid_in_script(&token.kind, at) {
+                continue;
+            }
+            notes.add(at, Severity::Error, "LiquidInStaticAsset", format!("Liquid does not run in this {what}: its name must end in .liquid, or the value must come from the markup"));
+        }
+    }
+
+    fn is_liquid_in_script(&self, kind: &TokenKind, at: usize) -> bool {
+        let line_start = memchr::memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |newline| newline + 1);
+        let before = self.text[line_start..at].trim_start();
+        if before.starts_with("//") || before.starts_with('*') {
+            return false;
+        }
+        match kind {
+            TokenKind::Tag { name, .. } => names::NAMES.tags.contains(name.of(&self.text)),
+            TokenKind::Output { markup } => {
+                let inner = markup.of(&self.text);
+                !inner.is_empty()
+                    && !inner.contains(['{', '}', ';', '\n'])
+                    && (inner.contains(" | ") || inner.contains('.') || inner.starts_with('\''))
+            }
+            _ => true,
+        }
+    }
+
+    fn script(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
+        let whole = Span::new(0, self.text.len());
+        let Some(reader) = scripts else { return Content::None };
+        if path.ends_with(".liquid") {
+            let (tokens, _) = liquid::tokens(&self.text);
+            let facts = self.embedded(reader, whole, false, &tokens, notes);
+            return Content::Script(facts);
+        }
+        let before = notes.list.len();
+        self.static_liquid(whole, "script", notes);
+        let mut facts = reader.read(&self.text, false);
+        if notes.list.len() == before {
+            for (at, message) in facts.errors.drain(..).take(1) {
+                notes.add(at, Severity::Error, "JavaScriptSyntax", message);
+            }
+        } else {
+            facts.unresolved.clear();
+        }
+        Content::Script(facts)
+    }
+
+    /// Reads a script with Liquid in it.
+    fn embedded(
+        &self,
+        reader: &dyn ScriptReader,
+        span: Span,
+        is_module: bool,
+        tokens: &[liquid::Token],
+        notes: &mut Notes,
+    ) -> ScriptFacts {
+        let base = span.start as usize;
+        let (first, has_control) = script::without_liquid(&self.text, span, tokens, true);
+        let mut facts = reader.read(&first, is_module);
+        if has_control && !facts.errors.is_empty() {
+            let (all, _) = script::without_liquid(&self.text, span, tokens, false);
+            let other = reader.read(&all, is_module);
+            if other.errors.is_empty() {
+                facts = other;
+            }
+        }
+        let errors = std::mem::take(&mut facts.errors);
+        if has_control {
+            facts.unresolved.clear();
+        }
+        if let Some((at, message)) = errors.into_iter().next() {
+            notes.add(base + at, Severity::Error, "JavaScriptSyntax", message);
+        }
+        facts.unresolved.retain(|(name, _)| !name.contains("____"));
+        for (_, at) in facts.unresolved.iter_mut().chain(&mut facts.selectors).chain(&mut facts.elements) {
+            *at += base;
+        }
+        facts.selectors.retain(|(selector, _)| !selector.contains("____"));
+        facts
+    }
+
+    fn liquid(&self, reader: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
+        let text = self.text.as_str();
+        let (tokens, degraded) = liquid::tokens(text);
+        let markup = html::read(text, &tokens, notes);
+        stray_ends(text, &tokens, &markup, notes);
+        let walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        if !walked.is_broken {
+            html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
+            html::check_elements(text, &markup, notes);
+            if self.kind == FileKind::Section {
+                html::check_blocks(text, &tokens, &markup, notes);
+            }
+        }
+        let mut css = CssFacts::default();
+        for span in &markup.stylesheets {
+            self.static_liquid(*span, "stylesheet", notes);
+            css.classes.extend(css::scan(text, *span, false, notes).classes);
+        }
+        for span in &markup.styles {
+            css.classes.extend(self.css_with_liquid(*span, &tokens, walked.is_broken, notes).classes);
+        }
+        let mut scripts = Vec::new();
+        if let Some(reader) = reader {
+            for body in script::bodies(text, &markup) {
+                let facts = self.embedded(reader, body.span, body.is_module, &tokens, notes);
+                scripts.push((body.span.start as usize, facts));
+            }
+        }
+        let (schema, has_broken_schema) = self.schema(&tokens, notes);
+        if !walked.is_broken && !has_broken_schema {
+            let is_single = |types: &str| {
+                let limit = |kind: &str| schema.as_ref()?.block(kind)?.limit;
+                let mut kinds = types.split(',').map(|kind| kind.trim().trim_matches(['\'', '"']));
+                kinds.all(|kind| limit(kind).is_some_and(|limit| limit <= 1.0))
+            };
+            html::check_ids(text, &markup, &is_single, notes);
+        }
+        Content::Liquid(Box::new(LiquidFile {
+            facts: walked.facts,
+            markup,
+            schema,
+            has_broken_schema,
+            css,
+            scripts,
+            is_broken: walked.is_broken,
+        }))
+    }
+
+    /// Reads a stylesheet with Liquid in it. What is wrong both with the first branches alone and with all branches is
+    /// reported.
+    fn css_with_liquid(
+        &self,
+        span: Span,
+        tokens: &[liquid::Token],
+        is_broken: bool,
+        notes: &mut Notes,
+    ) -> CssFacts {
+        let blank = |first_only: bool| {
+            let (part, has_control) = script::without_liquid(&self.text, span, tokens, first_only);
+            (
+                format!("{}{part}{}", &self.text[..span.start as usize], &self.text[span.end as usize..]),
+                has_control,
+            )
+        };
+        let (all, has_control) = blank(false);
+        let mut found = Notes::default();
+        let facts = css::scan(&all, span, is_broken, &mut found);
+        if has_control && !found.list.is_empty() {
+            let mut other = Notes::default();
+            css::scan(&blank(true).0, span, is_broken, &mut other);
+            if other.list.len() < found.list.len() {
+                found = other;
+            }
+        }
+        notes.list.append(&mut found.list);
+        facts
+    }
+
+    fn schema(&self, tokens: &[liquid::Token], notes: &mut Notes) -> (Option<Schema>, bool) {
+        let mut found: Option<Schema> = None;
+        let mut is_broken = false;
+        let mut count = 0;
+        for token in tokens {
+            let (name, body) = match token.kind {
+                TokenKind::Schema { body } => ("schema", body),
+                TokenKind::Style { .. } => ("stylesheet", Span::default()),
+                TokenKind::Script { .. } => ("javascript", Span::default()),
+                _ => continue,
+            };
+            let at = token.span.start as usize;
+            if name != "schema" {
+                if matches!(self.kind, FileKind::Layout | FileKind::Template) {
+                    notes.add(
+                        at,
+                        Severity::Error,
+                        "StaticStylesheetAndJavascriptTags",
+                        format!("`{name}` is allowed only in sections, blocks and snippets"),
+                    );
+                }
+                continue;
+            }
+            count += 1;
+            if !matches!(self.kind, FileKind::Section | FileKind::Block) {
+                notes.add(
+                    at,
+                    Severity::Error,
+                    "ValidSchema",
+                    "a schema is allowed only in sections and blocks",
+                );
+                continue;
+            }
+            if count > 1 {
+                notes.add(at, Severity::Error, "ValidSchema", "the file has a schema already");
+                continue;
+            }
+            match schema::read(self.kind, &self.text, body, notes) {
+                Some(schema) => found = Some(schema),
+                None => is_broken = true,
+            }
+        }
+        (found, is_broken)
+    }
+
+    fn line(&self, at: usize) -> u32 {
+        self.lines.line_of(at.min(self.text.len()) as u32).clamp(1, self.lines.count())
+    }
+}
+
+/// Ends of tags and outputs that nothing opened: `{ product.title }}`.
+fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut Notes) {
+    let mut spans: Vec<Span> = tokens.iter().map(|token| token.span).collect();
+    spans.extend(markup.scripts.iter().map(|(span, _)| *span));
+    spans.extend(&markup.styles);
+    spans.sort();
+    let (mut at, mut looked) = (0, 0);
+    let mut check = |from: usize, to: usize| {
+        for (needle, what) in [("}}", "`}}` ends no output"), ("%}", "`%}` ends no tag")] {
+            let Some(part) = text.get(from..to) else { continue };
+            for found in memchr::memmem::find_iter(part.as_bytes(), needle) {
+                // Each look goes back in the text.
+                looked += 1;
+                if looked > 500 {
+                    return;
+                }
+                let place = from + found;
+                let line = memchr::memrchr(b'\n', &text.as_bytes()[..place]).map_or(0, |newline| newline + 1);
+                let before = &text[line.max(from)..place];
+                // Styles in attributes end with a percent sign and a brace nowhere; JSON in attributes ends with `}}`.
+                let opener = before.rfind('{').or_else(|| before.rfind('%'));
+                let is_liquid = match needle {
+                    "}}" => opener.is_some_and(|open| {
+                        let inner = &before[open + 1..];
+                        !inner.contains([':', '"', ';']) && !inner.trim().is_empty()
+                    }),
+                    _ => before.contains('{') || before.trim_start().starts_with('%'),
+                };
+                let in_liquid_tag =
+                    text[..place].rfind("{%").is_some_and(|open| !text[open..place].contains("%}"));
+                if is_liquid && !in_liquid_tag {
+                    notes.add(place, Severity::Error, "LiquidHTMLSyntaxError", what);
+                }
+            }
+        }
+    };
+    for span in spans {
+        let (start, end) = (span.start as usize, span.end as usize);
+        if start > at {
+            check(at, start);
+        }
+        at = at.max(end);
+    }
+    check(at, text.len());
+}
+
+/// All files of a theme, read.
+#[derive(Clone, Default)]
+pub struct CheckedTheme {
+    files: BTreeMap<String, Arc<CheckedFile>>,
+}
+
+impl CheckedTheme {
+    /// Reads the files of a theme.
+    pub fn read<P: AsRef<str>, B: AsRef<[u8]>>(
+        files: impl IntoIterator<Item = (P, B)>,
+        scripts: Option<&dyn ScriptReader>,
+    ) -> Self {
+        Self::default().changed(files, &[], scripts)
+    }
+
+    /// The same theme with some files replaced or added and some deleted. The other files are not read again.
+    #[must_use]
+    pub fn changed<P: AsRef<str>, B: AsRef<[u8]>>(
+        &self,
+        files: impl IntoIterator<Item = (P, B)>,
+        deleted: &[String],
+        scripts: Option<&dyn ScriptReader>,
+    ) -> Self {
+        let mut theme = self.clone();
+        for path in deleted {
+            theme.files.remove(path);
+        }
+        for (path, bytes) in files {
+            let path = path.as_ref();
+            theme.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes.as_ref(), scripts)));
+        }
+        theme
+    }
+
+    /// Everything that is wrong, by path and line.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found: Vec<Finding> = self.located().into_iter().map(|(finding, _)| finding).collect();
+        found.dedup();
+        found
+    }
+
+    /// What the change from `base` to this theme adds. A finding that `base` already has is not new, even on another
+    /// line.
+    pub fn added_since(&self, base: &Self) -> Vec<Finding> {
+        change::added(base, self)
+    }
+
+    /// The findings with the text of their lines.
+    fn located(&self) -> Vec<(Finding, String)> {
+        let mut found = Vec::new();
+        for (path, file) in &self.files {
+            for note in &file.notes {
+                found.push(self.finding(path, note));
+            }
+        }
+        for (path, note) in theme::check(self) {
+            found.push(self.finding(&path, &note));
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn finding(&self, path: &str, note: &Note) -> (Finding, String) {
+        let (line, excerpt) = match self.files.get(path) {
+            Some(file) => {
+                let line = file.line(note.at);
+                (line, file.lines.span_of(line).of(&file.text).trim().to_owned())
+            }
+            None => (1, String::new()),
+        };
+        let finding = Finding {
+            path: path.to_owned(),
+            line,
+            code: note.code,
+            severity: note.severity,
+            message: note.message.clone(),
+        };
+        (finding, excerpt)
+    }
+}

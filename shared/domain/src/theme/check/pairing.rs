@@ -1,0 +1,402 @@
+//! Pairs the elements of a file, although branches may open and close them.
+
+use super::Notes;
+use super::Severity::{Error, Info, Warning};
+
+/// The structure of the markup.
+#[derive(Clone, Debug)]
+pub enum Item {
+    Open {
+        name: String,
+        at: usize,
+    },
+    Close {
+        name: String,
+        at: usize,
+    },
+    /// Exactly one of the branches is printed. One of them may be empty.
+    Branches {
+        at: usize,
+        branches: Vec<Vec<Item>>,
+    },
+    Loop {
+        body: Vec<Item>,
+    },
+}
+
+/// Elements whose end may be left out.
+const OPTIONAL: [&str; 16] = [
+    "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
+    "html", "head", "body",
+];
+
+#[derive(Clone, Debug)]
+enum Opened {
+    Element {
+        name: String,
+        at: usize,
+    },
+    /// What the branches of one condition open.
+    Either {
+        branches: Vec<Vec<String>>,
+        at: usize,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Closed {
+    Element { name: String, at: usize },
+    Either { branches: Vec<Vec<String>>, at: usize },
+}
+
+/// What a piece of markup closes of what stands before it, and what it leaves open.
+#[derive(Default, Debug)]
+struct Effect {
+    closed: Vec<Closed>,
+    opened: Vec<Opened>,
+}
+
+pub struct Pairing<'a, 'n> {
+    text: &'a str,
+    notes: &'n mut Notes,
+    is_snippet: bool,
+    /// Whether what is reported is certainly wrong.
+    is_certain: bool,
+    /// Pairs whose tags begin their lines: name, opening and its indent, closing and its indent.
+    pairs: Vec<(String, usize, usize, usize, usize)>,
+}
+
+impl<'a, 'n> Pairing<'a, 'n> {
+    pub fn new(text: &'a str, notes: &'n mut Notes, is_snippet: bool) -> Self {
+        Self { text, notes, is_snippet, is_certain: true, pairs: Vec::new() }
+    }
+
+    pub fn run(mut self, items: &[Item]) {
+        let effect = self.sequence(items);
+        // A snippet may open an element that another snippet closes.
+        self.is_certain = !self.is_snippet;
+        self.leftovers(&effect);
+    }
+
+    fn indent(&self, at: usize) -> Option<usize> {
+        super::indent_of(self.text.as_bytes(), at)
+    }
+
+    fn leftovers(&mut self, effect: &Effect) {
+        for closed in &effect.closed {
+            match closed {
+                Closed::Element { name, at } => self.stray(name, *at),
+                Closed::Either { at, branches } => {
+                    let name = branches.iter().flatten().next().cloned().unwrap_or_default();
+                    self.one_branch(&name, *at, "closed");
+                }
+            }
+        }
+        for opened in &effect.opened {
+            match opened {
+                Opened::Element { name, at } => self.unclosed(name, *at),
+                Opened::Either { at, branches } => {
+                    let name = branches.iter().flatten().next().cloned().unwrap_or_default();
+                    self.one_branch(&name, *at, "opened");
+                }
+            }
+        }
+    }
+
+    fn one_branch(&mut self, name: &str, at: usize, what: &str) {
+        if OPTIONAL.contains(&name) {
+            return;
+        }
+        let severity = if self.is_certain { Error } else { Warning };
+        self.notes.add(at, severity, "UnclosedElement", format!("`<{name}>` is {what} on one branch only"));
+    }
+
+    fn stray(&mut self, name: &str, at: usize) {
+        let culprit = self
+            .pairs
+            .iter()
+            .filter(|(other, _, open, _, close)| other == name && close > open)
+            .map(|(_, _, _, close_at, _)| *close_at)
+            .min();
+        // `</p>` alone makes an empty paragraph. `</body>` and `</html>` may be missing their start.
+        let severity = match () {
+            () if OPTIONAL.contains(&name) => Info,
+            () if !self.is_certain => Warning,
+            () => Error,
+        };
+        self.notes.add(
+            culprit.unwrap_or(at),
+            severity,
+            "UnclosedElement",
+            format!("`</{name}>` closes nothing"),
+        );
+    }
+
+    fn unclosed(&mut self, name: &str, at: usize) {
+        let culprit = self
+            .pairs
+            .iter()
+            .filter(|(other, open_at, open, _, close)| other == name && close < open && *open_at > at)
+            .map(|(_, open_at, ..)| *open_at)
+            .max();
+        let severity = match () {
+            () if OPTIONAL.contains(&name) => Info,
+            () if !self.is_certain => Warning,
+            () => Error,
+        };
+        self.notes.add(culprit.unwrap_or(at), severity, "UnclosedElement", format!("`<{name}>` has no end"));
+    }
+
+    fn sequence(&mut self, items: &[Item]) -> Effect {
+        let mut effect = Effect::default();
+        for item in items {
+            match item {
+                Item::Open { name, at } => {
+                    effect.opened.push(Opened::Element { name: name.clone(), at: *at });
+                }
+                Item::Close { name, at } => self.close(&mut effect, name, *at),
+                Item::Branches { at, branches } => {
+                    let effects: Vec<Effect> = branches.iter().map(|branch| self.sequence(branch)).collect();
+                    self.merge(&mut effect, effects, *at);
+                }
+                Item::Loop { body } => {
+                    let inner = self.sequence(body);
+                    // A round may close what the round before opened, such as a row of four.
+                    let closes = inner.closed.len();
+                    if closes == 0 && inner.opened.is_empty() {
+                        continue;
+                    }
+                    if closes == inner.opened.len()
+                        || closes > 0
+                            && !inner.opened.is_empty()
+                            && inner.closed.iter().all(|closed| matches!(closed, Closed::Either { .. }))
+                            && inner.opened.iter().all(|opened| matches!(opened, Opened::Either { .. }))
+                    {
+                        continue;
+                    }
+                    self.leftovers(&inner);
+                }
+            }
+        }
+        effect
+    }
+
+    fn close(&mut self, effect: &mut Effect, name: &str, at: usize) {
+        let found = effect.opened.iter().rposition(|opened| match opened {
+            Opened::Element { name: other, .. } => other == name,
+            Opened::Either { .. } => false,
+        });
+        let Some(index) = found else {
+            if let Some(Opened::Either { branches, at: open_at }) = effect.opened.last()
+                && branches.iter().any(|branch| branch.last().is_some_and(|last| last == name))
+            {
+                let open_at = *open_at;
+                effect.opened.pop();
+                self.one_branch(name, open_at, "opened");
+                return;
+            }
+            match effect.opened.last() {
+                Some(Opened::Element { name: other, .. }) if !OPTIONAL.contains(&other.as_str()) => {
+                    // Two different names: a mistyped end, or an end that belongs to something before this branch.
+                    let is_heading = |name: &str| {
+                        name.len() == 2 && name.starts_with('h') && name.as_bytes()[1].is_ascii_digit()
+                    };
+                    let other = other.clone();
+                    self.notes.add(
+                        at,
+                        if self.is_snippet { Warning } else { Error },
+                        "UnclosedElement",
+                        format!("`</{name}>` does not close `<{other}>`"),
+                    );
+                    if is_heading(name) && is_heading(&other) {
+                        effect.opened.pop();
+                    }
+                }
+                _ => effect.closed.push(Closed::Element { name: name.to_owned(), at }),
+            }
+            return;
+        };
+        for opened in effect.opened.split_off(index + 1).iter().rev() {
+            match opened {
+                Opened::Element { name, at } => self.unclosed(name, *at),
+                Opened::Either { branches, at } => {
+                    let name = branches.iter().flatten().next().cloned().unwrap_or_default();
+                    self.one_branch(&name, *at, "opened");
+                }
+            }
+        }
+        if let Some(Opened::Element { at: open_at, .. }) = effect.opened.pop()
+            && let (Some(open), Some(close)) = (self.indent(open_at), self.indent(at))
+            && open != close
+        {
+            self.pairs.push((name.to_owned(), open_at, open, at, close));
+        }
+    }
+
+    /// Adds the effect of a condition, of which exactly one branch is printed.
+    fn merge(&mut self, effect: &mut Effect, branches: Vec<Effect>, at: usize) {
+        let closed: Vec<Vec<String>> =
+            branches.iter().map(|branch| names_of_closed(&branch.closed)).collect();
+        let opened: Vec<Vec<String>> =
+            branches.iter().map(|branch| names_of_opened(&branch.opened)).collect();
+        let same = |lists: &[Vec<String>]| lists.windows(2).all(|pair| pair[0] == pair[1]);
+        // A branch that closes something and opens the same again changes nothing.
+        let is_swap = closed
+            .iter()
+            .zip(&opened)
+            .all(|(closed, opened)| closed.len() == opened.len() && closed.iter().eq(opened.iter().rev()));
+        if is_swap && !same(&closed) {
+            return;
+        }
+        if same(&closed) {
+            if let Some(first) = branches.first() {
+                for item in first.closed.clone() {
+                    self.apply(effect, item);
+                }
+            }
+        } else {
+            let at = branches
+                .iter()
+                .flat_map(|branch| &branch.closed)
+                .map(|closed| match closed {
+                    Closed::Element { at, .. } | Closed::Either { at, .. } => *at,
+                })
+                .next()
+                .unwrap_or(at);
+            self.apply(effect, Closed::Either { branches: closed, at });
+        }
+        if same(&opened) {
+            effect.opened.extend(branches.into_iter().next().map(|branch| branch.opened).unwrap_or_default());
+        } else {
+            let at = branches
+                .iter()
+                .flat_map(|branch| &branch.opened)
+                .map(|opened| match opened {
+                    Opened::Element { at, .. } | Opened::Either { at, .. } => *at,
+                })
+                .next()
+                .unwrap_or(at);
+            effect.opened.push(Opened::Either { branches: opened, at });
+        }
+    }
+
+    fn apply(&mut self, effect: &mut Effect, closed: Closed) {
+        match closed {
+            Closed::Element { name, at } => self.close(effect, &name, at),
+            Closed::Either { branches, at } => {
+                if effect.opened.is_empty() {
+                    effect.closed.push(Closed::Either { branches, at });
+                    return;
+                }
+                // Each branch must close exactly what the same branch opened; an `unless` turns them round.
+                for depth in 1..=effect.opened.len().min(6) {
+                    let top = &effect.opened[effect.opened.len() - depth..];
+                    if closes(top, &branches) {
+                        effect.opened.truncate(effect.opened.len() - depth);
+                        return;
+                    }
+                }
+                if let Some(Opened::Either { branches: theirs, .. }) = effect.opened.last_mut()
+                    && closes_part(theirs, &branches)
+                {
+                    return;
+                }
+                let first = branches.iter().flatten().next().cloned().unwrap_or_default();
+                self.one_branch(&first, at, "closed");
+                let most = branches.into_iter().max_by_key(Vec::len).unwrap_or_default();
+                for name in most {
+                    if matches!(effect.opened.last(), Some(Opened::Element { name: other, .. }) if *other == name)
+                    {
+                        effect.opened.pop();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the branches close exactly what is open.
+fn closes(open: &[Opened], branches: &[Vec<String>]) -> bool {
+    let opened = |turned: bool, branch: usize| -> Option<Vec<&str>> {
+        let mut names = Vec::new();
+        for item in open {
+            match item {
+                Opened::Element { name, .. } => names.push(name.as_str()),
+                Opened::Either { branches: theirs, .. } => {
+                    if theirs.len() != branches.len() {
+                        return None;
+                    }
+                    let branch = if turned { theirs.len() - 1 - branch } else { branch };
+                    names.extend(theirs[branch].iter().map(String::as_str));
+                }
+            }
+        }
+        names.reverse();
+        Some(names)
+    };
+    let fits = |turned: bool| {
+        branches.iter().enumerate().all(|(index, closed)| {
+            opened(turned, index)
+                .is_some_and(|names| names.iter().copied().eq(closed.iter().map(String::as_str)))
+        })
+    };
+    if fits(false) || fits(true) {
+        return true;
+    }
+    // Other numbers of branches, for example `if a or b` that opens and `case` that closes: compare the sets.
+    let [Opened::Either { branches: theirs, .. }] = open else { return false };
+    let ours = distinct(branches.iter().map(|list| list.iter().map(String::as_str).collect()).collect());
+    let theirs =
+        distinct(theirs.iter().map(|list| list.iter().rev().map(String::as_str).collect()).collect());
+    ours == theirs
+}
+
+fn names_of_closed(closed: &[Closed]) -> Vec<String> {
+    let name = |item: &Closed| match item {
+        Closed::Element { name, .. } => name.clone(),
+        Closed::Either { branches, .. } => joined(branches),
+    };
+    closed.iter().map(name).collect()
+}
+
+fn names_of_opened(opened: &[Opened]) -> Vec<String> {
+    let name = |item: &Opened| match item {
+        Opened::Element { name, .. } => name.clone(),
+        Opened::Either { branches, .. } => joined(branches),
+    };
+    opened.iter().map(name).collect()
+}
+
+fn joined(branches: &[Vec<String>]) -> String {
+    let lists: Vec<String> = branches.iter().map(|names| names.join(" ")).collect();
+    format!("({})", lists.join("|"))
+}
+
+/// Closes the innermost elements of each branch, if the branches close nothing else.
+fn closes_part(open: &mut [Vec<String>], branches: &[Vec<String>]) -> bool {
+    if open.len() != branches.len() {
+        return false;
+    }
+    for turned in [false, true] {
+        let partner = |index: usize| if turned { open.len() - 1 - index } else { index };
+        let fits = branches.iter().enumerate().all(|(index, closed)| {
+            let names = &open[partner(index)];
+            closed.len() <= names.len() && closed.iter().eq(names.iter().rev().take(closed.len()))
+        });
+        if fits {
+            let partners: Vec<usize> = (0..branches.len()).map(partner).collect();
+            for (closed, index) in branches.iter().zip(partners) {
+                let kept = open[index].len() - closed.len();
+                open[index].truncate(kept);
+            }
+            return true;
+        }
+    }
+    false
+}
+
+fn distinct(mut lists: Vec<Vec<&str>>) -> Vec<Vec<&str>> {
+    lists.sort();
+    lists.dedup();
+    lists
+}

@@ -1,0 +1,162 @@
+//! The engine as a whole. Planted faults are in the tests of the crate `theme-scripts`.
+
+use proptest::prelude::*;
+
+use super::{CheckedTheme, Finding, Severity};
+
+fn theme(files: &[(&str, &str)]) -> CheckedTheme {
+    CheckedTheme::read(files.iter().copied(), None)
+}
+
+fn shown(findings: &[Finding]) -> Vec<(&str, u32, &str)> {
+    findings.iter().map(|finding| (finding.path.as_str(), finding.line, finding.code)).collect()
+}
+
+#[test]
+fn findings_have_paths_lines_and_severities() {
+    let found = theme(&[("snippets/a.liquid", "<p>\n{% render 'b' %}{{ x | nothing }}</p>\n")]).findings();
+    assert_eq!(
+        shown(&found),
+        [("snippets/a.liquid", 2, "MissingTemplate"), ("snippets/a.liquid", 2, "UnknownFilter")]
+    );
+    assert!(found.iter().all(|finding| finding.severity == Severity::Error));
+}
+
+#[test]
+fn a_change_adds_only_what_was_not_there() {
+    let base = theme(&[
+        ("snippets/a.liquid", "<p>{{ 'x' | nothing }}</p>\n"),
+        ("sections/b.liquid", "{% render 'a' %}\n{% if true %}x\n"),
+    ]);
+    // The old finding moves down, a second one of the same kind is new.
+    let moved = "<b>new</b>\n\n<p>{{ 'x' | nothing }}</p>\n<p>{{ 'y' | nothing }}</p>\n";
+    let after = base.changed([("snippets/a.liquid", moved)], &[], None);
+    assert_eq!(shown(&after.added_since(&base)), [("snippets/a.liquid", 4, "UnknownFilter")]);
+    assert_eq!(base.added_since(&base), []);
+    // A deleted file is missed where it is used.
+    let after = base.changed(Vec::<(&str, &str)>::new(), &["snippets/a.liquid".to_owned()], None);
+    assert_eq!(shown(&after.added_since(&base)), [("sections/b.liquid", 1, "MissingTemplate")]);
+}
+
+#[test]
+fn the_second_of_two_equal_places_is_noticed() {
+    let text = "<div class=\"a\">\n  <p>The same words</p>\n</div>\n<hr>\n<div class=\"a\">\n  <p>The same words</p>\n</div>\n";
+    let base = theme(&[("snippets/a.liquid", text)]);
+    let place = text.rfind("same").expect("it is there");
+    let edited = format!("{}other{}", &text[..place], &text[place + 4..]);
+    let after = base.changed([("snippets/a.liquid", edited.as_str())], &[], None);
+    assert_eq!(shown(&after.added_since(&base)), [("snippets/a.liquid", 6, "EditedRepeatedText")]);
+    let first = text.replacen("same", "other", 1);
+    let after = base.changed([("snippets/a.liquid", first.as_str())], &[], None);
+    assert_eq!(after.added_since(&base), []);
+}
+
+const PATHS: [&str; 11] = [
+    "layout/theme.liquid",
+    "sections/a.liquid",
+    "blocks/a.liquid",
+    "snippets/a.liquid",
+    "sections/a.json",
+    "templates/a.json",
+    "config/settings_schema.json",
+    "config/settings_data.json",
+    "locales/en.default.json",
+    "assets/a.css",
+    "assets/a.css.liquid",
+];
+
+/// Pieces that open, close and cross everything that the checks know.
+const PIECES: [&str; 48] = [
+    "{% if a %}",
+    "{% endif %}",
+    "{% for b in section.blocks %}",
+    "{% endfor %}",
+    "{% case block.type %}",
+    "{% when 'x' %}",
+    "{% endcase %}",
+    "{% else %}",
+    "{% elsif %}",
+    "{{ a | b: c, d: e }}",
+    "{{ a",
+    "{%",
+    "%}",
+    "}}",
+    "{",
+    "}",
+    "<div class=\"a\" id='x'>",
+    "</div>",
+    "<",
+    ">",
+    "\"",
+    "'",
+    "<script>",
+    "</script>",
+    "<style>",
+    "</style>",
+    "{% schema %}",
+    "{\"name\": \"x\", \"settings\": [{\"type\": \"range\", \"id\": \"a\"}]}",
+    "{% endschema %}",
+    "{% stylesheet %}",
+    "{% endstylesheet %}",
+    "{% liquid\nassign x = 1\n",
+    "{% style %}",
+    "{% endstyle %}",
+    ".a {",
+    "color: red;",
+    "/*",
+    "*/",
+    "@media",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\n",
+    "\r\n",
+    "é…“",
+    "{% capture x %}",
+    "{% endcapture %}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_text_makes_it_panic(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..60)) {
+        let text = pieces.concat();
+        let base = CheckedTheme::read(PATHS.iter().map(|path| (*path, text.as_bytes())), None);
+        for finding in base.findings() {
+            prop_assert!(finding.line >= 1);
+        }
+        let half = text.chars().take(text.chars().count() / 2).collect::<String>();
+        let after = base.changed([(PATHS[1], half.as_bytes())], &[PATHS[3].to_owned()], None);
+        after.added_since(&base);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        CheckedTheme::read(PATHS.iter().map(|path| (*path, bytes.as_slice())), None).findings();
+    }
+}
+
+#[test]
+fn hostile_texts_take_linear_time() {
+    for piece in [
+        "{% if a %}",
+        "<div>",
+        "{",
+        "[",
+        "{{",
+        "{% for a in b %}<p>",
+        "<a b=\"",
+        "{\"a\":",
+        ".a{",
+        "(",
+        "{% else %}",
+        "{% case x %}{% when 'a' %}<b>",
+        "</i>",
+    ] {
+        let text = piece.repeat(5_000);
+        let theme = CheckedTheme::read(PATHS.iter().map(|path| (*path, text.as_bytes())), None);
+        assert!(theme.findings().len() < 20_000, "{piece}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Reads the scripts of a theme with the parser of oxc, for `domain::theme::check`.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use domain::theme::check::script::{ScriptFacts, ScriptReader};
+use oxc_allocator::Allocator;
+use oxc_ast::AstKind;
+use oxc_ast::ast::{
+    Argument, AssignmentExpression, AssignmentTarget, CallExpression, Expression, StaticMemberExpression,
+    UnaryOperator,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::{ParseOptions, Parser};
+use oxc_semantic::SemanticBuilder;
+use oxc_span::SourceType;
+
+/// Names that browsers define.
+static BROWSER: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines = include_str!("globals.txt").lines().filter(|line| !line.starts_with('#'));
+    let names = lines.flat_map(str::split_whitespace);
+    names.chain(SHOPIFY.split_whitespace()).collect()
+});
+
+/// Names that the platform and the scripts it adds define, and names of common module loaders.
+const SHOPIFY: &str = "arguments Shopify ShopifyAnalytics ShopifyPay ShopifyXR trekkie BOOMR monorail meta _st __st \
+    jQuery $ gtag dataLayer fbq ga google YT Vimeo onYouTubeIframeAPIReady module exports require define process \
+    globalThis self window ApplePaySession PaymentRequest SPR Swiper Flickity wnw klaviyo _learnq \
+    QRCode ModelViewerUI model_viewer analytics";
+
+/// The longest script that is read, in bytes. Larger ones are libraries.
+const MAX_SOURCE: usize = 512 * 1024;
+
+/// The parser of oxc.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oxc;
+
+impl ScriptReader for Oxc {
+    fn read(&self, source: &str, is_module: bool) -> ScriptFacts {
+        if source.len() > MAX_SOURCE || is_too_deep(source) {
+            return ScriptFacts::default();
+        }
+        let has_modules = is_module || mentions_modules(source);
+        let facts = read(source, has_modules);
+        if facts.errors.is_empty() || has_modules {
+            return facts;
+        }
+        // A script that is loaded as a module may wait at the top level.
+        let other = read(source, true);
+        if other.errors.is_empty() { other } else { facts }
+    }
+}
+
+fn read(source: &str, has_modules: bool) -> ScriptFacts {
+    let allocator = Allocator::default();
+    let kind = if has_modules { SourceType::mjs() } else { SourceType::script() };
+    let options = ParseOptions { allow_return_outside_function: false, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
+    let mut facts = ScriptFacts::default();
+    for error in &parsed.errors {
+        facts.errors.push(located(error, source.len()));
+    }
+    if parsed.panicked || !facts.errors.is_empty() {
+        return facts;
+    }
+    let built = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
+    for error in &built.errors {
+        facts.errors.push(located(error, source.len()));
+    }
+    let scoping = built.semantic.scoping();
+    let nodes = built.semantic.nodes();
+    let mut finder = Finder { facts, guarded: HashSet::new() };
+    finder.visit_program(&parsed.program);
+    let Finder { mut facts, guarded } = finder;
+    for (name, references) in scoping.root_unresolved_references() {
+        let name = name.as_str();
+        if BROWSER.contains(name) || guarded.contains(name) {
+            continue;
+        }
+        let mut is_guarded = false;
+        let mut first = None;
+        for id in references {
+            let reference = scoping.get_reference(*id);
+            let node = reference.node_id();
+            match nodes.parent_kind(node) {
+                AstKind::UnaryExpression(unary) if unary.operator == UnaryOperator::Typeof => {
+                    is_guarded = true;
+                }
+                // Outside of strict mode, an assignment defines a global name.
+                _ if reference.is_write() && !has_modules => {
+                    facts.globals.push(name.to_owned());
+                    is_guarded = true;
+                }
+                _ => {}
+            }
+            let at = oxc_span::GetSpan::span(&nodes.kind(node)).start as usize;
+            first = Some(first.map_or(at, |first: usize| first.min(at)));
+        }
+        if let (false, Some(at)) = (is_guarded, first) {
+            facts.unresolved.push((name.to_owned(), at));
+        }
+    }
+    facts.unresolved.sort_by_key(|(_, at)| *at);
+    if !has_modules {
+        let root = scoping.root_scope_id();
+        facts.globals.extend(scoping.get_bindings(root).keys().map(|name| name.as_str().to_owned()));
+    }
+    facts
+}
+
+fn located(error: &oxc_diagnostics::OxcDiagnostic, len: usize) -> (usize, String) {
+    let labels = error.labels.as_deref().unwrap_or_default();
+    // Of a name that is declared twice, the second place is the wrong one.
+    let is_twice = error.message.contains("already been declared");
+    let label = if is_twice { labels.iter().max_by_key(|label| label.offset()) } else { labels.first() };
+    let at = label.map_or(len.saturating_sub(1), oxc_diagnostics::LabeledSpan::offset);
+    (at, format!("the script is not valid: {}", error.message.trim_end_matches('.')))
+}
+
+/// Whether brackets are nested so deeply that a recursive parser could run out of stack.
+fn is_too_deep(source: &str) -> bool {
+    let (mut depth, mut run) = (0_u32, 0_u32);
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // Prefix operators nest without brackets.
+        match byte {
+            b'!' | b'-' | b'+' | b'~' | b'?' | b':' | b'=' | b'>' | b'`' | b'.' | b'<' => run += 1,
+            b';' | b',' => run = 0,
+            _ => {}
+        }
+        if depth > 200 || run > 3_000 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a line begins with `import` or `export`.
+fn mentions_modules(source: &str) -> bool {
+    source.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with("import ")
+            || line.starts_with("import{")
+            || line.starts_with("import '")
+            || line.starts_with("import \"")
+            || line.starts_with("export ")
+            || line.starts_with("export{")
+    })
+}
+
+struct Finder {
+    facts: ScriptFacts,
+    /// Names that the script looks for before it uses them.
+    guarded: HashSet<String>,
+}
+
+impl Finder {
+    fn selector(&mut self, text: &str, at: u32, prefix: &str) {
+        // Only a plain class or id is certain enough.
+        let whole = format!("{prefix}{text}");
+        for part in whole.split(',') {
+            for part in part.split([' ', '>', '+', '~']) {
+                let Some(kind) = part.chars().next().filter(|c| matches!(c, '.' | '#')) else { continue };
+                let name = &part[1..];
+                let end = name
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
+                    .unwrap_or(name.len());
+                let rest = &name[end..];
+                if end > 0 && (rest.is_empty() || rest.starts_with(['.', ':', '['])) && !name.ends_with('-') {
+                    self.facts.selectors.push((format!("{kind}{}", &name[..end]), at as usize));
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Finder {
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        if let Expression::StaticMemberExpression(member) = &call.callee
+            && let Some(Argument::StringLiteral(text)) = call.arguments.first()
+        {
+            let at = text.span.start;
+            match member.property.name.as_str() {
+                "querySelector" | "querySelectorAll" | "closest" | "matches" => {
+                    self.selector(&text.value, at, "");
+                }
+                "getElementById" => self.selector(&text.value, at, "#"),
+                "getElementsByClassName" => self.selector(&text.value, at, "."),
+                "define" if matches!(&member.object, Expression::Identifier(object) if object.name == "customElements") =>
+                {
+                    self.facts.elements.push((text.value.to_string(), at as usize));
+                }
+                _ => {}
+            }
+        }
+        walk::walk_call_expression(self, call);
+    }
+
+    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        if let Expression::Identifier(object) = &member.object
+            && matches!(object.name.as_str(), "window" | "globalThis" | "self")
+        {
+            self.guarded.insert(member.property.name.to_string());
+        }
+        walk::walk_static_member_expression(self, member);
+    }
+
+    fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
+        if let AssignmentTarget::StaticMemberExpression(member) = &assignment.left
+            && let Expression::Identifier(object) = &member.object
+            && matches!(object.name.as_str(), "window" | "globalThis" | "self")
+        {
+            self.facts.globals.push(member.property.name.to_string());
+        }
+        walk::walk_assignment_expression(self, assignment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_scripts_are_fine() {
+        for source in [
+            "class A { #x = 1; static { this.y = 2 } get z() { return this.#x ?? 0 } }",
+            "const a = `${[1, 2].map((x) => `{${x}}`).join()}`; window.b = a;",
+            "import { x } from 'y'; export default x;",
+            "if (typeof Foo !== 'undefined') { new Foo(); }",
+            "if (window.Bar) { Bar.run(); }",
+            "for await (const x of []) {}",
+            "document.addEventListener('x', async (event) => { await fetch(event.target.href); });",
+        ] {
+            let facts = Oxc.read(source, false);
+            assert_eq!((facts.errors, facts.unresolved), (vec![], vec![]), "{source}");
+        }
+    }
+
+    #[test]
+    fn errors_have_their_places() {
+        let check = |source: &str, at: usize, part: &str| {
+            let facts = Oxc.read(source, false);
+            let (found, message) = facts.errors.first().unwrap_or_else(|| panic!("{source}"));
+            assert!(*found == at && message.contains(part), "{source}: {found} {message}");
+        };
+        check("const a = 1;\nconst a = 2;", 19, "already been declared");
+        check("const a = ;", 10, "Unexpected token");
+        let facts = Oxc.read("function a() { return b + 1; }", false);
+        assert_eq!(facts.unresolved, [("b".to_owned(), 22)]);
+        assert_eq!(facts.globals, ["a"]);
+    }
+
+    #[test]
+    fn selectors_and_elements_are_collected() {
+        let facts = Oxc.read(
+            "document.querySelector('.a .b-c, #d'); x.getElementById('e'); customElements.define('my-el', A); y.closest('.f-' + z)",
+            false,
+        );
+        let names: Vec<&str> = facts.selectors.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, [".a", ".b-c", "#d", "#e"]);
+        assert_eq!(facts.elements[0].0, "my-el");
+    }
+
+    #[test]
+    fn a_script_of_brackets_does_not_exhaust_the_stack() {
+        for part in ["(", "[", "{", "!", "a?", "`${", "x=>", "-"] {
+            let facts = Oxc.read(&part.repeat(100_000), false);
+            assert!(facts.globals.len() < 10);
+        }
+    }
+}

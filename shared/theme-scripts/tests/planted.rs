@@ -1,0 +1,99 @@
+//! Planted faults are found, on their lines; harmless edits are not reported.
+
+mod corpus;
+
+use corpus::{Fault, Grade, Outcome, plant};
+use domain::theme::check::{CheckedTheme, Severity};
+use theme_scripts::Oxc;
+
+fn all() -> Vec<Fault> {
+    use corpus::{code, damage, liquid, stored};
+    let lists: [&[Fault]; 10] = [
+        liquid::SYNTAX,
+        liquid::REFERENCES,
+        liquid::MARKUP,
+        stored::SCHEMA,
+        stored::TEMPLATES,
+        stored::SETTINGS,
+        stored::LOCALES,
+        code::STYLES,
+        code::SCRIPTS,
+        damage::DAMAGE,
+    ];
+    let mut all: Vec<Fault> = lists.concat();
+    all.extend([stored::many_sections(), stored::many_blocks()]);
+    all
+}
+
+#[test]
+fn the_theme_without_faults_is_clean() {
+    let theme = CheckedTheme::read(corpus::lantern(), Some(&Oxc));
+    assert_eq!(theme.findings(), []);
+}
+
+#[test]
+fn every_planted_fault_is_found() {
+    let texts = corpus::lantern();
+    let base =
+        CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
+    let (mut missed, mut astray, mut mild, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for fault in all() {
+        count += 1;
+        let Outcome { is_caught, is_on_line, expected, findings } = plant(&base, &texts, &fault);
+        let shown = || {
+            format!(
+                "{}: {}:{} {:?} → {:?}\n    {findings:?}",
+                fault.kind, expected.0, expected.1, fault.old, fault.new
+            )
+        };
+        let has_error = findings.iter().any(|finding| finding.severity == Severity::Error);
+        if matches!(fault.grade, Grade::Refused | Grade::Broken) && is_caught && !has_error {
+            mild.push(shown());
+        }
+        if !is_caught {
+            missed.push(shown());
+        } else if !is_on_line {
+            astray.push(shown());
+        }
+    }
+    assert!(count >= 250, "only {count} faults");
+    assert!(missed.is_empty(), "{} of {count} are missed:\n{}", missed.len(), missed.join("\n"));
+    assert!(astray.is_empty(), "{} of {count} are on a wrong line:\n{}", astray.len(), astray.join("\n"));
+    assert!(mild.is_empty(), "{} of {count} are no errors:\n{}", mild.len(), mild.join("\n"));
+}
+
+#[test]
+fn harmless_edits_are_not_reported() {
+    let texts = corpus::lantern();
+    let base =
+        CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
+    let mut wrong = Vec::new();
+    for fault in corpus::harmless::HARMLESS {
+        let mut findings = plant(&base, &texts, fault).findings;
+        // A new snippet is not used yet, and a section that replaces no class loses none.
+        findings.retain(|finding| finding.code != "OrphanedSnippet");
+        if !findings.is_empty() {
+            wrong.push(format!("{} {:?}: {findings:?}", fault.path, fault.new));
+        }
+    }
+    assert!(corpus::harmless::HARMLESS.len() >= 40);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every code that the checks report has its line in the manual.
+#[test]
+fn every_code_is_in_the_manual() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manual = std::fs::read_to_string(root.join("../../docs/themes.md")).expect("the manual is there");
+    let texts = corpus::lantern();
+    let base =
+        CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
+    let mut codes = std::collections::BTreeSet::new();
+    for fault in all() {
+        codes.extend(plant(&base, &texts, &fault).findings.iter().map(|finding| finding.code));
+    }
+    let missing: Vec<&str> =
+        codes.iter().copied().filter(|code| !manual.contains(&format!("`{code}`"))).collect();
+    assert!(codes.len() > 50, "{codes:?}");
+    assert!(missing.is_empty(), "{missing:?}");
+}
