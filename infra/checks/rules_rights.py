@@ -25,7 +25,7 @@ PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 OPENS_KEYS = {"account", "agents", "agent-chat", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account"}
 # Functions that send due items to the executors.
-SENDS = {"agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
+SENDS = {"account", "agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
 # The permissions for each kind of body.
 BODIES = {
     "agents": {
@@ -59,9 +59,10 @@ BODIES = {
         "s3:GetObject": {"actions", "assets", "chats", "runs"},
         "s3:PutObject": {"actions", "assets", "chats", "proposals", "runs"},
         "s3:PutObjectTagging": {"proposals"},
-        "s3:DeleteObject": {"actions", "chats"},
     },
 }
+# The function that deletes accounts, with every version of their objects.
+DELETES = "scheduled-executor"
 ITEMS = {
     "dynamodb:BatchGetItem",
     "dynamodb:BatchWriteItem",
@@ -105,6 +106,9 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
         # Without it S3 answers "access denied" if an object does not exist.
         rights.add(("s3:ListBucket", BUCKET))
+    if name == DELETES:
+        rights |= {(f"s3:{action}", f"{BUCKET}/*") for action in ("DeleteObject", "DeleteObjectVersion")}
+        rights.add(("s3:ListBucketVersions", BUCKET))
     if name == "schedule-sweep":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
     if name == "authorizer":

@@ -324,7 +324,7 @@ f(
 )
 f(
     "a function that may send due items",
-    plant=lambda s, r: s.resources["AccountFunctionRole"]["Properties"]["ManagedPolicyArns"].append({"Ref": "SendDue"}),
+    plant=lambda s, r: s.resources["ContextFunctionRole"]["Properties"]["ManagedPolicyArns"].append({"Ref": "SendDue"}),
 )
 f(
     "rights to every queue",

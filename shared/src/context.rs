@@ -11,6 +11,7 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::compute::Compute;
 use crate::config::Config;
+use crate::deletions::Deletions;
 use crate::due_queue::DueQueue;
 use crate::flows::places::Places;
 use crate::keyed_locks::KeyedLocks;
@@ -60,6 +61,8 @@ pub struct Cx {
     pub notes: NotesCache,
     /// The rate limits that this process knows to be used up.
     pub used_up: UsedUp,
+    /// The deletions of accounts that this process knows.
+    pub deletions: Deletions,
     /// For CPU-bound work.
     pub compute: Compute,
     /// Allows one import of an archive of logs at a time.
@@ -97,6 +100,7 @@ impl Cx {
             themes: ThemeCache::default(),
             notes: NotesCache::default(),
             used_up: UsedUp::default(),
+            deletions: Deletions::default(),
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),

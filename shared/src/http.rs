@@ -1,4 +1,4 @@
-//! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, scopes, idempotency,
+//! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, deleted accounts, scopes, idempotency,
 //! and the answers to panics, unknown paths and wrong methods.
 
 use std::time::Instant;
@@ -17,6 +17,7 @@ use tracing::Instrument;
 use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::cors;
+use crate::deletions;
 use crate::extract::{Caller, header_text};
 use crate::guard;
 use crate::idempotency;
@@ -79,6 +80,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
         })
         .layer(from_fn_with_state(cx.clone(), idempotency::layer))
         .layer(from_fn(check_scope))
+        .layer(from_fn_with_state(cx.clone(), deletions::layer))
         .layer(from_fn_with_state(cx.clone(), rates::layer))
         .layer(from_fn_with_state((cx.clone(), authenticate), identify))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

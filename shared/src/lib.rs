@@ -19,6 +19,7 @@ pub mod compute;
 pub mod config;
 pub mod context;
 pub mod cors;
+pub mod deletions;
 pub mod due_queue;
 pub mod extract;
 pub mod flows;

@@ -11,6 +11,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use domain::accounts::plans::Plan;
 use domain::accounts::scopes::Scope;
+use domain::ids::ReceiptId;
 use domain::validate::{FieldError, FieldErrors};
 use futures::FutureExt;
 use http::{HeaderValue, StatusCode, header};
@@ -94,6 +95,9 @@ pub enum Error {
     /// The credentials do not have the scope that the call needs.
     #[error("this call needs the scope `{needed}`, and these credentials have `{held}`")]
     ScopeMissing { needed: Scope, held: Scope },
+    /// The account is being deleted.
+    #[error("this account is being deleted; `GET /receipts/{receipt}` says how far that is")]
+    AccountDeleted { receipt: ReceiptId },
     /// The current state forbids it. `current` is that state.
     #[error("{message}")]
     Conflict { code: &'static str, message: String, current: Option<Value> },
@@ -160,7 +164,8 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// For conflicts: the current state. If the plan includes no more: the plan, the limit, and when it begins again. If
-    /// a scope is missing: the `needed` one, and the one that the credentials have.
+    /// a scope is missing: the `needed` one, and the one that the credentials have. If the account is being deleted: the
+    /// `receipt_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub current: Option<Value>,
@@ -236,6 +241,7 @@ impl Error {
             Self::Unauthenticated(_) => row(StatusCode::UNAUTHORIZED, "unauthenticated", false),
             Self::Forbidden(_) => row(StatusCode::FORBIDDEN, "forbidden", false),
             Self::ScopeMissing { .. } => row(StatusCode::FORBIDDEN, "scope_missing", false),
+            Self::AccountDeleted { .. } => row(StatusCode::GONE, "account_deleted", false),
             Self::Conflict { code, .. } => row(StatusCode::CONFLICT, code, *code == "idempotency_in_flight"),
             Self::IdempotencyMismatch => row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", false),
             Self::BudgetExceeded { .. } => row(StatusCode::PAYMENT_REQUIRED, "budget_exceeded", false),
@@ -340,6 +346,7 @@ impl Error {
                 Self::ScopeMissing { needed, held } => {
                     Some(serde_json::json!({ "needed": needed, "held": held }))
                 }
+                Self::AccountDeleted { receipt } => Some(serde_json::json!({ "receipt_id": receipt })),
                 Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },

@@ -27,6 +27,10 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /usage",
     "GET /account",
     "PATCH /account",
+    // It needs the name of the caller's own account: `deletion.rs` looks.
+    "DELETE /account",
+    // Whoever knows the id may read it.
+    "GET /receipts/{receipt_id}",
     "GET /limits",
     "GET /models",
     // It changes the caller's own choice: see `models.rs`.

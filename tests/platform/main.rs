@@ -25,6 +25,7 @@ mod context_log_files;
 mod context_logs;
 mod cors;
 mod crash;
+mod deletion;
 mod door;
 mod due_times;
 mod durable;

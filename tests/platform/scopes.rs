@@ -18,6 +18,7 @@ use tests::{Harness, send};
 /// The routes that need `admin`.
 const ADMIN: &[&str] = &[
     "PATCH /account",
+    "DELETE /account",
     "GET /account/api-keys",
     "POST /account/api-keys",
     "DELETE /account/api-keys/{key_id}",

@@ -7,7 +7,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
-use shared::store::StoreError;
+use shared::store::Walk;
 use shared::store::keys::Key;
 use tests::Harness;
 use tests::golden::{Golden, key};
@@ -15,7 +15,7 @@ use tests::golden::{Golden, key};
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
 
 /// A platform with every kind of item, all of the owner `local`.
-async fn with_everything() -> Harness {
+pub(super) async fn with_everything() -> Harness {
     let golden: Golden = serde_json::from_str(&std::fs::read_to_string(DATA).unwrap()).unwrap();
     let clock = Clock::Manual(ManualClock::at(golden.written_at));
     let h = Harness::with(PlatformConfig { clock, automatic: false, ..PlatformConfig::in_memory() }).await;
@@ -28,19 +28,17 @@ fn owner(name: &str) -> Owner {
 }
 
 /// All items of an owner, from a scan of the table.
-async fn scanned(cx: &Cx, owner: &str) -> BTreeMap<(String, String), Value> {
+pub(super) async fn scanned(cx: &Cx, owner: &str) -> BTreeMap<(String, String), Value> {
     let items = Golden::of(cx, Vec::new()).await.items.into_iter().map(|item| (key(&item), item));
     items.filter(|((pk, _), _)| pk.starts_with(&format!("U#{owner}#"))).collect()
 }
 
 /// The keys of all items that a walk visits, in the order of the visits.
 async fn walked(cx: &Cx, owner: &Owner) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let visit = async |_: &_, items: &[_]| {
+    let (mut walk, mut found) = (Walk::new(owner, cx.clock.now()), Vec::new());
+    while let Some((_, items)) = walk.next(&cx.store).await.unwrap() {
         found.extend(items.iter().map(key_of));
-        Ok::<_, StoreError>(())
-    };
-    cx.store.walk(owner, cx.clock.now(), visit).await.unwrap();
+    }
     found
 }
 
@@ -63,6 +61,19 @@ async fn check(cx: &Cx, name: &str) -> usize {
     assert_eq!(found, stored);
     assert_eq!(visits.len(), found.len(), "every item is visited once");
     stored.len()
+}
+
+/// Gives the owner `local2` the same items.
+pub(super) async fn copied(cx: &Cx) {
+    let (table, name) = cx.store.raw();
+    for item in table.scan().table_name(name).send().await.unwrap().items() {
+        let (pk, _) = key_of(item);
+        if let Some(rest) = pk.strip_prefix("U#local#") {
+            let mut item = item.clone();
+            item.insert("pk".into(), aws_sdk_dynamodb::types::AttributeValue::S(format!("U#local2#{rest}")));
+            table.put_item().table_name(name).set_item(Some(item)).send().await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]
@@ -91,16 +102,7 @@ async fn a_walk_finds_the_runs_of_deleted_chats() {
 async fn a_walk_that_deletes_can_be_interrupted_anywhere() {
     let h = with_everything().await;
     let cx = &h.platform.cx;
-    let (table, name) = cx.store.raw();
-    // Another owner has the same items.
-    for item in table.scan().table_name(name).send().await.unwrap().items() {
-        let (pk, _) = key_of(item);
-        if let Some(rest) = pk.strip_prefix("U#local#") {
-            let mut item = item.clone();
-            item.insert("pk".into(), aws_sdk_dynamodb::types::AttributeValue::S(format!("U#local2#{rest}")));
-            table.put_item().table_name(name).set_item(Some(item)).send().await.unwrap();
-        }
-    }
+    copied(cx).await;
     let others = scanned(cx, "local2").await;
     assert!(others.len() > 100, "{} items", others.len());
 
@@ -109,16 +111,18 @@ async fn a_walk_that_deletes_can_be_interrupted_anywhere() {
     loop {
         walks += 1;
         assert!(walks < 1_000, "the walks make no progress");
+        let mut walk = Walk::new(&owner("local"), cx.clock.now());
         let mut pages = 0;
-        let visit = async |_: &_, items: &[_]| {
+        while pages < 2
+            && let Some((_, items)) = walk.next(&cx.store).await.unwrap()
+        {
             pages += 1;
             let most = if pages == 1 { items.len() } else { walks % (items.len() + 1) };
             for (pk, sk) in items.iter().take(most).map(key_of) {
-                cx.store.delete(&Key::new(pk, sk)).await?;
+                cx.store.delete(&Key::new(pk, sk)).await.unwrap();
             }
-            if pages == 1 { Ok(()) } else { Err(StoreError::Contended) }
-        };
-        if cx.store.walk(&owner("local"), cx.clock.now(), visit).await.is_ok() {
+        }
+        if pages < 2 {
             break;
         }
     }

@@ -1,9 +1,10 @@
-//! The account, its limits, API keys, provider keys, and usage.
+//! The account, its limits, API keys, provider keys, usage, and its deletion.
 //!
 //! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
 //! never shown; it is stored encrypted.
 
 mod api_keys;
+mod deletion;
 mod profile;
 mod provider_keys;
 mod usage;
@@ -11,7 +12,7 @@ mod usage;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-shared::routes!(in api_keys, profile, provider_keys, usage);
+shared::routes!(in api_keys, deletion, profile, provider_keys, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

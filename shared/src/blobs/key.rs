@@ -11,6 +11,12 @@ use crate::store::messages::Thread;
 pub struct BlobKey(pub(super) String);
 
 impl BlobKey {
+    /// All objects of an owner.
+    #[must_use]
+    pub fn everything(owner: &Owner) -> Self {
+        Self(format!("{owner}/"))
+    }
+
     /// A content of an asset, by its SHA-256. One key never has two contents.
     #[must_use]
     pub fn asset(owner: &Owner, asset: AssetId, sha256: &str) -> Self {

@@ -248,9 +248,45 @@ impl Blobs {
         Ok(page.contents().iter().filter_map(|object| rest(object.key()?)).collect())
     }
 
+    /// Deletes objects below a prefix for good: up to a thousand of their versions and delete markers. Returns how many
+    /// that were, 0 if nothing is left.
+    ///
+    /// # Errors
+    /// If S3 does not answer. Some versions may already be deleted; the call can be repeated.
+    pub async fn delete_versions(&self, prefix: &BlobKey) -> Result<u64, BlobError> {
+        let found = self.versions(prefix).await?;
+        let deleted = found.len() as u64;
+        self.delete_identified(found).await?;
+        Ok(deleted)
+    }
+
+    /// How many versions and delete markers are below a prefix, counted up to a thousand.
+    ///
+    /// # Errors
+    /// If S3 does not answer.
+    pub async fn count_versions(&self, prefix: &BlobKey) -> Result<u64, BlobError> {
+        Ok(self.versions(prefix).await?.len() as u64)
+    }
+
+    /// The first versions and delete markers below a prefix.
+    async fn versions(&self, prefix: &BlobKey) -> Result<Vec<ObjectIdentifier>, BlobError> {
+        let request = self.client.list_object_versions().bucket(&self.bucket).prefix(&prefix.0);
+        let page = request.send().await.map_err(|error| unavailable(&error))?;
+        let versions = page.versions().iter().map(|version| (version.key(), version.version_id()));
+        let markers = page.delete_markers().iter().map(|marker| (marker.key(), marker.version_id()));
+        let identified = versions.chain(markers).filter_map(|(key, version)| {
+            let object = ObjectIdentifier::builder().set_key(key.map(str::to_owned));
+            object.set_version_id(version.map(str::to_owned)).build().ok()
+        });
+        Ok(identified.collect())
+    }
+
     async fn delete_objects(&self, keys: impl Iterator<Item = &str>) -> Result<(), BlobError> {
-        let objects: Vec<ObjectIdentifier> =
-            keys.filter_map(|key| ObjectIdentifier::builder().key(key).build().ok()).collect();
+        let objects = keys.filter_map(|key| ObjectIdentifier::builder().key(key).build().ok());
+        self.delete_identified(objects.collect()).await
+    }
+
+    async fn delete_identified(&self, objects: Vec<ObjectIdentifier>) -> Result<(), BlobError> {
         if objects.is_empty() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{backlog, turn, wake};
+use super::{backlog, deletion, turn, wake};
 use crate::context::Cx;
 use crate::due_queue::{Dispatch, MESSAGES};
 use crate::problem::{Error, Result};
@@ -46,11 +46,16 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         // The item stays due, so another process will find it.
         return Ok(());
     }
+    // Nothing begins any more in an account that is being deleted.
+    if item.target != DueTarget::Deletion && cx.deletions.of(cx, &item.owner).await?.is_some() {
+        return Ok(());
+    }
     // Boxed: these futures are large, and ten of them are polled in one task.
     match item.target {
         DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
         DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).boxed().await,
         DueTarget::Backlog => backlog::go_on(cx, &item.owner, deadline).boxed().await,
+        DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
     }
 }
 

@@ -11,6 +11,7 @@ pub mod calls;
 pub mod chats;
 pub mod clock;
 pub mod completions;
+pub mod deletion;
 pub mod documents;
 pub mod due;
 pub mod edit;

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use domain::accounts::deletion::DeletionState;
 use domain::actions::OccurrenceState;
 use jiff::SignedDuration;
 
@@ -59,6 +60,13 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
         // All places are free now.
         DueTarget::Backlog => {
             let _ = cx.store.lease_due(entry, now, None).await?;
+            Ok(false)
+        }
+        DueTarget::Deletion => {
+            let deletion = cx.store.deletion(owner).await?;
+            if deletion.is_some_and(|found| found.value.state == DeletionState::Removing) {
+                let _ = cx.store.lease_due(entry, now, None).await?;
+            }
             Ok(false)
         }
         DueTarget::Action(id) => {

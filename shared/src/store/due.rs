@@ -33,14 +33,16 @@ pub enum DueTarget {
     Run(RunId),
     /// Runs of the owner wait for a place on an executor.
     Backlog,
+    /// The owner's account is being deleted.
+    Deletion,
 }
 
 impl DueTarget {
     /// Whether it is dispatched only when its time has come, and not ahead. Usually its time never comes: a live executor renews
-    /// its lease in time, and other executors wake waiting runs.
+    /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
-        matches!(self, Self::Run(_) | Self::Backlog)
+        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion)
     }
 }
 
@@ -58,6 +60,11 @@ impl DueItem {
     #[must_use]
     pub fn backlog(owner: &Owner) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Backlog, due_at: None }
+    }
+
+    #[must_use]
+    pub fn deletion(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Deletion, due_at: None }
     }
 }
 
@@ -199,8 +206,10 @@ mod tests {
             assert_eq!(serde_json::to_value(&item).unwrap(), expected);
             assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
         }
-        let (backlog, expected) = (DueItem::backlog(&owner), json!({"owner": "auth0|me", "kind": "backlog"}));
-        assert_eq!(serde_json::to_value(&backlog).unwrap(), expected);
-        assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), backlog);
+        for (item, kind) in [(DueItem::backlog(&owner), "backlog"), (DueItem::deletion(&owner), "deletion")] {
+            let expected = json!({"owner": "auth0|me", "kind": kind});
+            assert_eq!(serde_json::to_value(&item).unwrap(), expected);
+            assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
+        }
     }
 }

@@ -52,12 +52,14 @@
 //! | a month's spending of the owner, an agent or an action | `U#owner#SPEND` | `MONTH#2026-11`, `MONTH#2026-11#agt_…`, `MONTH#2026-11#act_…` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
+//! | deletion of an account, until it is done | `DELETION#owner` | `STATE` |
+//! | receipt of a deletion | `RECEIPT#rcp_…` | `RECEIPT` |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
 //! | circuit breaker | `BREAKER` | `OF#provider#`, the hash of its address and key, `#model` |
 //! | an owner's choice of models | `U#owner#MODELS` | `SETTINGS` |
 //!
-//! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, and the
-//! marks that runs of an owner wait). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
+//! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, the marks that
+//! runs of an owner wait, and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
 //! text sorts like the time).
 
 use std::cmp::Ordering;
@@ -68,7 +70,8 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId,
+    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId,
+    ReceiptId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::models::ModelId;
@@ -796,12 +799,16 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Action(id) => action(&item.owner, id),
         DueTarget::Run(id) => run(&item.owner, id),
         DueTarget::Backlog => backlog(&item.owner),
+        DueTarget::Deletion => deletion(&item.owner),
     }
 }
 
 /// The item of a key from the `due` index.
 #[must_use]
 pub fn parse_due(key: &Key) -> Option<DueItem> {
+    if let Some(owner) = key.pk.strip_prefix("DELETION#").filter(|_| key.sk == DELETION_STATE) {
+        return Some(DueItem::deletion(&Owner::new(owner).ok()?));
+    }
     let part = key.pk.strip_prefix("U#")?;
     if let Some(owner) = part.strip_suffix("#ACTION") {
         return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
@@ -811,6 +818,20 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
+}
+
+const DELETION_STATE: &str = "STATE";
+
+/// The deletion of an owner's account. It is not in a partition of the owner, because it is there until all of these are empty.
+#[must_use]
+pub fn deletion(owner: &Owner) -> Key {
+    Key::new(format!("DELETION#{owner}"), DELETION_STATE)
+}
+
+/// The receipt of a deletion. It names no owner.
+#[must_use]
+pub fn receipt(id: ReceiptId) -> Key {
+    Key::new(format!("RECEIPT#{id}"), "RECEIPT")
 }
 
 /// The counter of a caller's requests. It is not in a partition of the owner, because it is no data of a person, and also
@@ -893,6 +914,7 @@ mod tests {
         let of_run = RunId::from_uuid(Uuid::from_u128(8));
         assert_eq!(parse_due(&run(&owner, of_run)), Some(DueItem::run(&owner, of_run)));
         assert_eq!(parse_due(&backlog(&owner)), Some(DueItem::backlog(&owner)));
+        assert_eq!(parse_due(&deletion(&owner)), Some(DueItem::deletion(&owner)));
         assert_eq!(parse_due(&place(&owner, 1)), None);
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
         assert_eq!(parse_due(&Key::new("U#x#AGENT".into(), id)), None);

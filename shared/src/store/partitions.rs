@@ -1,6 +1,6 @@
 //! Every partition of an owner's items, and which partitions the items of a partition lead to.
 //!
-//! Together with [`Store::walk`](super::Store::walk) this finds everything that an owner has, without a scan of the table.
+//! Together with [`Walk`](super::Walk) this finds everything that an owner has, without a scan of the table.
 //! A new kind of partition must be added here, because `keys` builds partition keys only from [`Partition`].
 
 use std::str::FromStr;
@@ -103,6 +103,40 @@ impl Partition {
             Self::Usage(month) => format!("USAGE#{}", month.strftime("%Y-%m")),
         };
         format!("U#{owner}#{kind}")
+    }
+
+    /// What the items are, for people.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Action(_) | Self::Actions => "actions",
+            Self::Agent(_) | Self::Agents => "agents",
+            Self::ApiKeys => "api_keys",
+            Self::Asset(_) | Self::Assets => "assets",
+            Self::Chat(_) | Self::Chats | Self::ClientChats => "chats",
+            Self::Document(..) => "context_documents",
+            Self::Idempotency => "repeated_requests",
+            Self::AgentSessions(_)
+            | Self::DroppedHooks
+            | Self::HotLogs
+            | Self::LatestLogs
+            | Self::Log(..)
+            | Self::LogImports
+            | Self::RefusedHooks
+            | Self::Session(_)
+            | Self::Sessions => "logs",
+            Self::Models => "model_settings",
+            Self::Places => "places",
+            Self::Project(_) | Self::Projects => "projects",
+            Self::Proposals => "proposals",
+            Self::ProviderKeys => "provider_keys",
+            Self::Quota => "quota",
+            Self::Run(_) | Self::Runs => "runs",
+            Self::Spend => "spending",
+            Self::ThemeFiles(..) => "theme_files",
+            Self::Usage(_) => "usage",
+        }
     }
 
     /// The partitions that are known without reading an item. All others are named by an item.

@@ -35,55 +35,64 @@ impl Reading {
     }
 }
 
-impl Store {
-    /// Visits all items of an owner, page by page, each item once. `now` limits the months that are read.
-    ///
-    /// The items that an item leads to are visited before it. So if `visit` deletes what it is given and is interrupted,
-    /// the next walk finds the rest. Only one page of each of at most three partitions is in memory, and the names of the
-    /// partitions that several items name: runs, projects, agents with logs, theme files.
-    ///
-    /// # Errors
-    /// If the table does not answer, or if `visit` fails.
-    pub async fn walk<E: From<StoreError>>(
-        &self,
-        owner: &Owner,
-        now: Timestamp,
-        mut visit: impl AsyncFnMut(&Partition, &[Attributes]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut seen = HashSet::new();
-        for partition in Partition::known(now) {
-            let mut readings = Vec::new();
-            enter(partition, &mut seen, &mut readings);
-            while let Some(reading) = readings.last_mut() {
-                if let Some(named) = reading.named.pop() {
-                    enter(named, &mut seen, &mut readings);
-                    continue;
-                }
-                let page = std::mem::take(&mut reading.page);
-                if !page.is_empty() {
-                    visit(&reading.partition, &page).await?;
-                }
-                let after = match &reading.next {
-                    Next::Start => None,
-                    Next::After(after) => Some(after.as_str()),
-                    Next::End => {
-                        readings.pop();
-                        continue;
-                    }
-                };
-                let range = Range { pk: reading.partition.of(owner), prefix: "" };
-                let (page, last) = self.query_items(&range, after, PAGE, Order::Oldest).await?;
-                reading.named = page.iter().flat_map(|item| reading.partition.named_by(item)).collect();
-                reading.page = page;
-                reading.next = last.map_or(Next::End, Next::After);
-            }
-        }
-        Ok(())
-    }
+/// Visits all items of an owner, page by page, each item once.
+///
+/// The items that an item leads to are visited before it. So if what was visited is deleted, and that is interrupted, the
+/// next walk finds the rest. Only one page of each of at most three partitions is in memory, and the names of the partitions
+/// that several items name: runs, projects, agents with logs, theme files.
+pub struct Walk {
+    owner: Owner,
+    known: std::vec::IntoIter<Partition>,
+    seen: HashSet<Partition>,
+    readings: Vec<Reading>,
 }
 
-fn enter(partition: Partition, seen: &mut HashSet<Partition>, readings: &mut Vec<Reading>) {
-    if !partition.is_named_often() || seen.insert(partition.clone()) {
-        readings.push(Reading::new(partition));
+impl Walk {
+    /// `now` limits the months that are read.
+    #[must_use]
+    pub fn new(owner: &Owner, now: Timestamp) -> Self {
+        let known = Partition::known(now).into_iter();
+        Self { owner: owner.clone(), known, seen: HashSet::new(), readings: Vec::new() }
+    }
+
+    /// The next page. `None` at the end.
+    ///
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn next(&mut self, store: &Store) -> Result<Option<(Partition, Vec<Attributes>)>, StoreError> {
+        loop {
+            let Some(reading) = self.readings.last_mut() else {
+                let Some(partition) = self.known.next() else { return Ok(None) };
+                self.enter(partition);
+                continue;
+            };
+            if let Some(named) = reading.named.pop() {
+                self.enter(named);
+                continue;
+            }
+            let page = std::mem::take(&mut reading.page);
+            if !page.is_empty() {
+                return Ok(Some((reading.partition.clone(), page)));
+            }
+            let after = match &reading.next {
+                Next::Start => None,
+                Next::After(after) => Some(after.as_str()),
+                Next::End => {
+                    self.readings.pop();
+                    continue;
+                }
+            };
+            let range = Range { pk: reading.partition.of(&self.owner), prefix: "" };
+            let (page, last) = store.query_items(&range, after, PAGE, Order::Oldest).await?;
+            reading.named = page.iter().flat_map(|item| reading.partition.named_by(item)).collect();
+            reading.page = page;
+            reading.next = last.map_or(Next::End, Next::After);
+        }
+    }
+
+    fn enter(&mut self, partition: Partition) {
+        if !partition.is_named_often() || self.seen.insert(partition.clone()) {
+            self.readings.push(Reading::new(partition));
+        }
     }
 }

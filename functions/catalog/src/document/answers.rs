@@ -34,6 +34,7 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
         "The current state, which is in `current`, forbids it; or a request with the same \
          `Idempotency-Key` is still in flight.",
     ),
+    ("Gone", 410, "The account is being deleted; `current.receipt_id` names the receipt."),
     ("PayloadTooLarge", 413, "The body is too large."),
     ("UnsupportedMediaType", 415, "The route does not accept this `Content-Type`."),
     ("IdempotencyMismatch", 422, "The `Idempotency-Key` was used before with another request."),
@@ -53,7 +54,7 @@ const PROBLEMS: &[(&str, u16, &str)] = &[
 ];
 
 /// The possible errors of any request with credentials.
-const ALWAYS: &[u16] = &[400, 401, 403, 404, 413, 429, 500, 503, 507];
+const ALWAYS: &[u16] = &[400, 401, 403, 404, 410, 413, 429, 500, 503, 507];
 
 /// The possible errors of any request that needs no credentials.
 const PUBLIC: &[u16] = &[400, 403, 429, 500, 503, 507];
@@ -67,7 +68,7 @@ pub(super) fn add(document: &mut Value) {
             let scope = Scope::needed(&method.to_uppercase(), path);
             operation.insert("x-required-scope".to_owned(), scope.name().into());
         }
-        let statuses = statuses(method, operation);
+        let statuses = statuses(method, path, operation);
         let responses = object(&mut operation["responses"]);
         let begins_something = responses.contains_key("202");
         for (status, response) in responses.iter_mut() {
@@ -101,8 +102,11 @@ fn is_public(operation: &Object) -> bool {
 }
 
 /// The possible problems of an operation, besides those that it declares itself.
-fn statuses(method: &str, operation: &Object) -> Vec<u16> {
+fn statuses(method: &str, path: &str, operation: &Object) -> Vec<u16> {
     let mut statuses = if is_public(operation) { PUBLIC } else { ALWAYS }.to_vec();
+    if path.contains('{') && is_public(operation) {
+        statuses.push(404);
+    }
     // A request with a body needs the content type that the route accepts, unless it is a GET.
     if method != "get" {
         statuses.extend([409, 415]);

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use super::StoreError;
 use crate::store::keys::{self, Key};
 
-pub(in crate::store) type Attributes = HashMap<String, AttributeValue>;
+/// An item as DynamoDB has it.
+pub type Attributes = HashMap<String, AttributeValue>;
 
 pub(super) const VERSION: &str = "_v";
 pub(super) const WRITE: &str = "_w";

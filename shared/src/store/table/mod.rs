@@ -31,8 +31,9 @@ use crate::problem::StorageFailure;
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};
 
-pub(super) use item::{Attributes, key_of, number, text};
+pub use item::Attributes;
 use item::{VERSION, WRITE, marked, read};
+pub(super) use item::{key_of, number, text};
 
 /// How often a transaction is retried after a conflict with another transaction.
 const CONFLICT_TRIES: u32 = 12;

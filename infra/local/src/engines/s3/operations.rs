@@ -372,4 +372,57 @@ impl S3 for Operations {
             ..Default::default()
         }))
     }
+
+    /// The bucket keeps no old versions, so each object has one, and S3 calls it `null`.
+    async fn list_object_versions(
+        &self,
+        request: S3Request<ListObjectVersionsInput>,
+    ) -> S3Result<S3Response<ListObjectVersionsOutput>> {
+        let input = request.input;
+        self.check_bucket(&input.bucket)?;
+        if input.delimiter.is_some() || input.version_id_marker.is_some() {
+            return Err(s3_error!(
+                NotImplemented,
+                "Versions are listed without a delimiter or a version id."
+            ));
+        }
+        let max_keys = input.max_keys.unwrap_or(MAX_KEYS).min(MAX_KEYS);
+        let query = Query {
+            prefix: input.prefix.clone().unwrap_or_default(),
+            delimiter: None,
+            after: input.key_marker.clone().filter(|marker| !marker.is_empty()).map(After::Key),
+            max: usize::try_from(max_keys)
+                .map_err(|_| s3_error!(InvalidArgument, "max-keys must not be negative"))?,
+        };
+        let page = listing::list(&self.store.state().objects, &query);
+        let encode = |text: String| match &input.encoding_type {
+            Some(_) => percent_encoded(&text),
+            None => text,
+        };
+        let next =
+            page.next.is_some().then(|| page.objects.last().map(|(key, _)| encode(key.clone()))).flatten();
+        let versions: Vec<ObjectVersion> = (page.objects.into_iter())
+            .map(|(key, object)| ObjectVersion {
+                key: Some(encode(key)),
+                version_id: Some("null".to_owned()),
+                is_latest: Some(true),
+                size: Some(length(object.size)),
+                e_tag: Some(ETag::Strong(object.etag)),
+                last_modified: Some(modified(object.modified)),
+                ..Default::default()
+            })
+            .collect();
+        Ok(S3Response::new(ListObjectVersionsOutput {
+            name: Some(input.bucket),
+            max_keys: Some(max_keys),
+            is_truncated: Some(page.next.is_some()),
+            next_key_marker: next,
+            next_version_id_marker: page.next.is_some().then(|| "null".to_owned()),
+            key_marker: input.key_marker,
+            prefix: input.prefix.map(encode),
+            encoding_type: input.encoding_type.clone(),
+            versions: Some(versions),
+            ..Default::default()
+        }))
+    }
 }

@@ -1,0 +1,140 @@
+//! The deletion of an account: everything is removed, then removed again when nothing that had begun before can still
+//! write, and then a receipt says that nothing is left.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::ReceiptId;
+
+/// After this time, everything that began before the deletion has ended: an invocation lasts at most 15 minutes, the address
+/// of an upload is valid for 5, and another process may learn of the deletion 30 seconds late.
+pub const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(18);
+
+/// How long a receipt can be read after the end of the deletion.
+pub const RECEIPT_KEPT: SignedDuration = SignedDuration::from_hours(24 * 90);
+
+/// If something is left, the deletion is repeated after this time.
+pub const REPEATED_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// How far the deletion of an account has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeletionState {
+    /// Everything is being removed.
+    Removing,
+    /// Everything was removed. It is removed again at `confirms_at`.
+    Waiting,
+    /// Nothing is left.
+    Done,
+}
+
+/// What was found when everything had been removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Left {
+    /// Records in the table.
+    pub records: u64,
+    /// Objects in the bucket, with all their versions.
+    pub objects: u64,
+    /// When the search ended.
+    pub checked_at: Timestamp,
+}
+
+/// The receipt of a deletion. It has no data of the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Receipt {
+    pub receipt_id: ReceiptId,
+    /// How far the deletion has come.
+    pub state: DeletionState,
+    /// When the deletion was accepted.
+    pub requested_at: Timestamp,
+    /// When everything is removed for the second time. Everything that had begun before the deletion has ended then.
+    pub confirms_at: Timestamp,
+    /// When it was known that nothing is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// How many records were removed, by kind.
+    pub removed_records: BTreeMap<String, u64>,
+    /// How many versions of objects were removed.
+    pub removed_objects: u64,
+    /// What a search for the account's data found after the last removal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
+}
+
+impl Receipt {
+    #[must_use]
+    pub fn new(receipt_id: ReceiptId, now: Timestamp) -> Self {
+        Self {
+            receipt_id,
+            state: DeletionState::Removing,
+            requested_at: now,
+            confirms_at: now.checked_add(SETTLED_AFTER).unwrap_or(Timestamp::MAX),
+            finished_at: None,
+            removed_records: BTreeMap::new(),
+            removed_objects: 0,
+            left: None,
+        }
+    }
+
+    /// Whether a removal that begins `now` is the last one.
+    #[must_use]
+    pub fn confirms(&self, now: Timestamp) -> bool {
+        now >= self.confirms_at
+    }
+
+    pub fn count_records(&mut self, kind: &str, records: u64) {
+        if records > 0 {
+            *self.removed_records.entry(kind.to_owned()).or_default() += records;
+        }
+    }
+
+    /// Everything was removed before the time of the last removal. Returns when to continue.
+    pub fn wait(&mut self) -> Timestamp {
+        self.state = DeletionState::Waiting;
+        self.confirms_at
+    }
+
+    /// Notes what the search after the last removal found. `None` if nothing is left; otherwise when to remove again.
+    pub fn checked(&mut self, left: Left) -> Option<Timestamp> {
+        self.left = Some(left);
+        if left.records == 0 && left.objects == 0 {
+            self.state = DeletionState::Done;
+            self.finished_at = Some(left.checked_at);
+            return None;
+        }
+        self.state = DeletionState::Waiting;
+        Some(left.checked_at.checked_add(REPEATED_AFTER).unwrap_or(Timestamp::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    #[test]
+    fn a_deletion_ends_only_when_nothing_is_left_after_the_last_removal() {
+        let mut receipt = Receipt::new(ReceiptId::from_uuid(Uuid::from_u128(7)), at(0));
+        receipt.count_records("runs", 2);
+        receipt.count_records("runs", 3);
+        receipt.count_records("agents", 0);
+        assert_eq!(receipt.removed_records, BTreeMap::from([("runs".to_owned(), 5)]));
+        assert!(!receipt.confirms(at(17 * 60)));
+        assert_eq!(receipt.wait(), at(18 * 60));
+        assert!(receipt.confirms(at(18 * 60)));
+        let left = |records, objects, second| Left { records, objects, checked_at: at(second) };
+        assert_eq!(receipt.checked(left(1, 0, 1_100)), Some(at(1_160)));
+        assert_eq!((receipt.state, receipt.finished_at), (DeletionState::Waiting, None));
+        assert_eq!(receipt.checked(left(0, 1, 1_200)), Some(at(1_260)));
+        assert_eq!(receipt.checked(left(0, 0, 1_300)), None);
+        assert_eq!((receipt.state, receipt.finished_at), (DeletionState::Done, Some(at(1_300))));
+    }
+}
