@@ -533,6 +533,11 @@ async fn a_themes_files_are_found() {
     let found =
         c.gives("lookup_theme", json!({"request": "The cart drawer does not close", "limit": 2})).await;
     assert_eq!(found["targets"][0]["path"], "snippets/cart-drawer.liquid", "{found:#}");
+    let broken = json!([{"path": "snippets/new.liquid", "content": "{% if x %}"}]);
+    let found = c.gives("check_theme", json!({"files": broken})).await;
+    assert_eq!((&found["errors"], &found["findings"][0]["line"]), (&json!(1), &json!(1)), "{found:#}");
+    let failure = c.fails("check_theme", json!({"deleted": ["../x"]})).await;
+    assert!(failure.contains("deleted[0]"), "{failure}");
     let failure = c.fails("lookup_theme", json!({"request": "x", "limit": 0})).await;
     assert_eq!(failure, "limit: must be 1 to 100, is 0");
     assert_eq!(c.fails("lookup_theme", json!({})).await, "Missing required parameter: request");
@@ -545,6 +550,8 @@ async fn a_themes_files_are_found() {
 #[tokio::test]
 async fn a_lookup_without_a_theme_says_so() {
     let h = Harness::start().await;
+    let failure = client(&h).fails("check_theme", json!({})).await;
+    assert!(failure.contains("has no theme"), "{failure}");
     let failure = client(&h).fails("lookup_theme", json!({"request": "the header"})).await;
     assert!(failure.contains("has no theme") && failure.contains("/import"), "{failure}");
 }

@@ -470,3 +470,77 @@ async fn a_deleted_project_leaves_nothing() {
     let files = cx.store.all_theme_files(&made::local(), id, domain::ids::ImportId::NONE).await.unwrap();
     assert!(files.is_empty());
 }
+
+#[tokio::test]
+async fn a_theme_and_a_change_of_it_are_checked() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    let before = send(h.request(Method::POST, &format!("{PROJECT}/check"))).await.expect(200);
+    // The test's own theme has a file that is broken on purpose.
+    let broken = json!("sections/broken.liquid");
+    assert!(before["findings"].as_array().unwrap().iter().any(|found| found["path"] == broken), "{before:#}");
+    assert_eq!(before["files"].as_u64().unwrap() as usize, harbour().len());
+    assert_eq!(before, ask(&h, "check", json!({})).await);
+
+    // Only what the change adds, and nothing is saved.
+    let broken = "{% if product %}\n<p>{{ product.title | no_such_filter }}</p>\n";
+    let change = json!({"files": [{"path": "snippets/new-note.liquid", "content": broken}]});
+    let found = ask(&h, "check", change.clone()).await;
+    let codes: Vec<_> = found["findings"].as_array().unwrap().iter().map(|found| &found["code"]).collect();
+    assert!(codes.contains(&&json!("LiquidHTMLSyntaxError")), "{found:#}");
+    let found = found["findings"].as_array().unwrap();
+    assert!(found.iter().all(|found| found["path"] == "snippets/new-note.liquid"), "{found:#?}");
+    assert_eq!(before, ask(&h, "check", json!({})).await);
+    let script = json!({"files": [{"path": "assets/new.js", "content": "const a = 1;\nfunction ("}]});
+    let found = ask(&h, "check", script).await;
+    assert_eq!(
+        (&found["findings"][0]["code"], &found["findings"][0]["line"]),
+        (&json!("JavaScriptSyntax"), &json!(2))
+    );
+    // A file that others render is missing then.
+    let used =
+        harbour().into_iter().map(|(path, _)| path).find(|path| path.starts_with("snippets/")).unwrap();
+    let found = ask(&h, "check", json!({"deleted": [used]})).await;
+    assert!(
+        found["findings"].as_array().unwrap().iter().any(|found| found["code"] == "MissingTemplate"),
+        "{found:#}"
+    );
+
+    // A stored fault is a finding, and is not new in a later change.
+    put(&h, "snippets/new-note.liquid", broken).await.expect(201);
+    let after = ask(&h, "check", json!({})).await;
+    assert!(after["errors"].as_u64() > before["errors"].as_u64(), "{after:#}");
+    let moved = json!({"files": [{"path": "snippets/new-note.liquid", "content": format!("\n\n{broken}")}]});
+    assert_eq!(ask(&h, "check", moved).await["findings"], json!([]));
+
+    for (body, field) in [
+        (json!({"files": [{"path": "../x", "content": ""}]}), "files[0].path"),
+        (json!({"deleted": ["snippets/a.liquid", "snippets/a.liquid"]}), "deleted[1]"),
+        (json!({"deleted": vec!["snippets/a.liquid"; 201]}), "deleted"),
+    ] {
+        let problem = h.post(&format!("{PROJECT}/check"), body).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field, "{problem:#}");
+    }
+    h.post(&format!("{PROJECT}/check"), json!({"files": [{"path": "a/b"}]}))
+        .await
+        .refused(400, "invalid_input");
+    let unknown = format!("/projects/prj_{}/check", "0".repeat(32));
+    h.post(&unknown, json!({})).await.refused(404, "not_found");
+}
+
+/// Of too many findings, the worst are listed, and all are counted.
+#[tokio::test]
+async fn the_worst_findings_come_first_if_there_are_too_many() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    let unused: String = (0..480).map(|n| format!("{{% assign unused_{n} = 1 %}}\n")).collect();
+    let mut files: Vec<_> =
+        (0..3).map(|n| json!({"path": format!("snippets/a{n}.liquid"), "content": unused})).collect();
+    files.push(json!({"path": "snippets/z.liquid", "content": "{% if true %}"}));
+    let found = ask(&h, "check", json!({"files": files})).await;
+    assert_eq!((&found["has_more"], found["findings"].as_array().unwrap().len()), (&json!(true), 1_000));
+    let listed = found["findings"].as_array().unwrap();
+    assert!(listed.iter().any(|found| found["path"] == "snippets/z.liquid" && found["severity"] == "error"));
+    let counted = ["errors", "warnings", "infos"].map(|kind| found[kind].as_u64().unwrap());
+    assert!(counted.iter().sum::<u64>() > 1_000, "{counted:?}");
+}

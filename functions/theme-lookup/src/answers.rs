@@ -8,12 +8,13 @@ use shared::flows::themes::answers::{
     self, Ask, FileMapView, Findings, GateAnswer, LookupAnswer, Neighbours, RepoMapAnswer, RepoMapAsk,
     ScoutBrief,
 };
+use shared::flows::themes::check::{self as checks, CheckAnswer, CheckAsk};
 use shared::page::{Page, PageQuery};
 use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
-shared::routes!(lookup, scout, gate, repo_map, map, graph, findings);
+shared::routes!(lookup, check, scout, gate, repo_map, map, graph, findings);
 
 /// Find the files and lines that a request is about
 ///
@@ -32,6 +33,25 @@ async fn lookup(
     Json(ask): Json<Ask>,
 ) -> Result<axum::Json<LookupAnswer>> {
     answers::lookup(&cx, &caller.owner, project, &ask).await.map(axum::Json)
+}
+
+/// Check a theme, or what a change would add
+///
+/// Without a body, everything that is wrong with the stored files. With `files` or `deleted`, only what this change would add:
+/// a finding that was there before, on another line, is not new. Nothing is saved. `code` names the check.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/check", tag = "themes", operation_id = "check_theme",
+    params(("project_id" = ProjectId, Path)),
+    request_body = CheckAsk,
+    responses((status = 200, body = CheckAnswer), Problems),
+)]
+async fn check(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    OptionalJson(ask): OptionalJson<CheckAsk>,
+) -> Result<axum::Json<CheckAnswer>> {
+    checks::check(&cx, &caller.owner, project, ask, &theme_scripts::Oxc).await.map(axum::Json)
 }
 
 /// Brief an agent: key files, their contents, and their references

@@ -102,6 +102,7 @@ fn performer(name: &str) -> Option<Performer> {
         "read_agent_log" => by(logs::read_agent_log),
         "append_agent_log" => by(logs::append_agent_log),
         "lookup_theme" => by(theme::lookup_theme),
+        "check_theme" => by(theme::check_theme),
         "list_projects" => by(projects::list_projects),
         "list_workflows" => by(projects::list_workflows),
         "list_agents" => by(work::list_agents),

@@ -24,6 +24,12 @@ fn sample(name: &str, schema: &Value) -> Value {
         (_, "integer") => schema["minimum"].clone(),
         (_, "number") => json!(0.5),
         (_, "boolean") => json!(true),
+        (_, "array") if schema["items"]["type"] == "object" => {
+            let properties = schema["items"]["properties"].as_object().unwrap();
+            let item: Map<_, _> =
+                properties.iter().map(|(name, schema)| (name.clone(), sample(name, schema))).collect();
+            json!([item])
+        }
         (_, "array") => json!(["x"]),
         (_, other) => panic!("{name}: {other}"),
     }
@@ -96,8 +102,9 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
         assert_eq!(shown.input_schema["additionalProperties"], json!(false), "{name}");
         assert_eq!(shown.output_schema.unwrap()["type"], json!("object"), "{name}");
         let hints = shown.annotations.unwrap();
-        let reads =
-            ["read_", "list_", "lookup_", "explain_", "preview_"].iter().any(|verb| name.starts_with(verb));
+        let reads = ["read_", "list_", "lookup_", "check_", "explain_", "preview_"]
+            .iter()
+            .any(|verb| name.starts_with(verb));
         assert_eq!(hints.read_only_hint, Some(reads), "{name}");
         assert_eq!(hints.open_world_hint, Some(false), "{name}");
         let replaces = matches!(name, "parse_mode" | "restore_context");

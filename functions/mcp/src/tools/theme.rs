@@ -1,7 +1,9 @@
-//! The theme of a project: which files and lines a request is about.
+//! The theme of a project: which files and lines a request is about, and what is wrong with it.
 
-use domain::tools::theme::LookupTheme;
+use domain::ids::ProjectId;
+use domain::tools::theme::{CheckTheme, LookupTheme};
 use shared::flows::themes::answers::{self, Ask};
+use shared::flows::themes::check::{self, ChangedFile, CheckAsk};
 use shared::flows::themes::index;
 
 use super::{Failure, ToolResult, to_json};
@@ -13,11 +15,29 @@ pub async fn lookup_theme(client: Client, arguments: LookupTheme) -> ToolResult 
     let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
     let found = answers::lookup(cx, owner, project, &ask).await?;
     if found.targets.is_empty() && index::status(cx, owner, project).await?.files == 0 {
-        return Err(Failure(format!(
-            "The project {project} has no theme. Ask the user to import one: POST {} with a zip of the theme. list_projects \
-             shows the other projects; name one of them as `project`.",
-            client.path(&format!("/projects/{project}/import"))
-        )));
+        return Err(no_theme(&client, project));
     }
     to_json(found)
+}
+
+pub async fn check_theme(client: Client, arguments: CheckTheme) -> ToolResult {
+    let CheckTheme { files, deleted, project } = arguments;
+    let files =
+        files.into_iter().flatten().map(|file| ChangedFile { path: file.path, content: file.content });
+    let ask = CheckAsk { files: files.collect(), deleted: deleted.unwrap_or_default() };
+    let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
+    let changes_something = !ask.files.is_empty();
+    let found = check::check(cx, owner, project, ask, &theme_scripts::Oxc).await?;
+    if found.files == 0 && !changes_something {
+        return Err(no_theme(&client, project));
+    }
+    to_json(found)
+}
+
+fn no_theme(client: &Client, project: ProjectId) -> Failure {
+    Failure(format!(
+        "The project {project} has no theme. Ask the user to import one: POST {} with a zip of the theme. list_projects \
+         shows the other projects; name one of them as `project`.",
+        client.path(&format!("/projects/{project}/import"))
+    ))
 }

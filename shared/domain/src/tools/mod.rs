@@ -72,6 +72,7 @@ pub const MCP: Table = &[
     &logs::READ_AGENT_LOG,
     &logs::APPEND_AGENT_LOG,
     &theme::LOOKUP_THEME,
+    &theme::CHECK_THEME,
     &projects::LIST_PROJECTS,
     &projects::LIST_WORKFLOWS,
     &agents::LIST_AGENTS,

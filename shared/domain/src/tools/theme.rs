@@ -46,6 +46,72 @@ pub static LOOKUP_THEME: ToolDef = ToolDef {
     )
 };
 
+pub static CHECK_THEME: ToolDef = ToolDef {
+    title: Some("Check theme"),
+    output: Some(|| {
+        let finding = output::object(&[
+            ("path", "string"),
+            ("line", "integer"),
+            ("code", "string"),
+            ("severity", "string"),
+            ("message", "string"),
+        ]);
+        let answer = output::object(&[
+            ("errors", "integer"),
+            ("warnings", "integer"),
+            ("infos", "integer"),
+            ("has_more", "boolean"),
+            ("files", "integer"),
+        ]);
+        with(answer, "findings", json!({"type": "array", "items": finding}), true)
+    }),
+    ..ToolDef::new(
+        "check_theme",
+        "Checks the project's shop theme: what the platform would refuse, what breaks a page, and what silently does not work. With \
+         `files` or `deleted` it reports only what that change would add, and saves nothing. Check a change before you make it.",
+        Read,
+        &[Mcp],
+        || {
+            let file = object(
+                &json!({
+                    "path": string("The path in the theme, for example snippets/price.liquid."),
+                    "content": string("The whole text of the file after the change."),
+                }),
+                &["path", "content"],
+            );
+            let properties = json!({
+                "files": optional(json!({
+                    "type": "array", "maxItems": 200, "items": file,
+                    "description": "Files that the change adds or replaces.",
+                })),
+                "deleted": optional(json!({
+                    "type": "array", "maxItems": 200, "items": {"type": "string"},
+                    "description": "Paths that the change deletes.",
+                })),
+                "project": project(),
+            });
+            object(&properties, &[])
+        },
+    )
+};
+
+/// The arguments of [`CHECK_THEME`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckTheme {
+    pub files: Option<Vec<ChangedFile>>,
+    pub deleted: Option<Vec<String>>,
+    pub project: Option<ProjectId>,
+}
+
+/// A file of a change.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedFile {
+    pub path: String,
+    pub content: String,
+}
+
 /// The arguments of [`LOOKUP_THEME`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,12 +7,14 @@
 //! change or question finds the map out of date.
 //!
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
+//! - [`check`]: what is wrong with them, or what a change would add
 //! - [`import`]: a whole theme from an archive
 //! - [`index`]: brings the map up to date
 //! - [`enrich`]: what a model adds to the map afterwards
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
+pub mod check;
 pub mod enrich;
 mod expression;
 pub mod files;

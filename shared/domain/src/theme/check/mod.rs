@@ -59,12 +59,16 @@ pub enum Severity {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 pub struct Finding {
+    /// The file.
     pub path: String,
     /// From 1.
     pub line: u32,
     /// The name of the check.
+    #[schema(example = "UndefinedObject")]
     pub code: &'static str,
+    /// How bad it is.
     pub severity: Severity,
+    /// What is wrong, as a sentence.
     pub message: String,
 }
 
@@ -129,7 +133,22 @@ struct LiquidFile {
     is_broken: bool,
 }
 
+/// Whether the content of a file is checked. Of other files, only the path and the size matter.
+#[must_use]
+pub fn is_read(path: &str, bytes: usize) -> bool {
+    (FileKind::of(path) != FileKind::Other || path.ends_with(".liquid")) && bytes <= paths::MAX_READ
+}
+
 impl CheckedFile {
+    /// A file whose content is not checked: see [`is_read`].
+    #[must_use]
+    pub fn unread(path: &str, bytes: usize) -> Self {
+        let (kind, mut notes) = (FileKind::of(path), Notes::default());
+        paths::check_size(kind, path, bytes, &mut notes);
+        let text = String::new();
+        Self { kind, lines: Lines::new(&text), notes: notes.list, content: Content::None, text }
+    }
+
     /// Reads a file.
     pub fn read(path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) -> Self {
         let kind = FileKind::of(path);
@@ -504,6 +523,32 @@ impl CheckedTheme {
         Self::default().changed(files, &[], scripts)
     }
 
+    /// Reads a file, and adds it or replaces the one at its path.
+    pub fn add(&mut self, path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) {
+        self.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes, scripts)));
+    }
+
+    /// Adds a file whose content is not checked, or replaces the one at its path.
+    pub fn add_unread(&mut self, path: String, bytes: usize) {
+        let file = Arc::new(CheckedFile::unread(&path, bytes));
+        self.files.insert(path, file);
+    }
+
+    pub fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+    }
+
+    /// The number of files.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// The same theme with some files replaced or added and some deleted. The other files are not read again.
     #[must_use]
     pub fn changed<P: AsRef<str>, B: AsRef<[u8]>>(
@@ -514,11 +559,10 @@ impl CheckedTheme {
     ) -> Self {
         let mut theme = self.clone();
         for path in deleted {
-            theme.files.remove(path);
+            theme.remove(path);
         }
         for (path, bytes) in files {
-            let path = path.as_ref();
-            theme.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes.as_ref(), scripts)));
+            theme.add(path.as_ref(), bytes.as_ref(), scripts);
         }
         theme
     }

@@ -1,0 +1,158 @@
+//! Checks a theme, or what a change of it would add. The change is part of the request and is not saved.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use domain::ids::{Owner, ProjectId};
+use domain::theme::check::script::ScriptReader;
+use domain::theme::check::{CheckedTheme, Finding, Severity, is_read};
+use domain::theme::path::check_path;
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{contents, state};
+use crate::compute::{Stop, Stopped};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+
+/// The most findings in one answer.
+pub const MAX_FINDINGS: usize = 1_000;
+/// The most files, and the most deleted paths, of a change.
+const MAX_CHANGED: usize = 200;
+/// The most bytes of files that one check reads. Pictures and fonts are not read.
+const MAX_READ: u64 = 32 * 1024 * 1024;
+
+/// What to check.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schema(example = json!({"files": [{"path": "snippets/price.liquid", "content": "{{ product.price | money }}"}]}))]
+pub struct CheckAsk {
+    /// Files that the change adds or replaces, at most 200. They are not saved.
+    #[schema(max_items = 200)]
+    pub files: Vec<ChangedFile>,
+    /// Paths that the change deletes, at most 200.
+    #[schema(max_items = 200)]
+    pub deleted: Vec<String>,
+}
+
+/// A file of a change.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedFile {
+    /// The path in the theme.
+    #[schema(example = "snippets/price.liquid")]
+    pub path: String,
+    /// The whole text after the change.
+    pub content: String,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CheckAnswer {
+    /// By path and line. If there are more than 1,000, these are the worst.
+    pub findings: Vec<Finding>,
+    /// The number of errors, also of those that are not listed.
+    pub errors: usize,
+    /// The number of warnings, also of those that are not listed.
+    pub warnings: usize,
+    /// The number of suggestions, also of those that are not listed.
+    pub infos: usize,
+    /// Whether there are findings that are not listed.
+    pub has_more: bool,
+    /// How many files the theme has, after the change.
+    pub files: usize,
+}
+
+/// Checks a theme. With a change, only what the change adds is reported.
+///
+/// # Errors
+/// 404 if the project does not exist, 400 if the change breaks a limit, 409 if the theme is too large to be checked.
+pub async fn check(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    ask: CheckAsk,
+    scripts: &'static dyn ScriptReader,
+) -> Result<CheckAnswer> {
+    validate(&ask)?;
+    let generation = state(cx, owner, project).await?.generation;
+    let files = cx.store.all_theme_files(owner, project, generation).await?;
+    let is_read = |path: &str, bytes: u64| is_read(path, usize::try_from(bytes).unwrap_or(usize::MAX));
+    let (read, unread): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| is_read(&file.path, file.bytes));
+    let bytes: u64 = read.iter().map(|file| file.bytes).sum();
+    if bytes > MAX_READ {
+        return Err(Error::conflict(
+            "theme_not_checkable",
+            format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be checked"),
+        ));
+    }
+    let texts = contents(cx, owner, project, read.iter()).await?;
+    let unread = unread.into_iter().map(|file| (file.path, file.bytes)).collect();
+    cx.compute.builds.run(move |stop| run(&texts, unread, &ask, scripts, stop)).await
+}
+
+fn run(
+    texts: &[(String, Bytes)],
+    unread: Vec<(String, u64)>,
+    ask: &CheckAsk,
+    scripts: &'static dyn ScriptReader,
+    stop: &Stop,
+) -> Result<CheckAnswer, Stopped> {
+    let mut base = CheckedTheme::default();
+    for (path, bytes) in texts {
+        stop.check()?;
+        base.add(path, bytes, Some(scripts));
+    }
+    for (path, bytes) in unread {
+        base.add_unread(path, usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    if ask.files.is_empty() && ask.deleted.is_empty() {
+        return Ok(answer(base.findings(), base.len()));
+    }
+    let mut changed = base.clone();
+    for path in &ask.deleted {
+        changed.remove(path);
+    }
+    for ChangedFile { path, content } in &ask.files {
+        stop.check()?;
+        changed.add(path, content.as_bytes(), Some(scripts));
+    }
+    Ok(answer(changed.added_since(&base), changed.len()))
+}
+
+fn answer(mut findings: Vec<Finding>, files: usize) -> CheckAnswer {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
+    let has_more = findings.len() > MAX_FINDINGS;
+    if has_more {
+        // The sort is stable, so the first ones of each severity stay.
+        findings.sort_by_key(|finding| finding.severity);
+        findings.truncate(MAX_FINDINGS);
+        findings.sort();
+    }
+    CheckAnswer { findings, errors, warnings, infos, has_more, files }
+}
+
+/// # Errors
+/// Every invalid field with its limit.
+fn validate(ask: &CheckAsk) -> Result<(), FieldErrors> {
+    let mut errors = FieldErrors::default();
+    for (field, count) in [("files", ask.files.len()), ("deleted", ask.deleted.len())] {
+        if count > MAX_CHANGED {
+            errors.add(field, format!("must have at most {MAX_CHANGED} entries, has {count}"));
+        }
+    }
+    let files = ask.files.iter().enumerate().map(|(n, file)| (format!("files[{n}].path"), &file.path));
+    let deleted = ask.deleted.iter().enumerate().map(|(n, path)| (format!("deleted[{n}]"), path));
+    let mut seen = HashSet::new();
+    for (field, path) in files.chain(deleted).take(2 * MAX_CHANGED) {
+        if let Err(error) = check_path(path) {
+            errors.add(&field, error.to_string());
+        } else if !seen.insert(path.as_str()) {
+            errors.add(&field, "is in the change twice");
+        }
+    }
+    errors.into_result(())
+}
