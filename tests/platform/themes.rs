@@ -524,7 +524,7 @@ async fn a_theme_and_a_change_of_it_are_checked() {
     h.post(&format!("{PROJECT}/check"), json!({"files": [{"path": "a/b"}]}))
         .await
         .refused(400, "invalid_input");
-    let unknown = format!("/projects/prj_{}/check", "0".repeat(32));
+    let unknown = format!("/projects/prj_{}/check", "1".repeat(32));
     h.post(&unknown, json!({})).await.refused(404, "not_found");
 }
 
