@@ -309,6 +309,31 @@ def test_the_smoke_test_passes(d: Deployment) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
+def test_an_account_is_deleted_with_all_versions_of_its_objects(d: Deployment) -> None:
+    """Its last step comes eighteen minutes later, which the tests of the platform look at."""
+    payload = (FOLDER / "events/account.first-key.json").read_text().replace('"owner": "me"', '"owner": "leaver"')
+    answer = d.emulator.client("lambda").invoke(FunctionName=d.stack.outputs["AccountFunction"], Payload=payload.encode())
+    credentials = "Bearer " + json.loads(json.loads(answer["Payload"].read())["body"])["api_key"]
+    for content in ("first", "second"):
+        put = d.call("PUT", "/projects/default/files/assets/a.css", content.encode(), content_type="text/css", authorization=credentials)
+        assert put.status in (200, 201), put.body
+    d.call("POST", "/agents", {"name": "Leaver", "goal": "Leave"}, authorization=credentials).json(201)
+
+    d.call("DELETE", "/account?confirm=me", authorization=credentials).problem(400, "invalid_input")
+    receipt = d.call("DELETE", "/account?confirm=leaver", authorization=credentials).json(202)["receipt"]
+    d.until(receipt, 60, state="waiting")
+    told = d.call("GET", receipt, authorization="").json(200)
+    assert told["removed_records"]["agents"] >= 1 and told["removed_objects"] >= 2, told
+    d.call("GET", "/agents", authorization=credentials).problem(410, "account_deleted")
+    versions = d.emulator.client("s3").list_object_versions(Bucket=d.stack.outputs["Bucket"])
+    keys = [found["Key"] for kind in ("Versions", "DeleteMarkers") for found in versions.get(kind, [])]
+    assert keys and not [key for key in keys if key.startswith("leaver/")], keys
+    items = d.emulator.client("dynamodb").scan(TableName=d.stack.outputs["Table"])["Items"]
+    left = {item["pk"]["S"] for item in items if item["pk"]["S"].startswith("U#leaver#")}
+    assert left == {"U#leaver#KEY"}, left
+    assert [item for item in items if item["pk"]["S"].startswith("U#me#")]
+
+
 def test_nothing_was_refused(d: Deployment) -> None:
     """IAM has refused nothing. A step might have continued in spite of a refusal, so this is checked separately."""
     logs = d.emulator.client("logs")
