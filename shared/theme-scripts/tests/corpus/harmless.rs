@@ -304,4 +304,19 @@ pub const HARMLESS: &[Fault] = &[
         "<div class=\"hero__body\">",
         "{% comment %} The remaining width belongs to the text … {% endcomment %}\n  <div class=\"hero__body\">",
     ),
+    fault("liquid", Quality, PRODUCT, "{% increment tag_number %}", "{{ product_variant.title | escape }}"),
+    fault(
+        "liquid",
+        Quality,
+        SOCIAL,
+        "{% anything %}",
+        "{% anything %}{% endraw %}{% comment %}Accepts: - size_hint: {String}{% endcomment %}{{ size_hint }}{% raw %}",
+    ),
+    fault(
+        "markup",
+        Quality,
+        HERO,
+        "{%- endcase -%}",
+        "{%- else -%}<p id=\"hero-end\" {{ block.shopify_attributes }}></p>{%- endcase -%}",
+    ),
 ];

@@ -152,6 +152,8 @@ pub struct Facts {
     pub words: FxHashSet<String>,
     /// The words of strings in the code. Some of them become classes and ids.
     pub literals: FxHashSet<String>,
+    /// The words of comments.
+    pub commented: FxHashSet<String>,
     pub chains: Vec<ChainUse>,
     pub doc: Option<Doc>,
     pub raw_texts: Vec<RawText>,

@@ -37,7 +37,7 @@ pub struct Element {
     pub branches: Vec<(u32, u32)>,
     /// The position of the innermost loop around it.
     pub in_loop: Option<usize>,
-    /// Whether an `if` within that loop surrounds it.
+    /// Whether an `if`, or the `else` of a `case`, within that loop surrounds it.
     pub is_conditional_in_loop: bool,
     /// The values of the `when` around it.
     pub when: Option<String>,
@@ -371,7 +371,7 @@ impl Reader<'_, '_> {
                 .iter()
                 .rev()
                 .take_while(|control| !control.is_loop)
-                .any(|control| control.name != "case"),
+                .any(|control| control.name != "case" || control.has_else),
             when: self
                 .controls
                 .iter()

@@ -46,7 +46,7 @@ const MORE_TAGS: &str = "ifchanged #";
 
 /// Variables of certain places: inside a form, a loop, a section.
 const LOCAL_OBJECTS: &str = "section block form paginate forloop tablerowloop recommendations predictive_search search \
-    comment checkout robots app sitemap group rule user_agent theme_name locale country block_id page_title";
+    comment checkout robots app sitemap group rule user_agent theme_name locale country block_id page_title product_variant";
 
 pub static NAMES: LazyLock<Names> = LazyLock::new(|| {
     let mut names = Names {

@@ -194,7 +194,11 @@ impl<'a> Walker<'a, '_> {
                     self.notes.add(at, Error, SYNTAX, message);
                 }
             }
-            TokenKind::Comment { .. } | TokenKind::Raw { .. } => {}
+            TokenKind::Comment { body } => {
+                let words = body.of(self.text).split(|c: char| !c.is_alphanumeric() && c != '_');
+                self.facts.commented.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+            }
+            TokenKind::Raw { .. } => {}
         }
     }
 
