@@ -56,13 +56,14 @@ BODIES = {
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     # It also finishes turns that another function began.
     "scheduled-executor": {
-        "s3:GetObject": {"actions", "assets", "chats", "runs"},
-        "s3:PutObject": {"actions", "assets", "chats", "proposals", "runs"},
-        "s3:PutObjectTagging": {"proposals"},
+        "s3:PutObject": {"actions", "assets", "chats", "exports", "proposals", "runs"},
+        "s3:PutObjectTagging": {"exports", "proposals"},
+        "s3:AbortMultipartUpload": {"exports"},
     },
+    "account": {"s3:GetObject": {"exports"}},
 }
-# The function that deletes accounts, with every version of their objects.
-DELETES = "scheduled-executor"
+# The function that exports and deletes accounts, with every version of their objects.
+WHOLE_ACCOUNTS = "scheduled-executor"
 ITEMS = {
     "dynamodb:BatchGetItem",
     "dynamodb:BatchWriteItem",
@@ -106,8 +107,8 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
         # Without it S3 answers "access denied" if an object does not exist.
         rights.add(("s3:ListBucket", BUCKET))
-    if name == DELETES:
-        rights |= {(f"s3:{action}", f"{BUCKET}/*") for action in ("DeleteObject", "DeleteObjectVersion")}
+    if name == WHOLE_ACCOUNTS:
+        rights |= {(f"s3:{action}", f"{BUCKET}/*") for action in ("DeleteObject", "DeleteObjectVersion", "GetObject")}
         rights.add(("s3:ListBucketVersions", BUCKET))
     if name == "schedule-sweep":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}

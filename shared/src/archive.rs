@@ -5,12 +5,14 @@
 //! even if an entry is larger than it claims, or if many entries share the same data.
 
 use std::collections::HashSet;
-use std::io::{Cursor, Read, Write};
+use std::io::{self, Cursor, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use domain::validate::FieldErrors;
 use zip::read::{Config, ZipFile};
 use zip::result::ZipError;
-use zip::write::SimpleFileOptions;
+use zip::write::{SimpleFileOptions, StreamWriter};
 // This reader of `zip` builds no index of its own. Its module has no stable API, but the lock file pins the version.
 use zip::unstable::read::ZipIterable;
 use zip::{ZipReadOptions, ZipWriter};
@@ -202,6 +204,86 @@ where
         seen.insert(path);
     }
     Ok(writer.finish().map_err(broken)?.into_inner())
+}
+
+/// An archive that is passed on while it is written, so that only a part of it is in memory.
+#[derive(Default)]
+pub struct Growing {
+    zip: Option<ZipWriter<StreamWriter<Waiting>>>,
+    waiting: Waiting,
+}
+
+/// A zip could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("a zip could not be written: {0}")]
+pub struct NotWritten(String);
+
+/// What the writer of the zip has written and nobody has taken.
+#[derive(Clone, Default)]
+struct Waiting(Arc<Mutex<Vec<u8>>>);
+
+impl Waiting {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Waiting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Growing {
+    fn zip(&mut self) -> &mut ZipWriter<StreamWriter<Waiting>> {
+        self.zip.get_or_insert_with(|| ZipWriter::new_stream(self.waiting.clone()))
+    }
+
+    /// Begins a file. It may have any size.
+    ///
+    /// # Errors
+    /// If the path can't be in a zip.
+    pub fn file(&mut self, path: &str) -> Result<(), NotWritten> {
+        // The writer must know in advance that a file may be large.
+        let options = SimpleFileOptions::default().large_file(true);
+        self.zip().start_file(path, options).map_err(|error| NotWritten(error.to_string()))
+    }
+
+    /// Adds to the file.
+    ///
+    /// # Errors
+    /// If no file has begun.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), NotWritten> {
+        self.zip().write_all(bytes).map_err(|error| NotWritten(error.to_string()))
+    }
+
+    /// Ends the archive. What it has written last must still be taken.
+    ///
+    /// # Errors
+    /// If the last file can't be ended.
+    pub fn finish(&mut self) -> Result<(), NotWritten> {
+        self.zip();
+        let zip = self.zip.take().map(ZipWriter::finish);
+        zip.transpose().map_err(|error| NotWritten(error.to_string()))?;
+        Ok(())
+    }
+
+    /// How many bytes can be taken.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.bytes().len()
+    }
+
+    /// Takes what has been written since the last call.
+    #[must_use]
+    pub fn take(&mut self) -> Bytes {
+        std::mem::take(&mut *self.waiting.bytes()).into()
+    }
 }
 
 #[cfg(test)]

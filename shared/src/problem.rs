@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::archive::NotWritten;
 use crate::blobs::BlobError;
 use crate::bus::BusError;
 use crate::store::StoreError;
@@ -211,6 +212,12 @@ struct Row {
     code: &'static str,
     retryable: bool,
     retry_after_seconds: Option<u64>,
+}
+
+impl From<NotWritten> for Error {
+    fn from(error: NotWritten) -> Self {
+        Self::Internal(error.to_string())
+    }
 }
 
 impl Error {

@@ -309,6 +309,21 @@ def test_the_smoke_test_passes(d: Deployment) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
+def test_an_account_is_exported(d: Deployment) -> None:
+    begun = d.post("/account/export", {}, 202)
+    done = d.until(f"/account/exports/{begun['export_id']}", 60, state="done")
+    downloaded = d.call("GET", done["url"])
+    assert downloaded.status == 200, downloaded.body[:500]
+    with zipfile.ZipFile(io.BytesIO(downloaded.body)) as archived:
+        names = archived.namelist()
+        manifest = json.loads(archived.read("manifest.json"))
+        records = archived.read("records.jsonl").decode().splitlines()
+    assert len(downloaded.body) == done["bytes"] > 5_000_000
+    assert (manifest["owner"], manifest["records"]) == ("me", done["records"])
+    assert len(records) == sum(done["records"].values())
+    assert sum(name.startswith("objects/") for name in names) == done["objects"] > 3
+
+
 def test_an_account_is_deleted_with_all_versions_of_its_objects(d: Deployment) -> None:
     """Its last step comes eighteen minutes later, which the tests of the platform look at."""
     payload = (FOLDER / "events/account.first-key.json").read_text().replace('"owner": "me"', '"owner": "leaver"')

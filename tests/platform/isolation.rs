@@ -29,6 +29,9 @@ const WITHOUT_IDS: &[&str] = &[
     "PATCH /account",
     // It needs the name of the caller's own account: `deletion.rs` looks.
     "DELETE /account",
+    "POST /account/export",
+    // `export.rs` looks.
+    "GET /account/exports/{export_id}",
     // Whoever knows the id may read it.
     "GET /receipts/{receipt_id}",
     "GET /limits",

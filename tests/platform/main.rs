@@ -32,6 +32,7 @@ mod durable;
 mod edges;
 mod enrichment;
 mod executor;
+mod export;
 mod fallback;
 mod faults;
 mod generated;

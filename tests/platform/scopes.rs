@@ -19,6 +19,8 @@ use tests::{Harness, send};
 const ADMIN: &[&str] = &[
     "PATCH /account",
     "DELETE /account",
+    "POST /account/export",
+    "GET /account/exports/{export_id}",
     "GET /account/api-keys",
     "POST /account/api-keys",
     "DELETE /account/api-keys/{key_id}",

@@ -1,10 +1,11 @@
-//! The account, its limits, API keys, provider keys, usage, and its deletion.
+//! The account, its limits, API keys, provider keys, usage, its export and its deletion.
 //!
 //! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
 //! never shown; it is stored encrypted.
 
 mod api_keys;
 mod deletion;
+mod export;
 mod profile;
 mod provider_keys;
 mod usage;
@@ -12,7 +13,7 @@ mod usage;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-shared::routes!(in api_keys, deletion, profile, provider_keys, usage);
+shared::routes!(in api_keys, deletion, export, profile, provider_keys, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

@@ -109,6 +109,8 @@ ids! {
     ProjectId = "prj_" or "default" for Self::DEFAULT;
     /// An import of a theme or of logs from an archive.
     ImportId = "imp_";
+    /// An export of an account.
+    ExportId = "exp_";
     /// The receipt of the deletion of an account. Whoever knows it may read the receipt, so it is random.
     ReceiptId = "rcp_";
 }

@@ -1,6 +1,6 @@
 //! The keys of objects. Every key begins with its owner.
 
-use domain::ids::{AssetId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId};
+use domain::ids::{AssetId, ExportId, ImportId, MessageId, Owner, ProjectId, ProposalId, RunId};
 use domain::log::{InstanceId, SessionId};
 use uuid::Uuid;
 
@@ -15,6 +15,24 @@ impl BlobKey {
     #[must_use]
     pub fn everything(owner: &Owner) -> Self {
         Self(format!("{owner}/"))
+    }
+
+    /// The archive of an export.
+    #[must_use]
+    pub fn export(owner: &Owner, export: ExportId) -> Self {
+        Self(format!("{}{export}.zip", Self::exports(owner).0))
+    }
+
+    /// The archives of all exports.
+    #[must_use]
+    pub fn exports(owner: &Owner) -> Self {
+        Self(format!("{owner}/exports/"))
+    }
+
+    /// An object of an owner, as [`Blobs::list`](super::Blobs::list) names it below [`BlobKey::everything`].
+    #[must_use]
+    pub fn listed(owner: &Owner, rest: &str) -> Self {
+        Self(format!("{owner}/{rest}"))
     }
 
     /// A content of an asset, by its SHA-256. One key never has two contents.

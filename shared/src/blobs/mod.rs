@@ -1,6 +1,7 @@
 //! Bodies and files in S3, under the owner's prefix.
 
 mod key;
+mod parts;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::aws;
 use crate::problem::StorageFailure;
 
 pub use key::{BlobKey, Upload};
+pub use parts::Parts;
 
 /// The tag that the bucket's lifecycle rule matches: it deletes these objects after a month.
 const EXPIRING_TAG: &str = "keep=a-month";
@@ -195,6 +197,30 @@ impl Blobs {
             .map_err(|error| unavailable(&error))?;
         let headers = request.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Ok(PresignedPut { url: request.uri().to_owned(), headers })
+    }
+
+    /// A presigned URL to download an object. Anyone who has it may do that while it is valid.
+    ///
+    /// # Errors
+    /// If the request cannot be signed.
+    pub async fn presign_get(
+        &self,
+        key: &BlobKey,
+        file_name: &str,
+        valid: Duration,
+    ) -> Result<String, BlobError> {
+        let unsigned = |error: &dyn std::fmt::Display| BlobError::Unavailable { cause: error.to_string() };
+        let config = PresigningConfig::expires_in(valid).map_err(|error| unsigned(&error))?;
+        let request = self
+            .client
+            .get_object()
+            .bucket(&self.bucket)
+            .key(&key.0)
+            .response_content_disposition(format!("attachment; filename=\"{file_name}\""))
+            .presigned(config)
+            .await
+            .map_err(|error| unavailable(&error))?;
+        Ok(request.uri().to_owned())
     }
 
     /// Deletes the objects below a prefix that are older than `age`, except those that must be kept. Objects are

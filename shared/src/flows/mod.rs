@@ -16,6 +16,7 @@ pub mod documents;
 pub mod due;
 pub mod edit;
 pub mod execute;
+pub mod export;
 pub mod follow;
 pub mod limits;
 pub mod logs;

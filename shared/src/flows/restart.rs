@@ -62,6 +62,11 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             let _ = cx.store.lease_due(entry, now, None).await?;
             Ok(false)
         }
+        // The process that wrote it is dead.
+        DueTarget::Export(_) => {
+            let _ = cx.store.lease_due(entry, now, None).await?;
+            Ok(false)
+        }
         DueTarget::Deletion => {
             let deletion = cx.store.deletion(owner).await?;
             if deletion.is_some_and(|found| found.value.state == DeletionState::Removing) {

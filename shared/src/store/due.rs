@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use domain::ids::{ActionId, Owner, RunId};
+use domain::ids::{ActionId, ExportId, Owner, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,8 @@ pub enum DueTarget {
     Backlog,
     /// The owner's account is being deleted.
     Deletion,
+    /// An archive with everything of the owner is written.
+    Export(ExportId),
 }
 
 impl DueTarget {
@@ -42,7 +44,7 @@ impl DueTarget {
     /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
-        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion)
+        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_))
     }
 }
 
@@ -65,6 +67,11 @@ impl DueItem {
     #[must_use]
     pub fn deletion(owner: &Owner) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Deletion, due_at: None }
+    }
+
+    #[must_use]
+    pub fn export(owner: &Owner, id: ExportId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Export(id), due_at: None }
     }
 }
 

@@ -52,6 +52,7 @@
 //! | a month's spending of the owner, an agent or an action | `U#owner#SPEND` | `MONTH#2026-11`, `MONTH#2026-11#agt_…`, `MONTH#2026-11#act_…` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
+//! | export of an account | `U#owner#EXPORT` | `exp_…` |
 //! | deletion of an account, until it is done | `DELETION#owner` | `STATE` |
 //! | receipt of a deletion | `RECEIPT#rcp_…` | `RECEIPT` |
 //! | how far a local clock has come | `CLOCK` | `SEEN` |
@@ -59,7 +60,7 @@
 //! | an owner's choice of models | `U#owner#MODELS` | `SETTINGS` |
 //!
 //! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, the marks that
-//! runs of an owner wait, and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
+//! runs of an owner wait, and exports and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
 //! text sorts like the time).
 
 use std::cmp::Ordering;
@@ -70,8 +71,8 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ImportId, MessageId, Owner, ProjectId, ProposalId,
-    ReceiptId, RunId,
+    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ExportId, ImportId, MessageId, Owner, ProjectId,
+    ProposalId, ReceiptId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::models::ModelId;
@@ -800,6 +801,7 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Run(id) => run(&item.owner, id),
         DueTarget::Backlog => backlog(&item.owner),
         DueTarget::Deletion => deletion(&item.owner),
+        DueTarget::Export(id) => export(&item.owner, id),
     }
 }
 
@@ -813,11 +815,24 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     if let Some(owner) = part.strip_suffix("#ACTION") {
         return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
     }
+    if let Some(owner) = part.strip_suffix("#EXPORT") {
+        return Some(DueItem::export(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
+    }
     if let Some(owner) = part.strip_suffix("#PLACE").filter(|_| key.sk == "BACKLOG") {
         return Some(DueItem::backlog(&Owner::new(owner).ok()?));
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
+}
+
+#[must_use]
+pub fn export(owner: &Owner, id: ExportId) -> Key {
+    Key::new(Partition::Exports.of(owner), id)
+}
+
+#[must_use]
+pub fn exports(owner: &Owner) -> Range {
+    Range { pk: Partition::Exports.of(owner), prefix: ExportId::PREFIX }
 }
 
 const DELETION_STATE: &str = "STATE";
@@ -915,6 +930,8 @@ mod tests {
         assert_eq!(parse_due(&run(&owner, of_run)), Some(DueItem::run(&owner, of_run)));
         assert_eq!(parse_due(&backlog(&owner)), Some(DueItem::backlog(&owner)));
         assert_eq!(parse_due(&deletion(&owner)), Some(DueItem::deletion(&owner)));
+        let of_export = ExportId::from_uuid(Uuid::from_u128(9));
+        assert_eq!(parse_due(&export(&owner, of_export)), Some(DueItem::export(&owner, of_export)));
         assert_eq!(parse_due(&place(&owner, 1)), None);
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
         assert_eq!(parse_due(&Key::new("U#x#AGENT".into(), id)), None);

@@ -17,6 +17,7 @@ mod deletions;
 pub mod documents;
 pub mod due;
 mod enrichments;
+mod exports;
 mod idempotency;
 pub mod log_imports;
 pub mod logs;

@@ -33,6 +33,7 @@ pub enum Partition {
     /// The versions of a context document.
     Document(ProjectId, Workflow),
     DroppedHooks,
+    Exports,
     HotLogs,
     Idempotency,
     LatestLogs,
@@ -81,6 +82,7 @@ impl Partition {
             Self::ClientChats => "CLIENTCHAT".to_owned(),
             Self::Document(project, workflow) => format!("PROJECT#{project}#CONTEXT#{workflow}"),
             Self::DroppedHooks => "LOGDROPPED".to_owned(),
+            Self::Exports => "EXPORT".to_owned(),
             Self::HotLogs => "LOGHOT".to_owned(),
             Self::Idempotency => "IDEMPOTENCY".to_owned(),
             Self::LatestLogs => "LOGLAST".to_owned(),
@@ -116,6 +118,7 @@ impl Partition {
             Self::Asset(_) | Self::Assets => "assets",
             Self::Chat(_) | Self::Chats | Self::ClientChats => "chats",
             Self::Document(..) => "context_documents",
+            Self::Exports => "exports",
             Self::Idempotency => "repeated_requests",
             Self::AgentSessions(_)
             | Self::DroppedHooks
@@ -153,6 +156,7 @@ impl Partition {
             Self::Chats,
             Self::ClientChats,
             Self::DroppedHooks,
+            Self::Exports,
             Self::HotLogs,
             Self::Idempotency,
             Self::LatestLogs,
@@ -227,6 +231,7 @@ impl Partition {
             | Self::ClientChats
             | Self::Document(..)
             | Self::DroppedHooks
+            | Self::Exports
             | Self::HotLogs
             | Self::Idempotency
             | Self::LatestLogs

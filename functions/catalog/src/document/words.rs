@@ -16,7 +16,7 @@ pub(super) const INFO: &str = "AI agents that keep their appointments, in your o
 
 pub(super) fn tags() -> Value {
     json!([
-        {"name": "account", "description": "The account: its settings, keys, limits, usage and deletion."},
+        {"name": "account", "description": "The account: its settings, keys, limits, usage, export and deletion."},
         {"name": "actions", "description": "Work that an agent does later: defined, approved, scheduled, run, explained."},
         {"name": "agents", "description": "Agents: set up by talking, or written by hand."},
         {"name": "assets", "description": "The deliverables of agents, with every version of their contents."},
@@ -127,6 +127,7 @@ const NAMES: &[(&str, &str)] = &[
     ("reason", "The reason as a sentence."),
     ("reason_code", "The reason as a stable code for programs."),
     ("reasons", "Which words of the request were found where."),
+    ("export_id", "The export."),
     ("receipt_id", "The receipt of a deletion."),
     ("recommendations", "What should be done next."),
     ("recommended_act_agent", "The agent that should act on the plan."),

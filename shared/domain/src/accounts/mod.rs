@@ -1,10 +1,12 @@
 //! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys with their
-//! [`scopes`], the keys of model providers that owners bring, and the [`deletion`] of an account.
+//! [`scopes`], the keys of model providers that owners bring, and the [`export`] and
+//! the [`deletion`] of an account.
 //!
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
 //! The secret proves that the key is genuine; only the hash of the secret is stored.
 
 pub mod deletion;
+pub mod export;
 pub mod plans;
 pub mod profile;
 mod provider_keys;

@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
@@ -12,11 +10,10 @@ use futures::Stream;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use zip::ZipWriter;
-use zip::write::{SimpleFileOptions, StreamWriter};
 
 use super::read::{Pages, parse};
 use super::segments::Log;
+use crate::archive::Growing;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::logs::LogSession;
@@ -194,67 +191,37 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The output of the zip writer that was not sent yet.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A zip that is sent while it is written.
 struct Archive {
-    zip: ZipWriter<StreamWriter<Buffer>>,
-    buffer: Buffer,
+    zip: Growing,
     out: mpsc::Sender<Result<Bytes>>,
 }
 
 impl Archive {
     fn new(out: mpsc::Sender<Result<Bytes>>) -> Self {
-        let buffer = Buffer::default();
-        Self { zip: ZipWriter::new_stream(buffer.clone()), buffer, out }
+        Self { zip: Growing::default(), out }
     }
 
     fn file(&mut self, path: &str) -> Result<()> {
-        // Files may have any size, and the writer must know this in advance.
-        let options = SimpleFileOptions::default().large_file(true);
-        self.zip.start_file(path, options).map_err(|error| broken(&error))
+        Ok(self.zip.file(path)?)
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
         for bytes in bytes.chunks(PIECE) {
-            self.zip.write_all(bytes).map_err(|error| broken(&error))?;
-            self.send(PIECE).await?;
+            self.zip.write(bytes).map_err(Error::from)?;
+            if self.zip.waiting() >= PIECE {
+                self.send().await?;
+            }
         }
         Ok(())
     }
 
     async fn finish(mut self) -> Result<(), Stopped> {
-        let zip = std::mem::replace(&mut self.zip, ZipWriter::new_stream(Buffer::default()));
-        zip.finish().map_err(|error| broken(&error))?;
-        self.send(0).await
+        self.zip.finish().map_err(Error::from)?;
+        self.send().await
     }
 
-    /// Sends what has been written if it is at least this much.
-    async fn send(&self, at_least: usize) -> Result<(), Stopped> {
-        let piece = {
-            let mut buffer = self.buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if buffer.len() < at_least {
-                return Ok(());
-            }
-            std::mem::take(&mut *buffer)
-        };
-        self.out.send(Ok(piece.into())).await.map_err(|_| Stopped::Disconnected)
+    async fn send(&mut self) -> Result<(), Stopped> {
+        self.out.send(Ok(self.zip.take())).await.map_err(|_| Stopped::Disconnected)
     }
-}
-
-fn broken(error: &dyn std::error::Error) -> Error {
-    Error::internal(format!("a zip could not be written: {error}"))
 }

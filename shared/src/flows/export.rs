@@ -1,0 +1,268 @@
+//! The export of an account. An executor writes the archive in one go. If it is killed, another one begins again.
+//!
+//! ```text
+//! records.jsonl     each record on a line: {"kind", "partition", "key", "record"}
+//! objects/…         texts and files that are too large for a record, by the key that records name
+//! manifest.json     the format, the owner, and the counts; it is written last
+//! ```
+
+use std::time::Duration;
+
+use domain::accounts::export::{ADDRESS_VALID, Export};
+use domain::dispatch::LEASE;
+use domain::ids::{ExportId, Owner};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::due;
+use crate::archive::Growing;
+use crate::blobs::{BlobError, BlobKey, Parts};
+use crate::context::Cx;
+use crate::problem::{Error, Result};
+use crate::store::partitions::Partition;
+use crate::store::{Attributes, DueItem, Versioned, Walk};
+
+/// An executor renews its lease when this time has passed.
+const RENEWED_EVERY: SignedDuration = SignedDuration::from_secs(30);
+
+/// An executor stops this long before its deadline.
+const RESERVE: SignedDuration = SignedDuration::from_secs(20);
+
+/// How many objects a page lists.
+const PAGE: usize = 1_000;
+
+/// An export as its owner sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExportView {
+    #[serde(flatten)]
+    pub export: Export,
+    /// Where the archive can be downloaded without credentials. Each answer has a new address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Until when the address is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_expires_at: Option<Timestamp>,
+}
+
+/// Requests an export.
+///
+/// # Errors
+/// 409 if an export is running.
+pub async fn request(cx: &Cx, owner: &Owner) -> Result<ExportView> {
+    let newest = cx.store.exports(owner, 1).await?.items.pop();
+    if let Some((_, Versioned { value: running, .. })) = newest.filter(|(_, found)| !found.value.has_ended())
+    {
+        return Err(Error::conflict_with("export_running", "an export is running", &running));
+    }
+    let now = cx.clock.now();
+    let export = Export::new(ExportId::from_uuid(cx.clock.uuid()), now);
+    if !cx.store.save_export(owner, &export, 0, now + LEASE).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    due::dispatch(cx, &DueItem::export(owner, export.export_id)).await;
+    Ok(ExportView { export, url: None, url_expires_at: None })
+}
+
+/// Reads an export. If it is done, the answer has an address of the archive.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn read(cx: &Cx, owner: &Owner, id: ExportId) -> Result<ExportView> {
+    let export = cx.store.export(owner, id).await?.ok_or(Error::NotFound("export"))?.value;
+    if export.bytes == 0 || !export.has_ended() {
+        return Ok(ExportView { export, url: None, url_expires_at: None });
+    }
+    let valid = Duration::try_from(ADDRESS_VALID).unwrap_or_default();
+    let name = format!("lamplighter-{}.zip", export.requested_at.strftime("%Y-%m-%d"));
+    let url = cx.blobs.presign_get(&BlobKey::export(owner, id), &name, valid).await?;
+    Ok(ExportView { export, url: Some(url), url_expires_at: Some(cx.clock.now() + ADDRESS_VALID) })
+}
+
+/// Writes the archive of an export that has not ended.
+///
+/// # Errors
+/// If the table or the bucket does not answer. A sweep begins again.
+pub(super) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timestamp) -> Result<()> {
+    let Some(found) = cx.store.export(owner, id).await? else { return Ok(()) };
+    if found.value.has_ended() {
+        return Ok(());
+    }
+    let Versioned { value: mut export, version } = found;
+    let begins = export.begin(cx.clock.now());
+    // The version says which executor writes. One whose lease has ended stops when it renews it.
+    let saved = cx.store.save_export(owner, &export, version, cx.clock.now() + LEASE).await?.done();
+    if !begins || !saved {
+        return Ok(());
+    }
+    let parts = Parts::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
+    let renewed_at = cx.clock.now();
+    let mut work = Work {
+        cx,
+        owner,
+        export,
+        version: version + 1,
+        renewed_at,
+        deadline,
+        zip: Growing::default(),
+        parts,
+    };
+    match work.everything().await? {
+        Ended::Lost => return Ok(work.parts.abort().await?),
+        Ended::OutOfTime => {
+            let Work { mut export, version, parts, .. } = work;
+            parts.abort().await?;
+            let minutes = deadline.duration_since(renewed_at).as_mins();
+            let text = format!("the account has more than can be written in {minutes} minutes");
+            export.fail(&text, cx.clock.now());
+            let _ = cx.store.save_export(owner, &export, version, cx.clock.now()).await?;
+            return Ok(());
+        }
+        Ended::Written => {}
+    }
+    let Work { mut export, version, parts, .. } = work;
+    export.finish(parts.finish().await?, cx.clock.now());
+    let saved = cx.store.save_export(owner, &export, version, cx.clock.now()).await?;
+    tracing::info!(
+        bytes = export.bytes,
+        objects = export.objects,
+        done = saved.done(),
+        "an account was exported"
+    );
+    Ok(())
+}
+
+/// How the work ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Written,
+    /// Another executor does it.
+    Lost,
+    OutOfTime,
+}
+
+/// The work of one executor.
+struct Work<'a> {
+    cx: &'a Cx,
+    owner: &'a Owner,
+    export: Export,
+    version: u64,
+    renewed_at: Timestamp,
+    deadline: Timestamp,
+    zip: Growing,
+    parts: Parts,
+}
+
+impl Work<'_> {
+    async fn everything(&mut self) -> Result<Ended> {
+        self.zip.file("records.jsonl")?;
+        let mut walk = Walk::new(self.owner, self.cx.clock.now());
+        while let Some((partition, items)) = walk.next(&self.cx.store).await? {
+            if !is_exported(&partition) {
+                continue;
+            }
+            for item in &items {
+                self.zip.write(&line(self.owner, &partition, item)?)?;
+            }
+            *self.export.records.entry(partition.kind().to_owned()).or_default() += items.len() as u64;
+            if let Some(ended) = self.pause().await? {
+                return Ok(ended);
+            }
+        }
+        if let Some(ended) = self.objects().await? {
+            return Ok(ended);
+        }
+        self.zip.file("manifest.json")?;
+        let Export { export_id, requested_at, records, objects, .. } = &self.export;
+        let manifest = json!({
+            "format": "lamplighter-account", "version": 1, "owner": self.owner, "export_id": export_id,
+            "requested_at": requested_at, "records": records, "objects": objects,
+        });
+        self.zip.write(format!("{manifest:#}\n").as_bytes())?;
+        self.zip.finish()?;
+        let last = self.zip.take();
+        self.parts.send(last).await?;
+        Ok(Ended::Written)
+    }
+
+    async fn objects(&mut self) -> Result<Option<Ended>> {
+        let everything = BlobKey::everything(self.owner);
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.cx.blobs.list(&everything, after.as_deref()).await?;
+            for rest in page.iter().filter(|rest| !rest.starts_with("exports/")) {
+                let content = match self.cx.blobs.get(&BlobKey::listed(self.owner, rest)).await {
+                    Ok(content) => content,
+                    // Deleted since the page was read.
+                    Err(BlobError::Missing { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+                self.zip.file(&format!("objects/{rest}"))?;
+                self.zip.write(&content)?;
+                self.export.objects += 1;
+                if let Some(ended) = self.pause().await? {
+                    return Ok(Some(ended));
+                }
+            }
+            if page.len() < PAGE {
+                return Ok(None);
+            }
+            after = page.last().cloned();
+        }
+    }
+
+    /// Sends a part if it is large enough, and renews the lease. Says whether the work must end.
+    async fn pause(&mut self) -> Result<Option<Ended>> {
+        if self.zip.waiting() >= Parts::LEAST {
+            let part = self.zip.take();
+            self.parts.send(part).await?;
+        }
+        let now = self.cx.clock.now();
+        if self.cx.stopping.is_set() {
+            return Ok(Some(Ended::Lost));
+        }
+        if now + RESERVE >= self.deadline {
+            return Ok(Some(Ended::OutOfTime));
+        }
+        if now.duration_since(self.renewed_at) >= RENEWED_EVERY {
+            let saved =
+                self.cx.store.save_export(self.owner, &self.export, self.version, now + LEASE).await?;
+            if !saved.done() {
+                return Ok(Some(Ended::Lost));
+            }
+            self.version += 1;
+            self.renewed_at = now;
+        }
+        Ok(None)
+    }
+}
+
+/// Secrets stay here, and so does what only matters while the platform works.
+const fn is_exported(partition: &Partition) -> bool {
+    !matches!(
+        partition,
+        Partition::ApiKeys
+            | Partition::Exports
+            | Partition::Idempotency
+            | Partition::Places
+            | Partition::ProviderKeys
+    )
+}
+
+/// A record as a line. Its partition is without the owner.
+fn line(owner: &Owner, partition: &Partition, item: &Attributes) -> Result<Vec<u8>> {
+    let mut record: Value =
+        serde_dynamo::from_item(item.clone()).map_err(|error| Error::internal(error.to_string()))?;
+    let mut take =
+        |name: &str| record.as_object_mut().and_then(|record| record.remove(name)).unwrap_or_default();
+    let (pk, sk) = (take("pk"), take("sk"));
+    // What the table needs for itself.
+    for name in ["_v", "_w", "shard", "due_at", "ttl", "found_at", "found_until"] {
+        take(name);
+    }
+    let prefix = format!("U#{owner}#");
+    let place = pk.as_str().and_then(|pk| pk.strip_prefix(&prefix)).unwrap_or_default();
+    let line = json!({ "kind": partition.kind(), "partition": place, "key": sk, "record": record });
+    Ok(format!("{line}\n").into_bytes())
+}
