@@ -235,7 +235,7 @@ async fn unsupported_parameters_are_refused_by_name() {
     check(|b| b["messages"] = json!([]), "messages").await;
     check(|b| b["messages"] = json!([{"role": "assistant", "content": "a"}]), "messages").await;
     check(|b| b["messages"][0]["role"] = "tool".into(), "messages[0].role").await;
-    check(|b| b["messages"][0]["content"] = json!([{"type": "image_url"}]), "messages[0].content").await;
+    check(|b| b["messages"][0]["content"] = json!([{"type": "image_url"}]), "messages[0].content[0]").await;
     check(|b| b["messages"][0]["content"] = 7.into(), "messages[0].content").await;
     check(|b| b["messages"][0]["content"] = " ".into(), "messages[].content").await;
     check(|b| b["messages"][0]["content"] = "a".repeat(32_001).into(), "messages[].content").await;

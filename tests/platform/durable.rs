@@ -68,7 +68,7 @@ impl Process {
     /// Begins a turn. Returns its run when the run is stored.
     pub async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
         let (cx, owner) = (self.cx.clone(), stage.owner.clone());
-        let said = Said { topic, message: message.to_owned(), if_busy: IfBusy::Reject };
+        let said = Said { topic, message: message.to_owned(), images: Vec::new(), if_busy: IfBusy::Reject };
         let invocation = Invocation { deadline: jiff::Timestamp::MAX };
         let began = self.runtime.spawn(async move { turn::start(&cx, &owner, said, invocation).await });
         began.await.unwrap().unwrap().run()

@@ -37,6 +37,7 @@ mod fallback;
 mod faults;
 mod generated;
 mod golden;
+mod images;
 mod isolation;
 mod limits;
 mod logs;

@@ -39,9 +39,9 @@ async fn talk_to_agent(
     Id(id): Id<AgentId>,
     accept: Accept,
     invocation: Invocation,
-    Json(TurnInput { chat_id, message, if_busy }): Json<TurnInput>,
+    Json(TurnInput { chat_id, message, images, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let said = Said { topic: Topic::Agent(id, chat_id), message, if_busy };
+    let said = Said { topic: Topic::Agent(id, chat_id), message, images, if_busy };
     let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -87,6 +87,7 @@ fn join(prefix: &str, field: &str) -> String {
     match (prefix.is_empty(), field.is_empty()) {
         (true, _) => field.to_owned(),
         (_, true) => prefix.to_owned(),
+        _ if field.starts_with('[') => format!("{prefix}{field}"),
         _ => format!("{prefix}.{field}"),
     }
 }

@@ -257,14 +257,15 @@ impl<K: Kind> Agent<K> {
             let Some(reduction) = too_large.then(|| reduce(&mut request)).flatten() else { return called };
             // The next steps of this run have this conversation too.
             self.reductions += 1;
-            let Reduction { results_shortened, messages_left_out } = reduction;
+            let Reduction { results_shortened, images_left_out, messages_left_out } = reduction;
             tracing::info!(
                 results_shortened,
+                images_left_out,
                 messages_left_out,
                 "the conversation is larger than the model's context"
             );
             let data = json!({
-                "results_shortened": results_shortened, "messages_left_out": messages_left_out,
+                "results_shortened": results_shortened, "images_left_out": images_left_out, "messages_left_out": messages_left_out,
                 "step": self.recorder.step(),
             });
             self.recorder.event(EventKind::ContextReduced, data).await?;

@@ -59,7 +59,13 @@ impl BlobKey {
         Self(format!("{}{message}", Self::messages(owner, thread).0))
     }
 
-    /// All message contents of a conversation.
+    /// An image of a message. `object` begins with the message's id, so the image is deleted together with the content.
+    #[must_use]
+    pub fn image(owner: &Owner, thread: impl Into<Thread>, object: &str) -> Self {
+        Self(format!("{}{object}", Self::messages(owner, thread).0))
+    }
+
+    /// All message contents and images of a conversation.
     #[must_use]
     pub fn messages(owner: &Owner, thread: impl Into<Thread>) -> Self {
         match thread.into() {

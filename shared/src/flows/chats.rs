@@ -7,7 +7,7 @@
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
-use domain::models::Block;
+use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -100,7 +100,9 @@ impl From<Versioned<Chat>> for ChatView {
 }
 
 impl Append {
-    fn check(&self, errors: &mut FieldErrors) {
+    /// The role and the blocks of each message.
+    fn check(&self, errors: &mut FieldErrors) -> Vec<(Role, Vec<Block>)> {
+        let mut contents = Vec::with_capacity(self.messages.len());
         let mut at_most = |field: &str, max: usize, count: usize| {
             if count > max {
                 errors.add(field, format!("must have at most {max}, has {count}"));
@@ -110,8 +112,11 @@ impl Append {
         at_most("generated_assets", MAX_GENERATED, self.generated_assets.len());
         at_most("generated_actions", MAX_GENERATED, self.generated_actions.len());
         for (i, message) in self.messages.iter().enumerate() {
-            errors.nest(&format!("messages[{i}]"), message.validate());
+            if let Some(content) = errors.nest(&format!("messages[{i}]"), message.read()) {
+                contents.push((message.role, content));
+            }
         }
+        contents
     }
 
     fn is_empty(&self) -> bool {
@@ -127,7 +132,7 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
     let NewChat { title, messages, generated_assets, generated_actions } = input;
     let append = Append { messages, generated_assets, generated_actions };
     errors.length("title", &title, 0, MAX_TITLE);
-    append.check(&mut errors);
+    let contents = append.check(&mut errors);
     errors.into_result(())?;
     agents::load(cx, owner, agent).await?;
     let chat = Chat {
@@ -138,7 +143,7 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
         reset_after: None,
     };
     // The record is written last, so a chat exists with all its messages or not at all.
-    let (_, writes) = prepare(cx, owner, chat.chat_id, append).await?;
+    let (_, writes) = prepare(cx, owner, chat.chat_id, append, contents).await?;
     if !writes.is_empty() {
         let _ = cx.store.transact(writes).await?;
     }
@@ -202,10 +207,10 @@ pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result
     if input.is_empty() {
         errors.add("messages", format!("must have 1 to {MAX_APPEND}, has 0"));
     }
-    input.check(&mut errors);
+    let contents = input.check(&mut errors);
     errors.into_result(())?;
     load(cx, owner, id).await?;
-    let (messages, writes) = prepare(cx, owner, id, input).await?;
+    let (messages, writes) = prepare(cx, owner, id, input, contents).await?;
     if !writes.is_empty() {
         let _ = cx.store.commit(writes).await?;
     }
@@ -223,6 +228,7 @@ async fn prepare(
     owner: &Owner,
     chat: ChatId,
     input: Append,
+    contents: Vec<(Role, Vec<Block>)>,
 ) -> Result<(Vec<ChatMessage>, Vec<Write>)> {
     let generated = input
         .generated_assets
@@ -233,8 +239,8 @@ async fn prepare(
     if !generated.is_empty() {
         let _ = cx.store.transact(generated).await?;
     }
-    let new = |message: NewMessage| messages::new(cx, message.role, vec![Block::text(message.content)], None);
-    let said: Vec<ChatMessage> = input.messages.into_iter().map(new).collect();
+    let new = |(role, content)| messages::new(cx, role, content, None);
+    let said: Vec<ChatMessage> = contents.into_iter().map(new).collect();
     let writes = messages::writes(cx, owner, chat, said.clone()).await?;
     Ok((said, writes))
 }
@@ -296,7 +302,8 @@ async fn delete_messages(cx: &Cx, owner: &Owner, chat: ChatId, last: MessageId) 
         if old.is_empty() {
             return Ok(());
         }
-        for stored in old.iter().filter(|stored| stored.overflow) {
+        for stored in old.iter().filter(|stored| stored.overflow || stored.message.images().next().is_some())
+        {
             cx.blobs.delete_prefix(&BlobKey::message(owner, chat.into(), stored.message.message_id)).await?;
         }
         let ids: Vec<MessageId> = old.iter().map(|stored| stored.message.message_id).collect();

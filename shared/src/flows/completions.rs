@@ -7,7 +7,7 @@
 
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::ids::{AgentId, ChatId, Owner};
-use domain::models::Role;
+use domain::models::{ImageInput, Role};
 use domain::validate::FieldErrors;
 use sha2::{Digest, Sha256};
 
@@ -25,9 +25,11 @@ pub struct Conversation {
     /// The client's own instructions. They are put before the person's first message, because the agent has its own instructions.
     pub system: String,
     /// The earlier messages.
-    pub history: Vec<(Role, String)>,
+    pub history: Vec<NewMessage>,
     /// The person's new message.
     pub message: String,
+    /// The images of the new message.
+    pub images: Vec<ImageInput>,
 }
 
 /// A turn that has begun, with what is needed to find its chat again.
@@ -40,7 +42,7 @@ pub struct Completion {
 
 impl Conversation {
     /// A hash that identifies the conversation `said`.
-    fn hash(&self, agent: AgentId, said: &[(Role, String)]) -> String {
+    fn hash(&self, agent: AgentId, said: &[NewMessage]) -> String {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
             hash.update((text.len() as u64).to_be_bytes());
@@ -48,10 +50,14 @@ impl Conversation {
         };
         add(&agent.to_string());
         add(self.system.trim());
-        for (role, text) in said {
+        for NewMessage { role, content, images } in said {
             add(if *role == Role::User { "user" } else { "assistant" });
             // Clients may trim the texts that they show.
-            add(text.trim());
+            add(content.trim());
+            for image in images {
+                add("image");
+                add(&image.data);
+            }
         }
         domain::hex(&hash.finalize())
     }
@@ -68,7 +74,9 @@ impl Conversation {
     fn unfold(&self) -> Result<(Vec<NewMessage>, String)> {
         let mut errors = FieldErrors::default();
         let mut messages: Vec<NewMessage> = Vec::new();
-        for (role, text) in self.history.iter().filter(|(_, text)| !text.trim().is_empty()) {
+        for NewMessage { role, content: text, images } in
+            self.history.iter().filter(|said| !said.content.trim().is_empty() || !said.images.is_empty())
+        {
             let mut content = if messages.is_empty() { self.first(text) } else { text.clone() };
             // The client sends back what an agent wrote, and that may be longer than a person's message.
             if *role == Role::Assistant
@@ -77,7 +85,7 @@ impl Conversation {
                 content.truncate(end);
             }
             errors.length("messages[].content", &content, 1, MAX_MESSAGE);
-            messages.push(NewMessage { role: *role, content });
+            messages.push(NewMessage { role: *role, content, images: images.clone() });
         }
         let message = if messages.is_empty() { self.first(&self.message) } else { self.message.clone() };
         errors.length("messages[].content", &message, 1, MAX_MESSAGE);
@@ -88,7 +96,7 @@ impl Conversation {
     }
 
     fn title(&self) -> String {
-        let first = self.history.first().map_or(&self.message, |(_, text)| text);
+        let first = self.history.first().map_or(&self.message, |said| &said.content);
         first.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_TITLE / 2).collect()
     }
 }
@@ -112,8 +120,10 @@ pub async fn begin(
             cx.store.take_client_conversation(owner, &hash).await?
         }
     };
-    let said =
-        |chat, message| Said { topic: Topic::Agent(agent, Some(chat)), message, if_busy: IfBusy::Reject };
+    let said = |chat, message| {
+        let (topic, images) = (Topic::Agent(agent, Some(chat)), conversation.images.clone());
+        Said { topic, message, images, if_busy: IfBusy::Reject }
+    };
     if let Some(chat) = known {
         match turn::start(cx, owner, said(chat, message.clone()), invocation).await {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
@@ -133,8 +143,9 @@ impl Completion {
     pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str) {
         let Self { agent, chat, conversation, .. } = self;
         let mut said = conversation.history.clone();
-        said.push((Role::User, conversation.message.clone()));
-        said.push((Role::Assistant, text.to_owned()));
+        let (content, images) = (conversation.message.clone(), conversation.images.clone());
+        said.push(NewMessage { role: Role::User, content, images });
+        said.push(NewMessage { role: Role::Assistant, content: text.to_owned(), images: Vec::new() });
         let hash = conversation.hash(agent, &said);
         // Without the mark, the next call begins a new chat with the same messages.
         if let Err(error) = cx.store.mark_client_conversation(owner, &hash, chat, cx.clock.now()).await {
@@ -148,8 +159,13 @@ mod tests {
     use super::*;
 
     fn conversation(system: &str, history: &[(Role, &str)], message: &str) -> Conversation {
-        let history = history.iter().map(|(role, text)| (*role, (*text).to_owned())).collect();
-        Conversation { system: system.into(), history, message: message.into() }
+        let said = |(role, text): &(Role, &str)| NewMessage {
+            role: *role,
+            content: (*text).to_owned(),
+            images: Vec::new(),
+        };
+        let history = history.iter().map(said).collect();
+        Conversation { system: system.into(), history, message: message.into(), images: Vec::new() }
     }
 
     #[test]
@@ -194,5 +210,12 @@ mod tests {
         ] {
             assert_ne!(different, base);
         }
+        let with = |data: &str| {
+            let mut conversation = conversation("s", &[(User, "a"), (Assistant, "b")], "");
+            conversation.history[0].images.push(ImageInput { media_type: String::new(), data: data.into() });
+            conversation.hash(agent, &conversation.history)
+        };
+        assert_ne!(with("x"), base);
+        assert_ne!(with("x"), with("y"));
     }
 }

@@ -2,12 +2,14 @@
 
 use domain::chats::ChatMessage;
 use domain::ids::{MessageId, Owner, RunId};
+use domain::models::image::{Image, MediaType};
 use domain::models::{Block, Role};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::images;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
@@ -24,6 +26,27 @@ const MAX_INLINE_TOTAL: usize = 3_000_000;
 /// How many contents are transferred to or from S3 at once.
 const AT_ONCE: usize = 16;
 
+/// An image of a message.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ImageView {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    #[schema(value_type = String, example = "image/png")]
+    pub media_type: MediaType,
+    /// The size of the file.
+    pub bytes: u32,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+}
+
+impl From<&Image> for ImageView {
+    fn from(image: &Image) -> Self {
+        let &Image { media_type, bytes, width, height, .. } = image;
+        Self { media_type, bytes, width, height }
+    }
+}
+
 /// A message for people.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MessageView {
@@ -32,6 +55,9 @@ pub struct MessageView {
     pub role: Role,
     pub content: String,
     pub created_at: Timestamp,
+    /// The images of the message. Their bytes are not returned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageView>,
     /// The run that wrote it, or that answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
@@ -40,8 +66,9 @@ pub struct MessageView {
 impl From<ChatMessage> for MessageView {
     fn from(message: ChatMessage) -> Self {
         let content = message.text();
+        let images = message.images().map(ImageView::from).collect();
         let ChatMessage { message_id, role, created_at, run_id, .. } = message;
-        Self { message_id, role, content, created_at, run_id }
+        Self { message_id, role, content, images, created_at, run_id }
     }
 }
 
@@ -52,8 +79,8 @@ pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> C
     ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id }
 }
 
-/// The writes of new messages, for a transaction. Contents that are too large for an item are already stored when this
-/// returns. The transaction, or a check after it, must make sure that the conversation exists.
+/// The writes of new messages, for a transaction. Images, and contents that are too large for an item, are already stored
+/// when this returns. The transaction, or a check after it, must make sure that the conversation exists.
 ///
 /// # Errors
 /// If a large content can't be stored.
@@ -66,6 +93,7 @@ pub async fn writes(
     let thread = thread.into();
     let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
     let write = async |mut message: ChatMessage| {
+        images::store(cx, owner, thread, &mut message).await?;
         let content = serde_json::to_vec(&message.content).map_err(|e| Error::internal(e.to_string()))?;
         let overflow = content.len() > max_inline;
         if overflow {

@@ -18,6 +18,7 @@ pub mod edit;
 pub mod execute;
 pub mod export;
 pub mod follow;
+pub(crate) mod images;
 pub mod limits;
 pub mod logs;
 pub mod messages;

@@ -137,13 +137,20 @@ fn edits_context(request: &ModelRequest) -> bool {
 fn last_markable(message: &mut Value) -> Option<&mut Value> {
     let blocks = message.get_mut("content")?.as_array_mut()?;
     blocks.iter_mut().rev().find(|block| {
-        matches!(block.get("type").and_then(Value::as_str), Some("text" | "tool_use" | "tool_result"))
+        matches!(
+            block.get("type").and_then(Value::as_str),
+            Some("text" | "image" | "tool_use" | "tool_result")
+        )
     })
 }
 
 fn block(block: &Block) -> Value {
     match block {
         Block::Text { text } => json!({"type": "text", "text": text}),
+        Block::Image(image) => {
+            let source = json!({"type": "base64", "media_type": image.media_type, "data": image.base64()});
+            json!({"type": "image", "source": source})
+        }
         Block::ToolUse { id, name, input } => {
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }

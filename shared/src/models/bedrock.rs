@@ -140,6 +140,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
 fn content(block: &Block) -> Value {
     match block {
         Block::Text { text } => json!({"text": text}),
+        Block::Image(image) => {
+            json!({"image": {"format": image.media_type.format(), "source": {"bytes": image.base64()}}})
+        }
         Block::ToolUse { id, name, input } => {
             json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
         }
@@ -162,7 +165,7 @@ fn in_words(block: &Block) -> Value {
         Block::ToolResult { content, is_error: true, .. } => {
             json!({"text": format!("The tool failed:\n{content}")})
         }
-        Block::Text { .. } | Block::Native { .. } => content(block),
+        Block::Text { .. } | Block::Image(_) | Block::Native { .. } => content(block),
     }
 }
 

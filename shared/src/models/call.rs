@@ -466,6 +466,7 @@ pub(super) fn turns(
     let sent = |block: &&Block| match block {
         Block::Text { text } => !text.trim().is_empty(),
         Block::Native { provider: theirs, .. } => *theirs == provider,
+        Block::Image(image) => image.data.is_some(),
         Block::ToolUse { .. } | Block::ToolResult { .. } => true,
     };
     let mut turns: Vec<(Role, Vec<&Block>)> = Vec::new();
@@ -500,6 +501,7 @@ fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Un
         let mut called = BTreeSet::new();
         for block in blocks {
             match block {
+                Block::Image(_) if *role == Role::Assistant => return Err(Unsendable::WrongRole),
                 Block::ToolUse { .. } if *role == Role::User => return Err(Unsendable::WrongRole),
                 Block::ToolResult { .. } if *role == Role::Assistant => return Err(Unsendable::WrongRole),
                 Block::ToolUse { id, .. } => {
@@ -508,7 +510,7 @@ fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Un
                 Block::ToolResult { tool_use_id, .. } if !open.remove(tool_use_id.as_str()) => {
                     return Err(Unsendable::UnmatchedToolResult);
                 }
-                Block::ToolResult { .. } | Block::Text { .. } | Block::Native { .. } => {}
+                Block::ToolResult { .. } | Block::Text { .. } | Block::Image(_) | Block::Native { .. } => {}
             }
         }
         if !open.is_empty() {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use domain::models::breaker::{self, Verdict};
 use domain::models::meter::Meter;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices};
+use domain::models::{
+    ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices, sight,
+};
 use futures::StreamExt;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -86,16 +88,19 @@ enum Ended<E> {
 pub async fn call<C: Caller>(
     candidates: &[Candidate],
     clock: &Clock,
-    mut request: ModelRequest,
+    asked: ModelRequest,
     caller: &mut C,
 ) -> Result<(), C::Error> {
-    let max_output_tokens = request.max_output_tokens;
+    let max_output_tokens = asked.max_output_tokens;
     let now = clock.now();
     let gates: Vec<_> = candidates.iter().map(|candidate| candidate.gate(now)).collect();
     let mut order: VecDeque<&Candidate> =
         breaker::order(&gates).into_iter().map(|at| &candidates[at]).collect();
     while let Some(candidate) = order.pop_front() {
         let (model, id) = (&candidate.model, candidate.id());
+        // Not every candidate can read every image.
+        let mut request = asked.clone();
+        sight::fit(&mut request, model);
         let input_tokens = estimate::request_tokens(id, &request);
         request.max_output_tokens = caller.reserve(&Quote { model, input_tokens, max_output_tokens }).await?;
         let gate = candidate.begin(clock.now());

@@ -133,6 +133,9 @@ fn parts(blocks: &[&Block], names: &mut Map<String, Value>) -> Vec<Value> {
     for block in blocks {
         let part = match block {
             Block::Text { text } => json!({"text": text}),
+            Block::Image(image) => {
+                json!({"inlineData": {"mimeType": image.media_type, "data": image.base64()}})
+            }
             Block::ToolUse { id, name, input } => {
                 names.insert(id.clone(), name.as_str().into());
                 json!({"functionCall": {"id": id, "name": name, "args": input}})

@@ -26,6 +26,8 @@ pub mod strict;
 mod fake;
 #[cfg(test)]
 mod hard_cases;
+#[cfg(test)]
+mod image_tests;
 
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;

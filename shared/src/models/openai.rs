@@ -159,9 +159,31 @@ fn user(blocks: &[&Block], messages: &mut Vec<Value>) {
         }
     }
     let text = text(blocks);
-    if !text.is_empty() {
-        messages.push(json!({"role": "user", "content": text}));
+    let images = images(blocks);
+    if !text.is_empty() || !images.is_empty() {
+        messages.push(json!({"role": "user", "content": with_images(text, images)}));
     }
+}
+
+fn images(blocks: &[&Block]) -> Vec<Value> {
+    let image = |block: &&Block| match block {
+        Block::Image(image) => {
+            Some(json!({"type": "image_url", "image_url": {"url": image.url(), "detail": "high"}}))
+        }
+        _ => None,
+    };
+    blocks.iter().filter_map(image).collect()
+}
+
+/// The content of a message. It is a plain text if it can be, because some servers accept nothing else.
+fn with_images(text: String, mut parts: Vec<Value>) -> Value {
+    if parts.is_empty() {
+        return text.into();
+    }
+    if !text.is_empty() {
+        parts.push(json!({"type": "text", "text": text}));
+    }
+    parts.into()
 }
 
 fn assistant(blocks: &[&Block]) -> Option<Value> {
@@ -198,10 +220,12 @@ fn in_words(role: Role, blocks: &[&Block]) -> Option<Value> {
                 Some(format!("Result of the tool:\n{content}"))
             }
             Block::ToolResult { content, is_error: true, .. } => Some(format!("The tool failed:\n{content}")),
-            Block::Native { .. } => None,
+            Block::Image(_) | Block::Native { .. } => None,
         })
         .collect();
-    (!texts.is_empty()).then(|| json!({"role": role, "content": texts.join("\n\n")}))
+    let images = images(blocks);
+    (!texts.is_empty() || !images.is_empty())
+        .then(|| json!({"role": role, "content": with_images(texts.join("\n\n"), images)}))
 }
 
 /// Converts the stream's data to events.

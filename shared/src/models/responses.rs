@@ -102,6 +102,10 @@ fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
     for (at, block) in blocks.iter().enumerate() {
         input.push(match block {
             Block::Text { text } => json!({"role": role, "content": text}),
+            Block::Image(image) => {
+                let part = json!({"type": "input_image", "detail": "high", "image_url": image.url()});
+                json!({"role": role, "content": [part]})
+            }
             Block::ToolUse { id, name, input } => {
                 json!({"type": "function_call", "call_id": id, "name": name, "arguments": input.to_string()})
             }

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use domain::models::image::MediaType;
 use serde_json::Value;
 
 mod converse;
@@ -135,7 +138,8 @@ fn check_messages(messages: &Value) -> Result<(), String> {
                         return Err(format!("{at}: unexpected `tool_use_id` found in `tool_result` blocks"));
                     }
                 }
-                "text" | "image" | "document" => {}
+                "image" if role == "user" => check_image(&block["source"], &at)?,
+                "text" | "document" => {}
                 "thinking" | "redacted_thinking" if role == "assistant" => {}
                 _ => return Err(format!("{at}.type: not allowed for the role {role}")),
             }
@@ -152,6 +156,21 @@ fn check_messages(messages: &Value) -> Result<(), String> {
     } else {
         Err("messages: `tool_use` ids were found without `tool_result` blocks immediately after".into())
     }
+}
+
+fn check_image(source: &Value, at: &str) -> Result<(), String> {
+    let data = BASE64.decode(source["data"].as_str().unwrap_or_default()).unwrap_or_default();
+    let Some(kind) = MediaType::of(&data).filter(|_| source["type"] == "base64") else {
+        return Err(format!("{at}.image.source.base64: Could not process image"));
+    };
+    if source["media_type"] != kind.name() {
+        return Err(format!(
+            "{at}.image.source.base64: The image was specified using the {} media type, but appears to be {}",
+            source["media_type"],
+            kind.name()
+        ));
+    }
+    Ok(())
 }
 
 /// Checks the cache marks in the order of the prefix: tools, system, messages.
@@ -246,6 +265,10 @@ mod tests {
         refused("/messages/2/content/0/tool_use_id", json!("2"), "unexpected");
         refused("/messages/2/content", json!("never mind"), "without `tool_result`");
         refused("/messages/1/role", json!("user"), "not allowed");
+        let image = |kind: &str, data: &str| json!([{"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}]);
+        refused("/messages/0/content", image("image/png", "AAAA"), "Could not process image");
+        refused("/messages/0/content", image("image/png", "R0lGODlhAQABAA=="), "appears to be image/gif");
+        refused("/messages/1/content", image("image/gif", "R0lGODlhAQABAA=="), "not allowed");
         refused("/system", json!([marked("5m"), marked("1h")]), "must not come after");
         refused("/system", json!([marked("2h")]), "ttl");
         refused(

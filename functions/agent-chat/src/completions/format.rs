@@ -1,8 +1,9 @@
 //! The part of OpenAI's Chat Completions format that agents support.
 
 use domain::agents::Agent;
+use domain::chats::conversation::NewMessage;
 use domain::ids::{AgentId, RunId};
-use domain::models::{Role, Usage};
+use domain::models::{ImageInput, Role, Usage};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ pub struct StreamOptions {
 pub struct CompletionMessage {
     /// `system`, `developer`, `user` or `assistant`.
     pub role: String,
-    /// A text, or a list of parts of type `text`.
+    /// A text, or a list of parts of type `text` and, in messages of the user, `image_url` with a `data:` URL.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub content: Value,
@@ -68,22 +69,26 @@ impl CompletionRequest {
         }
         let mut conversation = Conversation::default();
         for (at, message) in self.messages.iter().enumerate() {
-            let text = text(&message.content).unwrap_or_else(|| {
+            let (content, images) = errors
+                .nest(&format!("messages[{at}].content"), read_content(&message.content))
+                .unwrap_or_default();
+            if message.role != "user" && !images.is_empty() {
                 errors.add(
                     format!("messages[{at}].content"),
-                    "must be a text, or parts of type `text`".to_owned(),
+                    "must have no parts of type `image_url`: only messages of the user have images",
                 );
-                String::new()
-            });
+            }
             match message.role.as_str() {
                 "system" | "developer" => {
                     if !conversation.system.is_empty() {
                         conversation.system.push_str("\n\n");
                     }
-                    conversation.system.push_str(&text);
+                    conversation.system.push_str(&content);
                 }
-                "user" => conversation.history.push((Role::User, text)),
-                "assistant" => conversation.history.push((Role::Assistant, text)),
+                "user" => conversation.history.push(NewMessage { role: Role::User, content, images }),
+                "assistant" => {
+                    conversation.history.push(NewMessage { role: Role::Assistant, content, images });
+                }
                 other => errors.add(
                     format!("messages[{at}].role"),
                     format!("must be `system`, `developer`, `user` or `assistant`, is `{other}`"),
@@ -91,7 +96,10 @@ impl CompletionRequest {
             }
         }
         match conversation.history.pop() {
-            Some((Role::User, message)) => conversation.message = message,
+            Some(NewMessage { role: Role::User, content, images }) => {
+                conversation.message = content;
+                conversation.images = images;
+            }
             _ => errors.add("messages", "must end with a message of the user".to_owned()),
         }
         errors.into_result(())?;
@@ -100,16 +108,27 @@ impl CompletionRequest {
     }
 }
 
-fn text(content: &Value) -> Option<String> {
-    match content {
-        Value::Null => Some(String::new()),
-        Value::String(text) => Some(text.clone()),
-        Value::Array(parts) => {
-            let texts = parts.iter().map(|part| part["text"].as_str().filter(|_| part["type"] == "text"));
-            texts.collect::<Option<Vec<_>>>().map(|texts| texts.join("\n\n"))
+/// The text and the images of a message.
+fn read_content(content: &Value) -> Result<(String, Vec<ImageInput>), FieldErrors> {
+    let parts = match content {
+        Value::Null => return Ok((String::new(), Vec::new())),
+        Value::String(text) => return Ok((text.clone(), Vec::new())),
+        Value::Array(parts) => parts,
+        _ => return Err(FieldErrors::one("", "must be a text, or parts of type `text` or `image_url`")),
+    };
+    let mut errors = FieldErrors::default();
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for (at, part) in parts.iter().enumerate() {
+        match (part["type"].as_str(), part["text"].as_str(), part["image_url"]["url"].as_str()) {
+            (Some("text"), Some(text), _) => texts.push(text),
+            (Some("image_url"), _, Some(url)) => match ImageInput::from_url(url) {
+                Ok(image) => images.push(image),
+                Err(told) => errors.add(format!("[{at}].image_url.url"), told),
+            },
+            _ => errors.add(format!("[{at}]"), "must be a part of type `text` or `image_url`"),
         }
-        _ => None,
     }
+    errors.into_result((texts.join("\n\n"), images))
 }
 
 /// A reply in OpenAI's format.

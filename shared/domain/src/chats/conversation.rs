@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
+use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
 use crate::validate::FieldErrors;
 
@@ -48,26 +49,45 @@ impl ChatMessage {
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Block::as_text).collect()
     }
+
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.content
+            .iter()
+            .filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None })
+    }
 }
 
 /// A message as a client appends it.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct NewMessage {
     #[schema(value_type = String, example = "user")]
     pub role: Role,
     /// 1 to 32,000 characters.
     #[schema(min_length = 1, max_length = 32_000)]
     pub content: String,
+    /// Up to 8, together at most 3,000,000 bytes before the encoding. Only messages of the user have images.
+    #[serde(default)]
+    pub images: Vec<ImageInput>,
 }
 
 impl NewMessage {
     /// # Errors
-    /// If the content is empty or too long.
-    pub fn validate(&self) -> Result<(), FieldErrors> {
+    /// If the content is empty or too long, or an image is invalid.
+    pub fn read(&self) -> Result<Vec<Block>, FieldErrors> {
         let mut errors = FieldErrors::default();
         errors.length("content", &self.content, 1, MAX_MESSAGE);
-        errors.into_result(())
+        let images = image::read_all(&mut errors, "images", &self.images);
+        if self.role == Role::Assistant && !self.images.is_empty() {
+            errors.add("images", "must be empty: only messages of the user have images");
+        }
+        errors.into_result(said(&self.content, images))
     }
+}
+
+/// The blocks of a person's message. Images come first, as providers recommend.
+#[must_use]
+pub fn said(text: &str, images: Vec<Image>) -> Vec<Block> {
+    images.into_iter().map(Block::Image).chain([Block::text(text)]).collect()
 }
 
 /// The newest part of a conversation with at most `max_bytes`, in the form that a model accepts. It begins with a
@@ -104,6 +124,8 @@ fn begins_a_turn(message: &ChatMessage) -> bool {
 fn block_bytes(block: &Block) -> usize {
     match block {
         Block::Text { text } => text.len(),
+        // Images have a limit of their own.
+        Block::Image(_) => 0,
         Block::ToolUse { name, input, .. } => name.len() + input.to_string().len(),
         Block::ToolResult { content, .. } => content.len(),
         Block::Native { block, .. } => block.to_string().len(),

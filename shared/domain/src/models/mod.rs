@@ -4,6 +4,8 @@
 //! - [`event`]: what a model answers, as a stream of events
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`reduce`]: a smaller request, if one is larger than the model's context
+//! - [`image`]: images in messages, and their limits
+//! - [`sight`]: the images that a model gets
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
 //! - [`catalog`] and [`routing`]: the models, and which of them a call uses
@@ -17,17 +19,20 @@ pub mod error;
 pub mod estimate;
 pub mod event;
 pub mod features;
+pub mod image;
 pub mod meter;
 pub mod prices;
 pub mod reduce;
 pub mod request;
 pub mod routing;
+pub mod sight;
 pub mod usage;
 
 pub use catalog::{Catalog, ModelClass, ModelRef, Vendor};
 pub use error::{HttpFailure, ModelError};
 pub use event::{ModelEvent, StopReason};
 pub use features::Features;
+pub use image::{Image, ImageInput};
 pub use request::{
     Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, Role, SystemBlock,
     ToolChoice, ToolSpec,

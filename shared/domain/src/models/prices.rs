@@ -43,6 +43,9 @@ pub struct ModelPrice {
     /// Whether a reply can be made to match a JSON Schema.
     #[serde(default)]
     pub schema: bool,
+    /// Whether the model can't read images.
+    #[serde(default)]
+    pub blind: bool,
     /// A conservative estimate for plain text.
     pub bytes_per_token: u64,
     pub rates: Rates,
@@ -142,6 +145,12 @@ pub fn thinks(model: &ModelId) -> Option<Thinks> {
 #[must_use]
 pub fn takes_schema(model: &ModelId) -> bool {
     price(model).is_some_and(|price| price.schema)
+}
+
+/// Whether `model` can read images. Nobody knows it of a model without a row, so such a model gets the images.
+#[must_use]
+pub fn sees(model: &ModelId) -> bool {
+    price(model).is_none_or(|price| !price.blind)
 }
 
 /// `id` without a date at its end.

@@ -1,9 +1,10 @@
 //! Makes a request smaller that is larger than the model's context.
 //!
-//! First the results of tools are shortened, oldest conversation first. If that is not enough, the older half of the conversation
+//! First the results of tools are shortened, and images are left out, in all messages but the newest. If that is not enough, the older half of the conversation
 //! is left out. The system blocks, the tools and the newest message stay as they are.
 
 use super::request::{Block, Message, ModelRequest, Role};
+use super::sight;
 
 /// Results of tools are shortened to this many bytes.
 const SHORT_RESULT: usize = 1_000;
@@ -16,17 +17,20 @@ const LEFT_OUT: &str = "(Older messages of this conversation were left out, beca
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reduction {
     pub results_shortened: usize,
+    pub images_left_out: usize,
     pub messages_left_out: usize,
 }
 
 /// Makes a request smaller by one step. `None` if it cannot become smaller; then the request is unchanged.
 pub fn reduce(request: &mut ModelRequest) -> Option<Reduction> {
     let results_shortened = shorten_results(&mut request.messages);
-    if results_shortened > 0 {
-        return Some(Reduction { results_shortened, messages_left_out: 0 });
+    let older = request.messages.split_last_mut().map_or(&mut [][..], |(_, older)| older);
+    let images_left_out = sight::leave_out_all(older.iter_mut().flat_map(|message| &mut message.content));
+    if results_shortened > 0 || images_left_out > 0 {
+        return Some(Reduction { results_shortened, images_left_out, messages_left_out: 0 });
     }
     let messages_left_out = leave_out(&mut request.messages);
-    (messages_left_out > 0).then_some(Reduction { results_shortened: 0, messages_left_out })
+    (messages_left_out > 0).then_some(Reduction { messages_left_out, ..Reduction::default() })
 }
 
 /// Shortens the results of tools in all messages but the last.
@@ -106,16 +110,32 @@ mod tests {
             call("b"),
             result("b", 5_000),
         ]);
-        assert_eq!(reduce(&mut request), Some(Reduction { results_shortened: 1, messages_left_out: 0 }));
+        assert_eq!(reduce(&mut request), Some(Reduction { results_shortened: 1, ..Reduction::default() }));
         let Block::ToolResult { content, .. } = &request.messages[2].content[0] else { panic!() };
         assert!(content.starts_with("€€€") && content.ends_with(SHORTENED) && content.len() < 1_100);
         assert_eq!(request.messages[6], result("b", 5_000), "the newest result is whole");
-        assert_eq!(reduce(&mut request), Some(Reduction { results_shortened: 0, messages_left_out: 4 }));
+        assert_eq!(reduce(&mut request), Some(Reduction { messages_left_out: 4, ..Reduction::default() }));
         assert_eq!(request.messages.len(), 3);
         assert_eq!(request.messages[0].text(), format!("{LEFT_OUT}two"));
         let last = request.clone();
         assert_eq!(reduce(&mut request), None);
         assert_eq!(request, last);
+    }
+
+    #[test]
+    fn older_images_are_left_out_first() {
+        let seen = |text: &str| {
+            let image = serde_json::from_value(
+                json!({"type": "image", "media_type": "image/png", "bytes": 1, "width": 1, "height": 1}),
+            );
+            Message { role: Role::User, content: vec![image.unwrap(), Block::text(text)] }
+        };
+        let mut request = request(vec![seen("one"), Message::assistant("done"), seen("two")]);
+        assert_eq!(reduce(&mut request), Some(Reduction { images_left_out: 1, ..Reduction::default() }));
+        assert!(
+            request.messages[0].text().contains("left out") && request.messages[0].text().ends_with("one")
+        );
+        assert!(matches!(request.messages[2].content[0], Block::Image(_)), "the newest image stays");
     }
 
     /// A turn of a conversation: how many calls it makes, and how long their results are.

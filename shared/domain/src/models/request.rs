@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::image::Image;
+
 /// The provider's name for a model. It is sent unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -196,6 +198,8 @@ pub enum Block {
     Text {
         text: String,
     },
+    /// Only in messages of people.
+    Image(Image),
     ToolUse {
         id: String,
         name: String,
@@ -225,7 +229,7 @@ impl Block {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
-            Self::ToolUse { .. } | Self::ToolResult { .. } | Self::Native { .. } => None,
+            Self::Image(_) | Self::ToolUse { .. } | Self::ToolResult { .. } | Self::Native { .. } => None,
         }
     }
 }

@@ -60,7 +60,7 @@ pub async fn send_message(
                 && live.value.reason_code == Some(ReasonCode::Asked)
         });
         let Some(asks) = asks else {
-            let said = Said { topic: Topic::Action(id), message: content, if_busy };
+            let said = Said { topic: Topic::Action(id), message: content, images: Vec::new(), if_busy };
             return turn::start(cx, owner, said, invocation).await;
         };
         let run = asks.value.run_id;

@@ -19,7 +19,7 @@ use crate::agent_loop::{Kind, Performed};
 use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{actions, tools};
+use crate::flows::{actions, images, tools};
 use crate::problem::{Error, Result};
 use crate::store::Store;
 
@@ -89,6 +89,7 @@ impl Kind for Turn {
             history.truncate(own + 1);
         }
         let mut messages = window(&history, MAX_HISTORY_BYTES);
+        images::load(&self.cx, &self.owner, self.place.thread(), &mut messages).await?;
         if let (Some(last), Some(view)) = (messages.last_mut(), view) {
             // The view is placed before the newest message and is not stored. So the earlier history stays the same from turn
             // to turn, and the provider can cache it.

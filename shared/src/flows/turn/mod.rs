@@ -12,9 +12,10 @@ use std::time::Duration;
 use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Transcript};
 use domain::attempts;
-use domain::chats::conversation::MAX_MESSAGE;
+use domain::chats::conversation::{self, MAX_MESSAGE};
 use domain::ids::{ChatId, Owner, RunId};
-use domain::models::{Block, Role};
+use domain::models::Role;
+use domain::models::image::{self, ImageInput};
 use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
@@ -25,7 +26,7 @@ use utoipa::ToSchema;
 
 use super::quota::Quota;
 use super::runs::Begun;
-use super::{alerts, edit, messages, runs};
+use super::{alerts, edit, images as pictures, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
@@ -60,6 +61,10 @@ pub struct TurnInput {
     #[serde(default)]
     #[schema(required = true, min_length = 1, max_length = 32_000)]
     pub message: String,
+    /// Images for the model to look at: up to 8, together at most 3,000,000 bytes before the encoding. A model that can't read
+    /// an image is told that it is missing.
+    #[serde(default)]
+    pub images: Vec<ImageInput>,
     /// What to do if a turn of this conversation is under way.
     #[serde(default)]
     pub if_busy: IfBusy,
@@ -82,6 +87,7 @@ pub enum IfBusy {
 pub struct Said {
     pub topic: Topic,
     pub message: String,
+    pub images: Vec<ImageInput>,
     pub if_busy: IfBusy,
 }
 
@@ -108,7 +114,10 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
 }
 
 async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Agent<Turn>> {
-    check("message", &said.message)?;
+    let mut errors = FieldErrors::default();
+    errors.length("message", &said.message, 1, MAX_MESSAGE);
+    let images = image::read_all(&mut errors, "images", &said.images);
+    errors.into_result(())?;
     let give_up = (cx.clock.now() + BUSY_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
     // Counts the writes that were refused although the conversation looked free.
     let mut tries = edit::Tries::default();
@@ -136,16 +145,20 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
             Place::Action(action) => data["action_id"] = json!(action.id),
         }
         let started = RunEvent::new(1, EventKind::RunStarted, now, data);
-        let words = vec![Block::text(said.message.as_str())];
+        let words = conversation::said(&said.message, images.clone());
         let words = messages::new(cx, Role::User, words, Some(run.run_id));
         let thread = place.thread();
         writes.push(Store::hold_thread(owner, thread, run_id, left)?);
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::run_listed_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
-        writes.extend(messages::writes(cx, owner, thread, vec![words]).await?);
+        writes.extend(messages::writes(cx, owner, thread, vec![words.clone()]).await?);
         writes.extend(quota.write(owner, charge));
-        match cx.store.commit_run(writes, run_id, now).await? {
+        let written = cx.store.commit_run(writes, run_id, now).await?;
+        if matches!(written, Written::Refused(_)) {
+            pictures::discard(cx, owner, thread, &words).await;
+        }
+        match written {
             Written::Yes => {
                 let recorder =
                     Recorder::new(cx.clone(), owner.clone(), Versioned { value: run.clone(), version: 1 }, 1);

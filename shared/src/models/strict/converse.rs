@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use domain::models::image::MediaType;
 use serde_json::Value;
 
 use super::items;
@@ -77,6 +80,14 @@ fn check_tools(config: &Value) -> Result<BTreeSet<&str>, String> {
     Ok(names)
 }
 
+fn check_image(image: &Value, at: &str) -> Result<(), String> {
+    let data = BASE64.decode(image["source"]["bytes"].as_str().unwrap_or_default()).unwrap_or_default();
+    match MediaType::of(&data) {
+        Some(kind) if image["format"] == kind.format() => Ok(()),
+        _ => Err(format!("{at}.image: the provided image does not match the specified format")),
+    }
+}
+
 fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
@@ -128,6 +139,7 @@ fn check_messages(messages: &Value, has_tools: bool) -> Result<(), String> {
                         )?;
                     }
                 }
+                "image" => check_image(&block["image"], &at)?,
                 "reasoningContent" => {
                     let thought = &block["reasoningContent"];
                     let kind = one_of(thought, &["reasoningText", "redactedContent"], &at)?;
