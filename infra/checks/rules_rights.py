@@ -56,13 +56,13 @@ BODIES = {
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     # It also finishes turns that another function began.
     "scheduled-executor": {
-        "s3:PutObject": {"actions", "assets", "chats", "exports", "proposals", "runs"},
+        "s3:PutObject": {"actions", "assets", "chats", "exports", "logs", "projects", "proposals", "runs"},
         "s3:PutObjectTagging": {"exports", "proposals"},
         "s3:AbortMultipartUpload": {"exports"},
     },
-    "account": {"s3:GetObject": {"exports"}},
+    "account": {"s3:GetObject": {"exports"}, "s3:PutObject": {"imports"}, "s3:DeleteObject": {"imports"}},
 }
-# The function that exports and deletes accounts, with every version of their objects.
+# The function that exports, imports and deletes accounts, with every version of their objects.
 WHOLE_ACCOUNTS = "scheduled-executor"
 ITEMS = {
     "dynamodb:BatchGetItem",

@@ -13,7 +13,7 @@ KNOWN = {
     "shared/domain/src/theme": "index query ranges rank",
     "shared/src": "accept agent_loop blobs ceilings compute context deletions due_queue extract flows function guard http idempotency model_choice page problem "
     "provider_keys rates store stream",
-    "shared/src/flows": "actions agents assets backlog chats deletion documents due execute export logs places projects proposals runs themes "
+    "shared/src/flows": "actions agents assets backlog chats deletion documents due execute export import logs places projects proposals runs themes "
     "tools turn waiting wake",
     "shared/src/flows/actions": "apply runs",
     "shared/src/flows/themes": "import index",

@@ -5,7 +5,7 @@
 //! even if an entry is larger than it claims, or if many entries share the same data.
 
 use std::collections::HashSet;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -105,35 +105,63 @@ pub fn walk(
     mut wanted: impl FnMut(&str) -> bool,
     mut visit: impl FnMut(ArchiveFile),
 ) -> Result<(), ArchiveError> {
+    let mut left = limits.total_bytes;
+    stream(Cursor::new(archive), limits, |path, file| {
+        if !wanted(path) {
+            return Ok(());
+        }
+        let bytes = read_within(path, file, limits.entry_bytes.min(left))?;
+        let size = bytes.len() as u64;
+        if size > limits.entry_bytes {
+            return Err(ArchiveError::EntryTooLarge { path: path.to_owned(), limit: limits.entry_bytes });
+        }
+        left = left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit: limits.total_bytes })?;
+        visit(ArchiveFile { path: path.to_owned(), bytes });
+        Ok(())
+    })
+}
+
+/// Reads a file, and at most one byte more than `most`, to tell a file that just fits from one that is too large.
+///
+/// # Errors
+/// If the file is damaged.
+pub fn read_within(path: &str, file: &mut dyn Read, most: u64) -> Result<Vec<u8>, ArchiveError> {
+    let mut bytes = Vec::new();
+    match file.take(most.saturating_add(1)).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(ArchiveError::Damaged { path: path.to_owned(), cause: error.to_string() }),
+    }
+}
+
+/// Visits all files of an archive, in its order. Files that `visit` does not read are not inflated. The limits of bytes are
+/// up to `visit`.
+///
+/// # Errors
+/// The first broken limit or unreadable entry, and the errors of `visit`.
+pub fn stream<R, E>(
+    archive: R,
+    limits: &Limits,
+    mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), E>,
+) -> Result<(), E>
+where
+    R: Read + Seek + Clone,
+    E: From<ArchiveError>,
+{
     let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
-    let mut zip = ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(broken)?;
+    let mut zip = ZipIterable::try_new(archive, Config::default()).map_err(broken)?;
     if zip.len() > limits.entries {
-        return Err(ArchiveError::TooManyEntries { count: zip.len(), limit: limits.entries });
+        return Err(ArchiveError::TooManyEntries { count: zip.len(), limit: limits.entries }.into());
     }
     let mut files = zip.files_with_cloned_reader(ZipReadOptions::new()).map_err(broken)?;
-    let (mut seen, mut left) = (HashSet::new(), limits.total_bytes);
+    let mut seen = HashSet::new();
     while let Some(file) = files.next() {
         let mut file = file.map_err(broken)?;
         let Some(path) = path_of(&file, limits)? else { continue };
-        if !seen.insert(path.clone()) {
-            return Err(ArchiveError::Duplicate { path });
+        if seen.contains(&path) {
+            return Err(ArchiveError::Duplicate { path }.into());
         }
-        if !wanted(&path) {
-            continue;
-        }
-        let most = limits.entry_bytes.min(left);
-        let mut bytes = Vec::new();
-        // Reads one byte more than allowed, to tell a file that just fits from one that is too large.
-        let inflated = (&mut file).take(most.saturating_add(1)).read_to_end(&mut bytes);
-        if let Err(error) = inflated {
-            return Err(ArchiveError::Damaged { path, cause: error.to_string() });
-        }
-        let size = bytes.len() as u64;
-        if size > limits.entry_bytes {
-            return Err(ArchiveError::EntryTooLarge { path, limit: limits.entry_bytes });
-        }
-        left = left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit: limits.total_bytes })?;
-        visit(ArchiveFile { path, bytes });
+        visit(&path, &mut file)?;
+        seen.insert(path);
     }
     Ok(())
 }

@@ -96,11 +96,18 @@ class Deployment:
         target = begun["upload"]
         assert self.call("PUT", target["url"], archive, **target["headers"]).status == 200
 
-    def until(self, path: str, seconds: float, **expected) -> dict:
+    def key_of(self, owner: str) -> str:
+        """The credentials of another owner."""
+        payload = (FOLDER / "events/account.first-key.json").read_text().replace('"owner": "me"', f'"owner": "{owner}"')
+        made = self.emulator.client("lambda").invoke(FunctionName=self.stack.outputs["AccountFunction"], Payload=payload.encode())
+        return "Bearer " + json.loads(json.loads(made["Payload"].read())["body"])["api_key"]
+
+    def until(self, path: str, seconds: float, credentials: str | None = None, **expected) -> dict:
         """Waits until fields have these values."""
         end = time.monotonic() + seconds
+        headers = {"authorization": credentials} if credentials else {}
         while True:
-            found = self.get(path)
+            found = self.call("GET", path, accept="application/json", **headers).json(200)
             if all(found[name] == value for name, value in expected.items()):
                 return found
             assert time.monotonic() < end, f"{path} after {seconds} s: {json.dumps(found)[:3000]}"
@@ -323,16 +330,28 @@ def test_an_account_is_exported(d: Deployment) -> None:
     assert len(records) == sum(done["records"].values())
     assert sum(name.startswith("objects/") for name in names) == done["objects"] > 3
 
+    # The archive becomes the contents of another account.
+    mover = d.key_of("mover")
+    begun = d.call("POST", "/account/import", {"bytes": len(downloaded.body)}, authorization=mover).json(202)
+    d.upload(begun, downloaded.body)
+    moved = d.until("/account/import", 180, mover, state="done")
+    assert moved["records"]["agents"] == done["records"]["agents"], moved
+    agents = [[agent["name"] for agent in d.call("GET", "/agents", authorization=who).json(200)["data"]] for who in (mover, f"Bearer {d.key}")]
+    assert agents[0] == agents[1] != [], agents
+    large = d.call("GET", "/projects/default/files/assets/large.bin", authorization=mover)
+    assert large.status == 200 and large.body == d.call("GET", "/projects/default/files/assets/large.bin").body
+    d.until("/projects/default/map/status", 60, mover, state="ready")
+
 
 def test_an_account_is_deleted_with_all_versions_of_its_objects(d: Deployment) -> None:
     """Its last step comes eighteen minutes later, which the tests of the platform look at."""
-    payload = (FOLDER / "events/account.first-key.json").read_text().replace('"owner": "me"', '"owner": "leaver"')
-    made = d.emulator.client("lambda").invoke(FunctionName=d.stack.outputs["AccountFunction"], Payload=payload.encode())
-    credentials = "Bearer " + json.loads(json.loads(made["Payload"].read())["body"])["api_key"]
+    credentials = d.key_of("leaver")
     for content in ("first", "second"):
         put = d.call("PUT", "/projects/default/files/assets/a.css", content.encode(), content_type="text/css", authorization=credentials)
         assert put.status in (200, 201), put.body
     d.call("POST", "/agents", {"name": "Leaver", "goal": "Leave"}, authorization=credentials).json(201)
+    # An indexer that has begun would write a map after the first removal.
+    d.until("/projects/default/map/status", 60, credentials, state="ready")
 
     d.call("DELETE", "/account?confirm=me", authorization=credentials).problem(400, "invalid_input")
     receipt = d.call("DELETE", "/account?confirm=leaver", authorization=credentials).json(202)["receipt"]

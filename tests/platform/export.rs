@@ -40,6 +40,17 @@ async fn downloaded(h: &Harness, url: &str) -> BTreeMap<String, Vec<u8>> {
     archive::read(&bytes, &LIMITS).unwrap().into_iter().map(|file| (file.path, file.bytes)).collect()
 }
 
+/// The files of a new export.
+pub(super) async fn archived(h: &Harness, name: &str) -> BTreeMap<String, Vec<u8>> {
+    let (cx, owner) = (&h.platform.cx, owner(name));
+    for running in cx.store.exports(&owner, 10).await.unwrap().items {
+        work(h, name, &running.1.value.export_id.to_string(), Timestamp::MAX).await;
+    }
+    let id = shared::flows::export::request(cx, &owner).await.unwrap().export.export_id;
+    work(h, name, &id.to_string(), Timestamp::MAX).await;
+    downloaded(h, &shared::flows::export::read(cx, &owner, id).await.unwrap().url.unwrap()).await
+}
+
 #[tokio::test]
 async fn an_archive_has_everything_but_secrets() {
     let h = with_everything().await;

@@ -32,6 +32,8 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /account/export",
     // `export.rs` looks.
     "GET /account/exports/{export_id}",
+    "POST /account/import",
+    "GET /account/import",
     // Whoever knows the id may read it.
     "GET /receipts/{receipt_id}",
     "GET /limits",

@@ -38,6 +38,7 @@ mod faults;
 mod generated;
 mod golden;
 mod images;
+mod import;
 mod isolation;
 mod limits;
 mod logs;

@@ -21,6 +21,8 @@ const ADMIN: &[&str] = &[
     "DELETE /account",
     "POST /account/export",
     "GET /account/exports/{export_id}",
+    "POST /account/import",
+    "GET /account/import",
     "GET /account/api-keys",
     "POST /account/api-keys",
     "DELETE /account/api-keys/{key_id}",

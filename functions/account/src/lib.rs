@@ -1,4 +1,4 @@
-//! The account, its limits, API keys, provider keys, usage, its export and its deletion.
+//! The account, its limits, API keys, provider keys, usage, its export, its import and its deletion.
 //!
 //! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
 //! never shown; it is stored encrypted.
@@ -6,6 +6,7 @@
 mod api_keys;
 mod deletion;
 mod export;
+mod import;
 mod profile;
 mod provider_keys;
 mod usage;
@@ -13,7 +14,7 @@ mod usage;
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-shared::routes!(in api_keys, deletion, export, profile, provider_keys, usage);
+shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

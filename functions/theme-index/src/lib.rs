@@ -26,6 +26,9 @@ pub const FUNCTION: Function = Function {
 fn uploaded(cx: Cx, Invocation { deadline }: Invocation, upload: Uploaded) -> BoxFuture<'static, Result<()>> {
     async move {
         let Some((owner, upload)) = BlobKey::parse_upload(&upload.key) else { return Ok(()) };
+        if cx.deletions.of(&cx, &owner).await?.is_some() {
+            return Ok(());
+        }
         match upload {
             Upload::ThemeChanged(project) => {
                 index::catch_up(&cx, &owner, project, deadline).await?;

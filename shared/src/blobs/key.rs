@@ -29,6 +29,12 @@ impl BlobKey {
         Self(format!("{owner}/exports/"))
     }
 
+    /// The uploaded archive of the account's import.
+    #[must_use]
+    pub fn account_archive(owner: &Owner) -> Self {
+        Self(format!("{owner}/imports/account.zip"))
+    }
+
     /// An object of an owner, as [`Blobs::list`](super::Blobs::list) names it below [`BlobKey::everything`].
     #[must_use]
     pub fn listed(owner: &Owner, rest: &str) -> Self {

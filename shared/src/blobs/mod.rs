@@ -2,6 +2,7 @@
 
 mod key;
 mod parts;
+mod reader;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::problem::StorageFailure;
 
 pub use key::{BlobKey, Upload};
 pub use parts::Parts;
+pub use reader::BlobReader;
 
 /// The tag that the bucket's lifecycle rule matches: it deletes these objects after a month.
 const EXPIRING_TAG: &str = "keep=a-month";

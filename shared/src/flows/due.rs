@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{backlog, deletion, export, turn, wake};
+use super::{backlog, deletion, export, import, turn, wake};
 use crate::context::Cx;
 use crate::due_queue::{Dispatch, MESSAGES};
 use crate::problem::{Error, Result};
@@ -57,6 +57,7 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         DueTarget::Backlog => backlog::go_on(cx, &item.owner, deadline).boxed().await,
         DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
         DueTarget::Export(id) => export::write(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Import => import::write(cx, &item.owner, deadline).boxed().await,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The export of an account. An executor writes the archive in one go. If it is killed, another one begins again.
 //!
 //! ```text
-//! records.jsonl     each record on a line: {"kind", "partition", "key", "record"}
+//! records.jsonl     each record on a line: {"kind", "partition", "key", "version", "record"}
 //! objects/…         texts and files that are too large for a record, by the key that records name
 //! manifest.json     the format, the owner, and the counts; it is written last
 //! ```
@@ -256,13 +256,19 @@ fn line(owner: &Owner, partition: &Partition, item: &Attributes) -> Result<Vec<u
         serde_dynamo::from_item(item.clone()).map_err(|error| Error::internal(error.to_string()))?;
     let mut take =
         |name: &str| record.as_object_mut().and_then(|record| record.remove(name)).unwrap_or_default();
-    let (pk, sk) = (take("pk"), take("sk"));
+    let (pk, sk, version) = (take("pk"), take("sk"), take("_v"));
     // What the table needs for itself.
-    for name in ["_v", "_w", "shard", "due_at", "ttl", "found_at", "found_until"] {
+    for name in ["_w", "ttl", "found_at", "found_until"] {
         take(name);
+    }
+    // Together they are an entry of the index. Alone, `due_at` belongs to a record.
+    if !take("shard").is_null() {
+        take("due_at");
     }
     let prefix = format!("U#{owner}#");
     let place = pk.as_str().and_then(|pk| pk.strip_prefix(&prefix)).unwrap_or_default();
-    let line = json!({ "kind": partition.kind(), "partition": place, "key": sk, "record": record });
+    let line = json!({
+        "kind": partition.kind(), "partition": place, "key": sk, "version": version, "record": record,
+    });
     Ok(format!("{line}\n").into_bytes())
 }

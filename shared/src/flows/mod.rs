@@ -19,6 +19,7 @@ pub mod execute;
 pub mod export;
 pub mod follow;
 pub(crate) mod images;
+pub mod import;
 pub mod limits;
 pub mod logs;
 pub mod messages;

@@ -12,7 +12,7 @@ use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, item};
 
 /// How long an occurrence is kept.
-const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
+pub(super) const OCCURRENCE_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 fn extras(action: &Action, wake_at: Option<Timestamp>) -> Extras {
     Extras { expires: None, due: wake_at.map(|at| (keys::shard(action.id.uuid()), at)) }

@@ -24,6 +24,11 @@ struct ClientConversation {
 /// How long a client finds its chat again.
 const CLIENT_CONVERSATION_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
+/// The mark of something that a chat produced.
+pub(super) fn generated(id: &str) -> impl Serialize {
+    Generated { id: id.to_owned() }
+}
+
 impl Store {
     /// Makes the hash of a conversation lead to its chat.
     pub async fn mark_client_conversation(

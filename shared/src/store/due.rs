@@ -37,6 +37,8 @@ pub enum DueTarget {
     Deletion,
     /// An archive with everything of the owner is written.
     Export(ExportId),
+    /// An archive becomes the contents of the owner's account.
+    Import,
 }
 
 impl DueTarget {
@@ -44,7 +46,7 @@ impl DueTarget {
     /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
-        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_))
+        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import)
     }
 }
 
@@ -72,6 +74,11 @@ impl DueItem {
     #[must_use]
     pub fn export(owner: &Owner, id: ExportId) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Export(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn import(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Import, due_at: None }
     }
 }
 

@@ -52,6 +52,7 @@
 //! | a month's spending of the owner, an agent or an action | `U#owner#SPEND` | `MONTH#2026-11`, `MONTH#2026-11#agt_…`, `MONTH#2026-11#act_…` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
 //! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
+//! | newest import of an account | `U#owner#ACCOUNT` | `IMPORT` |
 //! | export of an account | `U#owner#EXPORT` | `exp_…` |
 //! | deletion of an account, until it is done | `DELETION#owner` | `STATE` |
 //! | receipt of a deletion | `RECEIPT#rcp_…` | `RECEIPT` |
@@ -60,7 +61,7 @@
 //! | an owner's choice of models | `U#owner#MODELS` | `SETTINGS` |
 //!
 //! The index `due` has the items that must be processed at a certain time (actions, the runs of chat turns, the marks that
-//! runs of an owner wait, and exports and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
+//! runs of an owner wait, and exports, imports and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
 //! text sorts like the time).
 
 use std::cmp::Ordering;
@@ -802,6 +803,7 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Backlog => backlog(&item.owner),
         DueTarget::Deletion => deletion(&item.owner),
         DueTarget::Export(id) => export(&item.owner, id),
+        DueTarget::Import => account_import(&item.owner),
     }
 }
 
@@ -818,6 +820,9 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     if let Some(owner) = part.strip_suffix("#EXPORT") {
         return Some(DueItem::export(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
     }
+    if let Some(owner) = part.strip_suffix("#ACCOUNT").filter(|_| key.sk == ACCOUNT_IMPORT) {
+        return Some(DueItem::import(&Owner::new(owner).ok()?));
+    }
     if let Some(owner) = part.strip_suffix("#PLACE").filter(|_| key.sk == "BACKLOG") {
         return Some(DueItem::backlog(&Owner::new(owner).ok()?));
     }
@@ -828,6 +833,14 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
 #[must_use]
 pub fn export(owner: &Owner, id: ExportId) -> Key {
     Key::new(Partition::Exports.of(owner), id)
+}
+
+const ACCOUNT_IMPORT: &str = "IMPORT";
+
+/// The newest import of an account. There is at most one at a time.
+#[must_use]
+pub fn account_import(owner: &Owner) -> Key {
+    Key::new(Partition::Account.of(owner), ACCOUNT_IMPORT)
 }
 
 #[must_use]
@@ -932,6 +945,8 @@ mod tests {
         assert_eq!(parse_due(&deletion(&owner)), Some(DueItem::deletion(&owner)));
         let of_export = ExportId::from_uuid(Uuid::from_u128(9));
         assert_eq!(parse_due(&export(&owner, of_export)), Some(DueItem::export(&owner, of_export)));
+        assert_eq!(parse_due(&account_import(&owner)), Some(DueItem::import(&owner)));
+        assert_eq!(parse_due(&account(&owner)), None);
         assert_eq!(parse_due(&place(&owner, 1)), None);
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);
         assert_eq!(parse_due(&Key::new("U#x#AGENT".into(), id)), None);

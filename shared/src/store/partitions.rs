@@ -107,6 +107,67 @@ impl Partition {
         format!("U#{owner}#{kind}")
     }
 
+    /// Reads a partition key without its owner. The opposite of [`Partition::of`].
+    #[must_use]
+    pub fn parse(place: &str) -> Option<Self> {
+        let Some((kind, rest)) = place.split_once('#') else {
+            return Some(match place {
+                "ACCOUNT" => Self::Account,
+                "ACTION" => Self::Actions,
+                "AGENT" => Self::Agents,
+                "KEY" => Self::ApiKeys,
+                "ASSET" => Self::Assets,
+                "CHAT" => Self::Chats,
+                "CLIENTCHAT" => Self::ClientChats,
+                "LOGDROPPED" => Self::DroppedHooks,
+                "EXPORT" => Self::Exports,
+                "LOGHOT" => Self::HotLogs,
+                "IDEMPOTENCY" => Self::Idempotency,
+                "LOGLAST" => Self::LatestLogs,
+                "LOGIMPORT" => Self::LogImports,
+                "MODELS" => Self::Models,
+                "PLACE" => Self::Places,
+                "PROJECT" => Self::Projects,
+                "PROPOSAL" => Self::Proposals,
+                "PROVIDERKEY" => Self::ProviderKeys,
+                "QUOTA" => Self::Quota,
+                "LOGREFUSED" => Self::RefusedHooks,
+                "RUN" => Self::Runs,
+                "LOG" => Self::Sessions,
+                "SPEND" => Self::Spend,
+                _ => return None,
+            });
+        };
+        match kind {
+            "ACTION" => parsed(rest, Self::Action),
+            "LOGOF" => parsed(rest, Self::AgentSessions),
+            "AGENT" => parsed(rest, Self::Agent),
+            "ASSET" => parsed(rest, Self::Asset),
+            "CHAT" => parsed(rest, Self::Chat),
+            "RUN" => parsed(rest, Self::Run),
+            "LOG" => match rest.split_once('#') {
+                Some((session, agent)) => Some(Self::Log(session.parse().ok()?, agent.parse().ok()?)),
+                None => parsed(rest, Self::Session),
+            },
+            "PROJECT" => {
+                let mut parts = rest.splitn(3, '#');
+                let project = parts.next()?.parse().ok()?;
+                match (parts.next(), parts.next()) {
+                    (None, None) => Some(Self::Project(project)),
+                    (Some("CONTEXT"), Some(workflow)) => {
+                        parsed(workflow, |workflow| Self::Document(project, workflow))
+                    }
+                    (Some("FILES"), Some(import)) => {
+                        parsed(import, |import| Self::ThemeFiles(project, import))
+                    }
+                    _ => None,
+                }
+            }
+            "USAGE" => format!("{rest}-01").parse().ok().map(Self::Usage),
+            _ => None,
+        }
+    }
+
     /// What the items are, for people.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

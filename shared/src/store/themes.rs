@@ -8,7 +8,7 @@ use super::keys;
 use super::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long the result of an import can be read.
-const IMPORT_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub(super) const IMPORT_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// How many files one query reads.
 const FILES_PAGE: usize = 1_000;

@@ -13,7 +13,7 @@ use super::keys;
 use super::table::{Condition, Order, Store, StoreError, Write};
 
 /// How long the figures are stored.
-const LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
+pub(super) const LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 /// How many items are read at once.
 const PAGE: usize = 1_000;

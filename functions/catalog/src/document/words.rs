@@ -16,7 +16,7 @@ pub(super) const INFO: &str = "AI agents that keep their appointments, in your o
 
 pub(super) fn tags() -> Value {
     json!([
-        {"name": "account", "description": "The account: its settings, keys, limits, usage, export and deletion."},
+        {"name": "account", "description": "The account: its settings, keys, limits, usage, export, import and deletion."},
         {"name": "actions", "description": "Work that an agent does later: defined, approved, scheduled, run, explained."},
         {"name": "agents", "description": "Agents: set up by talking, or written by hand."},
         {"name": "assets", "description": "The deliverables of agents, with every version of their contents."},

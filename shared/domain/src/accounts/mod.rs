@@ -1,5 +1,5 @@
 //! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys with their
-//! [`scopes`], the keys of model providers that owners bring, and the [`export`] and
+//! [`scopes`], the keys of model providers that owners bring, and the [`export`], the [`import`] and
 //! the [`deletion`] of an account.
 //!
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
@@ -7,6 +7,7 @@
 
 pub mod deletion;
 pub mod export;
+pub mod import;
 pub mod plans;
 pub mod profile;
 mod provider_keys;

@@ -67,6 +67,19 @@ impl Action {
         }
     }
 
+    /// The action in another account. A person must approve it again there, because the approval was about the tools and
+    /// credentials of the old account. Until then nothing is due.
+    #[must_use]
+    pub fn unapproved(mut self) -> Self {
+        self.forget_found();
+        if !matches!(self.state, ActionState::Completed | ActionState::Failed | ActionState::Dismissed) {
+            self.state = ActionState::Defined;
+        }
+        (self.approval, self.anchor, self.next_due) = (None, None, None);
+        (self.live_run, self.queued, self.paused) = (None, 0, false);
+        self
+    }
+
     /// Forgets what sweeps have found, because the due times have changed, or because all that have come are decided.
     pub(super) fn forget_found(&mut self) {
         (self.found_at, self.found_until) = (None, None);

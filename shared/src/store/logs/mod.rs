@@ -23,7 +23,7 @@ pub use names::{GivenName, GivenNames};
 pub use refused::{DroppedHooks, RefusedHook};
 
 /// How long a hook is remembered, so that a repeated delivery is recognised.
-const REMEMBERED: SignedDuration = SignedDuration::from_hours(30 * 24);
+pub(super) const REMEMBERED: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// A session that has logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

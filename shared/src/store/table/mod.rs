@@ -164,7 +164,15 @@ impl Store {
     /// # Errors
     /// If the table does not answer.
     pub async fn create(&self, key: &Key, item: Attributes) -> Result<Written, StoreError> {
-        self.put_if(key, item, 1, "attribute_not_exists(pk)", None).await
+        self.create_at(key, 1, item).await
+    }
+
+    /// Creates an item that must not exist yet, at a version.
+    ///
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn create_at(&self, key: &Key, version: u64, item: Attributes) -> Result<Written, StoreError> {
+        self.put_if(key, item, version, "attribute_not_exists(pk)", None).await
     }
 
     /// Writes an item over the one that was read at `version`.

@@ -1,0 +1,42 @@
+//! The import of an account.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse};
+use shared::extract::{Caller, Json};
+use shared::flows::import::{self, AccountImportView, NewAccountImport};
+use shared::respond::Problems;
+use shared::{Cx, Result};
+
+shared::routes!(request, read);
+
+/// Import an account
+///
+/// Makes the archive of an export the contents of this account, which must be empty. Upload the archive to `upload.url` with
+/// `upload.headers`; it is looked for once a minute, for an hour. Nothing is written unless all of it is valid. Actions must be
+/// approved again before they run.
+#[utoipa::path(
+    post, path = "/account/import", tag = "account", operation_id = "import_account",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
+    request_body = NewAccountImport,
+    responses((status = 202, body = AccountImportView), Problems),
+)]
+async fn request(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Json(input): Json<NewAccountImport>,
+) -> Result<impl IntoResponse> {
+    let view = import::request(&cx, &caller.owner, &input).await?;
+    Ok((StatusCode::ACCEPTED, AppendHeaders([(header::LOCATION, "/account/import")]), axum::Json(view)))
+}
+
+/// Read the import of the account
+///
+/// The newest one, if there were several.
+#[utoipa::path(
+    get, path = "/account/import", tag = "account", operation_id = "read_account_import",
+    responses((status = 200, body = AccountImportView), Problems),
+)]
+async fn read(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<AccountImportView>> {
+    import::read(&cx, &caller.owner).await.map(axum::Json)
+}

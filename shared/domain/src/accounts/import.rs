@@ -1,0 +1,143 @@
+//! The import of an account: what an export of another account has becomes part of an empty one.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The largest archive, in bytes. S3 accepts no larger upload in one request.
+pub const MAX_ARCHIVE: u64 = 5_000_000_000;
+
+/// How long an import waits for its archive.
+pub const UPLOAD_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// How often an import is begun again without any progress in between.
+pub const MAX_ATTEMPTS: u32 = 5;
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountImportState {
+    /// The archive has not been uploaded.
+    Waiting,
+    /// The archive is checked, and nothing is written until all of it is valid. Then its contents are written.
+    Running,
+    /// Everything is written.
+    Done,
+    /// `error` says why.
+    Failed,
+}
+
+/// What of an archive has been written. An executor that takes an import over continues here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    pub objects: u64,
+    pub lines: u64,
+}
+
+/// An import.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AccountImport {
+    /// How far the import has come.
+    pub state: AccountImportState,
+    /// When the import was requested.
+    pub requested_at: Timestamp,
+    /// When the import was done, or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// The size of the archive in bytes.
+    pub bytes: u64,
+    /// How many records were written, by kind.
+    #[serde(default)]
+    pub records: BTreeMap<String, u64>,
+    /// How many objects were written.
+    #[serde(default)]
+    pub objects: u64,
+    /// How many records were left out, by kind: what had not ended, what only mattered to the other deployment, and what exists
+    /// here already.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, u64>,
+    /// Why the import failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default)]
+    #[schema(ignore)]
+    pub position: Position,
+    #[serde(default)]
+    #[schema(ignore)]
+    pub attempts: u32,
+}
+
+impl AccountImport {
+    #[must_use]
+    pub fn new(bytes: u64, now: Timestamp) -> Self {
+        Self {
+            state: AccountImportState::Waiting,
+            requested_at: now,
+            finished_at: None,
+            bytes,
+            records: BTreeMap::new(),
+            objects: 0,
+            left_out: BTreeMap::new(),
+            error: None,
+            position: Position::default(),
+            attempts: 0,
+        }
+    }
+
+    /// Begins or continues the import. `false` if it was begun too often without progress; then it has failed.
+    pub fn begin(&mut self, now: Timestamp) -> bool {
+        if self.attempts >= MAX_ATTEMPTS {
+            self.fail("the import was interrupted too often", now);
+            return false;
+        }
+        self.state = AccountImportState::Running;
+        self.attempts += 1;
+        true
+    }
+
+    /// Notes progress.
+    pub fn advance(&mut self, objects: u64, lines: u64) {
+        self.position.objects += objects;
+        self.position.lines += lines;
+        self.attempts = 1;
+    }
+
+    pub fn finish(&mut self, now: Timestamp) {
+        (self.state, self.finished_at) = (AccountImportState::Done, Some(now));
+    }
+
+    pub fn fail(&mut self, error: &str, now: Timestamp) {
+        self.state = AccountImportState::Failed;
+        (self.error, self.finished_at) = (Some(error.to_owned()), Some(now));
+    }
+
+    /// Whether nothing more happens.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, AccountImportState::Done | AccountImportState::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_fails_if_it_is_interrupted_without_progress() {
+        let mut import = AccountImport::new(7, Timestamp::UNIX_EPOCH);
+        for round in 0..3 {
+            for _ in 0..MAX_ATTEMPTS - 1 {
+                assert!(import.begin(Timestamp::UNIX_EPOCH), "{round}");
+            }
+            import.advance(0, 3);
+        }
+        assert_eq!(import.position, Position { objects: 0, lines: 9 });
+        for _ in 1..MAX_ATTEMPTS {
+            assert!(import.begin(Timestamp::UNIX_EPOCH));
+        }
+        assert!(!import.begin(Timestamp::UNIX_EPOCH));
+        assert!(import.has_ended() && import.error.is_some());
+    }
+}
