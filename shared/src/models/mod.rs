@@ -11,6 +11,7 @@ pub mod anthropic;
 mod aws;
 pub mod bedrock;
 pub mod breakers;
+mod breakpoints;
 mod cache;
 mod call;
 pub mod gateway;

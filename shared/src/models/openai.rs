@@ -10,6 +10,7 @@ use domain::models::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
+use super::breakpoints;
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
@@ -23,7 +24,7 @@ pub struct Dialect {
     pub max_completion_tokens: bool,
     /// Send `stream_options`. Without it the server reports no usage.
     pub stream_usage: bool,
-    /// Send `prompt_cache_key`: calls with the same prefix reach the same cache.
+    /// Send `prompt_cache_key`: calls with the same prefix reach the same cache. Also send breakpoints to models that have them.
     pub cache_key: bool,
     /// `false` for models without tool calls: the tools are then explained in the system text, and calls come back as
     /// signals in the text.
@@ -88,7 +89,11 @@ impl Model for OpenAi {
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
 pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
     let mut messages: Vec<Value> = Vec::new();
-    if let Some(system) = system(request, dialect) {
+    let has_breakpoints = dialect.cache_key && breakpoints::has(model);
+    if has_breakpoints {
+        let parts = breakpoints::parts(request, "text");
+        messages.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
+    } else if let Some(system) = system(request, dialect) {
         messages.push(json!({"role": "system", "content": system}));
     }
     for (role, blocks) in call::turns(request, Provider::OpenAi)? {
@@ -107,6 +112,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
     if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
         let format = json!({"name": "reply", "strict": true, "schema": schema});
         body["response_format"] = json!({"type": "json_schema", "json_schema": format});
+    }
+    if has_breakpoints {
+        body["prompt_cache_options"] = breakpoints::options(request);
     }
     if dialect.cache_key && request.system.iter().any(|block| block.cache.is_some()) {
         body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();

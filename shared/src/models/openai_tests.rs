@@ -52,7 +52,7 @@ fn a_request_is_encoded_in_the_apis_format() {
     let call = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "query_actions", "arguments": arguments}});
     let tools = json!([{"type": "function", "function":
         {"name": "query_actions", "description": "Lists actions.", "parameters": {"type": "object"}}}]);
-    let messages = json!([
+    let mut messages = json!([
         {"role": "system", "content": "rules\n\nnow: noon"},
         {"role": "user", "content": "What is due?"},
         {"role": "assistant", "content": "Let me look.", "tool_calls": [call("1", "{\"state\":\"due\"}"), call("2", "{}")]},
@@ -60,19 +60,57 @@ fn a_request_is_encoded_in_the_apis_format() {
         {"role": "tool", "tool_call_id": "2", "content": "Error: no"},
         {"role": "user", "content": "Well?"},
     ]);
+    let plain = messages.clone();
+    messages[0]["content"] = json!([
+        {"type": "text", "text": "rules\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}},
+        {"type": "text", "text": "now: noon"},
+    ]);
     assert_eq!(
         encode(&model(), &request(), Dialect::OPENAI).unwrap(),
         json!({
             "model": "gpt-6.1-sol", "stream": true, "stream_options": {"include_usage": true},
             "max_completion_tokens": 1_000, "prompt_cache_key": request().prefix_hash(&model())[..32],
-            "tools": tools, "messages": messages,
+            "prompt_cache_options": {"mode": "implicit"}, "tools": tools, "messages": messages,
         })
     );
     // Strict servers refuse unknown fields.
     assert_eq!(
         encode(&model(), &request(), Dialect { stream_usage: false, ..Dialect::COMPATIBLE }).unwrap(),
-        json!({"model": "gpt-6.1-sol", "stream": true, "max_tokens": 1_000, "tools": tools, "messages": messages})
+        json!({"model": "gpt-6.1-sol", "stream": true, "max_tokens": 1_000, "tools": tools, "messages": plain})
     );
+}
+
+#[test]
+fn models_that_charge_for_cache_writes_get_breakpoints() {
+    let model = ModelId::new("gpt-6-sol");
+    let mut request = request();
+    request.system.insert(1, SystemBlock::plain(" "));
+    let mark = json!({"mode": "explicit"});
+    let expected = json!([
+        {"type": "text", "text": "rules\n\n", "prompt_cache_breakpoint": mark},
+        {"type": "text", "text": "now: noon"},
+    ]);
+    let body = encode(&model, &request, Dialect::OPENAI).unwrap();
+    assert_eq!(body["messages"][0], json!({"role": "system", "content": expected}));
+    assert_eq!(
+        (&body["instructions"], &body["prompt_cache_options"]),
+        (&Value::Null, &json!({"mode": "implicit"}))
+    );
+    // With caching switched off, nothing is written that costs more.
+    for block in &mut request.system {
+        block.cache = None;
+    }
+    request.cache_last_turn = false;
+    let body = encode(&model, &request, Dialect::OPENAI).unwrap();
+    assert_eq!(body["prompt_cache_options"], mark);
+    assert!(!body.to_string().contains("prompt_cache_breakpoint") && body.get("prompt_cache_key").is_none());
+    // No request writes more than three.
+    request.system = (0..6).map(|n| SystemBlock::cached(n.to_string(), CacheTtl::OneHour)).collect();
+    let body = encode(&model, &request, Dialect::OPENAI).unwrap();
+    assert_eq!(body.to_string().matches("prompt_cache_breakpoint").count(), 3);
+    assert_eq!(body["messages"][0]["content"][5]["prompt_cache_breakpoint"], mark); // Other servers don't know these fields.
+    let body = encode(&model, &request, Dialect::COMPATIBLE).unwrap();
+    assert!(!body.to_string().contains("prompt_cache"));
 }
 
 #[test]

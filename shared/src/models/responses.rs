@@ -12,6 +12,7 @@ use domain::models::{
 };
 use serde_json::{Value, json};
 
+use super::breakpoints;
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
@@ -47,6 +48,11 @@ impl Model for Responses {
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
 pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
     let mut input = Vec::new();
+    let has_breakpoints = breakpoints::has(model);
+    if has_breakpoints {
+        let parts = breakpoints::parts(request, "input_text");
+        input.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
+    }
     for (role, blocks) in call::turns(request, Provider::OpenAi)? {
         items(role, &blocks, &mut input);
     }
@@ -72,7 +78,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         .map(|block| block.text.as_str())
         .filter(|text| !text.trim().is_empty())
         .collect();
-    if !system.is_empty() {
+    if has_breakpoints {
+        body["prompt_cache_options"] = breakpoints::options(request);
+    } else if !system.is_empty() {
         body["instructions"] = system.join("\n\n").into();
     }
     if request.system.iter().any(|block| block.cache.is_some()) {

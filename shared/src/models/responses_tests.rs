@@ -70,11 +70,15 @@ fn a_request_is_encoded_in_the_apis_format() {
     let expected = json!({
         "model": "gpt-6.1-sol", "stream": true, "store": false, "max_output_tokens": 1_000,
         "include": ["reasoning.encrypted_content"],
-        "instructions": "rules\n\nnow: noon",
+        "prompt_cache_options": {"mode": "implicit"},
         "prompt_cache_key": request().prefix_hash(&model())[..32],
         "tools": [{"type": "function", "name": "get_weather", "description": "Says the weather.",
             "parameters": {"type": "object"}, "strict": false}],
         "input": [
+            {"role": "system", "content": [
+                {"type": "input_text", "text": "rules\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}},
+                {"type": "input_text", "text": "now: noon"},
+            ]},
             {"role": "user", "content": "And in Paris?"},
             reasoning("rs_1"),
             {"role": "assistant", "content": "Let me look."},
@@ -86,6 +90,43 @@ fn a_request_is_encoded_in_the_apis_format() {
         ],
     });
     assert_eq!(encode(&model(), &request()), Ok(expected));
+    let body = encode(&ModelId::new("gpt-5"), &request()).unwrap();
+    assert_eq!(
+        (&body["instructions"], &body["input"][0]["role"]),
+        (&json!("rules\n\nnow: noon"), &json!("user"))
+    );
+    assert!(body.get("prompt_cache_options").is_none());
+}
+
+#[test]
+fn models_that_charge_for_cache_writes_get_breakpoints() {
+    let model = ModelId::new("gpt-6-sol");
+    let mut request = request();
+    request.system.insert(1, SystemBlock::plain(" "));
+    let mark = json!({"mode": "explicit"});
+    let expected = json!([
+        {"type": "input_text", "text": "rules\n\n", "prompt_cache_breakpoint": mark},
+        {"type": "input_text", "text": "now: noon"},
+    ]);
+    let body = encode(&model, &request).unwrap();
+    assert_eq!(body["input"][0], json!({"role": "system", "content": expected}));
+    assert_eq!(
+        (&body["instructions"], &body["prompt_cache_options"]),
+        (&Value::Null, &json!({"mode": "implicit"}))
+    );
+    // With caching switched off, nothing is written that costs more.
+    for block in &mut request.system {
+        block.cache = None;
+    }
+    request.cache_last_turn = false;
+    let body = encode(&model, &request).unwrap();
+    assert_eq!(body["prompt_cache_options"], mark);
+    assert!(!body.to_string().contains("prompt_cache_breakpoint") && body.get("prompt_cache_key").is_none());
+    // No request writes more than three.
+    request.system = (0..6).map(|n| SystemBlock::cached(n.to_string(), CacheTtl::OneHour)).collect();
+    let body = encode(&model, &request).unwrap();
+    assert_eq!(body.to_string().matches("prompt_cache_breakpoint").count(), 3);
+    assert_eq!(body["input"][0]["content"][5]["prompt_cache_breakpoint"], mark);
 }
 
 #[test]
@@ -96,7 +137,7 @@ fn a_thought_that_led_to_nothing_is_not_sent() {
         Message::user("c"),
     ];
     let body = encode(&model(), &ModelRequest { messages, ..request() }).unwrap();
-    assert_eq!(body["input"].as_array().unwrap().len(), 3, "{body}");
+    assert_eq!(body["input"].as_array().unwrap().len(), 4, "{body}");
 }
 
 #[test]
