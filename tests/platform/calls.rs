@@ -677,7 +677,7 @@ async fn no_call_is_made_twice_if_the_process_dies() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             let mut live = live.expect("an executor has claimed the run");
-            let _ = live.wait_for(|event| *event > before + kill_at).await;
+            let _ = live.wait_for(|recent| recent.newest > before + kill_at).await;
             process.kill();
             let mut view = rests(&scene, of, run).await;
             if view["state"] == "waiting" {
@@ -729,7 +729,7 @@ async fn a_turn_whose_process_dies_before_it_asks_asks_once() {
         let topic = Topic::Agent(scene.stage.agent.parse().unwrap(), None);
         let run = process.begins(&scene.stage, topic, "Send it").await;
         while let Some(mut live) = process.cx.live.listen(run) {
-            if live.wait_for(|event| *event >= kill_at).await.is_ok() {
+            if live.wait_for(|recent| recent.newest >= kill_at).await.is_ok() {
                 break;
             }
         }

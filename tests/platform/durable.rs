@@ -175,7 +175,7 @@ async fn a_turn_that_is_killed_at_any_store_is_finished_and_does_nothing_twice()
             let topic = Topic::Agent(stage.agent.parse().unwrap(), None);
             let run = process.begins(&stage, topic, "Write a brief").await;
             while let Some(mut live) = process.cx.live.listen(run) {
-                if live.wait_for(|event| *event >= kill_at).await.is_ok() {
+                if live.wait_for(|recent| recent.newest >= kill_at).await.is_ok() {
                     break;
                 }
             }

@@ -68,7 +68,7 @@ async fn a_long_result_is_read_to_its_end_wherever_the_process_dies() {
         let process = Process::start(&stage);
         let run = process.begins(&stage, topic(), "How many assets are there?").await;
         while let Some(mut live) = process.cx.live.listen(run) {
-            if live.wait_for(|event| *event >= kill_at).await.is_ok() {
+            if live.wait_for(|recent| recent.newest >= kill_at).await.is_ok() {
                 break;
             }
         }

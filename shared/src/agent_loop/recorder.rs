@@ -92,7 +92,7 @@ impl Recorder {
     /// The writer of a run that was just created or taken over. `last_event` is the id of its newest event.
     #[must_use]
     pub fn new(cx: Cx, owner: Owner, run: Versioned<Run>, last_event: u64) -> Self {
-        cx.live.tell(run.value.run_id, last_event);
+        cx.live.tell(run.value.run_id, last_event, Vec::new());
         tracing::info!(run_id = %run.value.run_id, again = last_event > 1, "a run is taken up");
         Self {
             cx,
@@ -295,12 +295,11 @@ impl Recorder {
             self.run.lease_until = lease_from(self.cx.clock.now());
             writes.push(Store::replace_run_write(&self.owner, &self.run, self.version)?);
         }
-        let mut id = self.next_event;
         let now = self.cx.clock.now();
-        for (event, data) in events {
-            let event = RunEvent::new(id, event, now, data);
-            writes.push(Store::event_write(&self.owner, self.run.run_id, &event)?);
-            id += 1;
+        let numbered = (self.next_event..).zip(events);
+        let events: Vec<_> = numbered.map(|(id, (kind, data))| RunEvent::new(id, kind, now, data)).collect();
+        for event in &events {
+            writes.push(Store::event_write(&self.owner, self.run.run_id, event)?);
         }
         writes.extend(more);
         match self.cx.store.transact(writes).await? {
@@ -309,8 +308,8 @@ impl Recorder {
             Written::Refused(guard) => return Ok(Stored::Refused(guard)),
         }
         self.version += u64::from(record);
-        self.next_event = id;
-        self.cx.live.tell(self.run.run_id, id - 1);
+        self.next_event += events.len() as u64;
+        self.cx.live.tell(self.run.run_id, self.last_event(), events);
         Ok(Stored::Yes)
     }
 

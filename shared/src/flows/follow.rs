@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::runs::load;
 use crate::context::Cx;
+use crate::live_runs::Recent;
 use crate::problem::{Error, Result};
 
 /// After this time without an event, a follower reports silence.
@@ -21,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// How often a follower looks for events of a run that another process executes.
 const POLL: Duration = Duration::from_millis(150);
 
-/// How often a follower looks for events of a run of its own process. That process announces new events.
+/// How often a follower reads the table although its own process executes the run, and announces events.
 const POLL_LIVE: Duration = Duration::from_secs(2);
 
 /// How long a follower retries if it can't read the table: in the process that executes the run, and in another process.
@@ -52,7 +53,10 @@ pub async fn to_its_end(cx: &Cx, owner: &Owner, id: RunId, until: Timestamp) -> 
     let mut live = cx.live.listen(id);
     let mut patience = Patience::default();
     while !run.state.is_final() && !is_over(cx, until, live.is_some()) {
-        wait_for_events(&mut live).await;
+        // A run that ends is announced by no event: it is no longer executed here.
+        if wait_for_events(&mut live).await == Waited::Announced {
+            continue;
+        }
         run = match load(cx, owner, id).await {
             Ok(found) => {
                 patience = Patience::default();
@@ -78,23 +82,36 @@ pub fn follow(
     until: Timestamp,
 ) -> impl Stream<Item = RunUpdate> + Send + 'static {
     let live = cx.live.listen(id);
-    let follower = Follower { cx, owner, id, after, until, ended: false, spoke: Instant::now(), live };
+    let (ended, spoke) = (false, Instant::now());
+    let follower = Follower { cx, owner, id, after, until, ended, spoke, live, reads: true };
     futures::stream::unfold(follower, |mut follower| async move {
         let update = follower.next().await?;
         Some((update, follower))
     })
 }
 
+/// Why a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// This process has stored something about the run.
+    Announced,
+    /// Only the table says whether anything has happened.
+    Unknown,
+}
+
 /// Waits until there may be new events: until this process announces one, or for a limited time.
-async fn wait_for_events(live: &mut Option<watch::Receiver<u64>>) {
-    let is_closed = match live {
-        None => return tokio::time::sleep(POLL).await,
-        Some(live) => {
-            tokio::time::timeout(POLL_LIVE, live.changed()).await.is_ok_and(|changed| changed.is_err())
-        }
+async fn wait_for_events(live: &mut Option<watch::Receiver<Recent>>) -> Waited {
+    let Some(receiver) = live else {
+        tokio::time::sleep(POLL).await;
+        return Waited::Unknown;
     };
-    if is_closed {
-        *live = None;
+    match tokio::time::timeout(POLL_LIVE, receiver.changed()).await {
+        Ok(Ok(())) => Waited::Announced,
+        Ok(Err(_)) => {
+            *live = None;
+            Waited::Unknown
+        }
+        Err(_) => Waited::Unknown,
     }
 }
 
@@ -138,7 +155,9 @@ struct Follower {
     until: Timestamp,
     ended: bool,
     spoke: Instant,
-    live: Option<watch::Receiver<u64>>,
+    live: Option<watch::Receiver<Recent>>,
+    /// Whether the next look reads the table, whatever this process has announced.
+    reads: bool,
 }
 
 /// The result of a read.
@@ -165,7 +184,7 @@ impl Follower {
                 Ok(Look::Nothing) if is_over(&self.cx, self.until, self.live.is_some()) => return None,
                 Ok(Look::Nothing) => {
                     patience = Patience::default();
-                    wait_for_events(&mut self.live).await;
+                    self.reads = wait_for_events(&mut self.live).await == Waited::Unknown;
                 }
                 Err(error) if patience.is_used_up(self.live.is_some()) => {
                     // The client reconnects with the last id that it has; nothing is lost.
@@ -181,16 +200,28 @@ impl Follower {
         }
     }
 
-    async fn look(&mut self) -> Result<Look> {
-        // Before the read, so that an announcement after the read is not missed.
-        if let Some(live) = &mut self.live {
-            live.mark_unchanged();
-        }
-        let events = self.cx.store.run_events(&self.owner, self.id, self.after, EVENTS).await?;
+    fn found(&mut self, events: Vec<RunEvent>) -> Look {
         if let Some(last) = events.last() {
             self.after = last.id;
             self.ended = last.event.ends_the_run();
-            return Ok(Look::Events(events));
+        }
+        self.reads = false;
+        Look::Events(events)
+    }
+
+    async fn look(&mut self) -> Result<Look> {
+        if let Some(live) = &mut self.live {
+            // Before the read, so that an announcement after the read is not missed.
+            let recent = live.borrow_and_update().after(self.after);
+            match recent {
+                Some(events) if !events.is_empty() => return Ok(self.found(events)),
+                Some(_) if !self.reads => return Ok(Look::Nothing),
+                _ => {}
+            }
+        }
+        let events = self.cx.store.run_events(&self.owner, self.id, self.after, EVENTS).await?;
+        if !events.is_empty() {
+            return Ok(self.found(events));
         }
         match load(&self.cx, &self.owner, self.id).await {
             Ok(run) if !run.value.state.is_final() => Ok(Look::Nothing),
