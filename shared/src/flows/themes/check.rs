@@ -52,7 +52,7 @@ pub struct ChangedFile {
 pub struct CheckAnswer {
     /// By path and line. If there are more than 1,000, these are the worst.
     pub findings: Vec<Finding>,
-    /// The number of errors, also of those that are not listed.
+    /// The number of errors, also of those that are not listed. Of each file and severity, 500 findings are counted.
     pub errors: usize,
     /// The number of warnings, also of those that are not listed.
     pub warnings: usize,
@@ -109,7 +109,7 @@ fn run(
         base.add_unread(path, usize::try_from(bytes).unwrap_or(usize::MAX));
     }
     if ask.files.is_empty() && ask.deleted.is_empty() {
-        return Ok(answer(base.findings(), base.len()));
+        return Ok(answer(base.findings(), &base));
     }
     let mut changed = base.clone();
     for path in &ask.deleted {
@@ -119,20 +119,20 @@ fn run(
         stop.check()?;
         changed.add(path, content.as_bytes(), Some(scripts));
     }
-    Ok(answer(changed.added_since(&base), changed.len()))
+    Ok(answer(changed.added_since(&base), &changed))
 }
 
-fn answer(mut findings: Vec<Finding>, files: usize) -> CheckAnswer {
+fn answer(mut findings: Vec<Finding>, theme: &CheckedTheme) -> CheckAnswer {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-    let has_more = findings.len() > MAX_FINDINGS;
-    if has_more {
+    let is_long = findings.len() > MAX_FINDINGS;
+    if is_long {
         // The sort is stable, so the first ones of each severity stay.
         findings.sort_by_key(|finding| finding.severity);
         findings.truncate(MAX_FINDINGS);
         findings.sort();
     }
-    CheckAnswer { findings, errors, warnings, infos, has_more, files }
+    CheckAnswer { findings, errors, warnings, infos, has_more: is_long || theme.is_cut(), files: theme.len() }
 }
 
 /// # Errors

@@ -86,13 +86,26 @@ const MAX_NOTES: usize = 500;
 #[derive(Debug, Default)]
 struct Notes {
     list: Vec<Note>,
+    /// How many of each severity there are. Suggestions must not displace errors.
+    counts: [usize; 3],
+    /// Whether there were more.
+    is_cut: bool,
 }
 
 impl Notes {
     fn add(&mut self, at: usize, severity: Severity, code: &'static str, message: impl Into<String>) {
-        if self.list.len() < MAX_NOTES {
+        let count = &mut self.counts[severity as usize];
+        if *count < MAX_NOTES {
+            *count += 1;
             self.list.push(Note { at, code, severity, message: message.into() });
+        } else {
+            self.is_cut = true;
         }
+    }
+
+    /// Whether further errors are left out.
+    const fn is_full(&self) -> bool {
+        self.counts[Severity::Error as usize] >= MAX_NOTES
     }
 }
 
@@ -108,6 +121,8 @@ pub struct CheckedFile {
     text: String,
     lines: Lines,
     notes: Vec<Note>,
+    /// Whether it has more findings of a severity than are listed.
+    is_cut: bool,
     content: Content,
 }
 
@@ -146,7 +161,14 @@ impl CheckedFile {
         let (kind, mut notes) = (FileKind::of(path), Notes::default());
         paths::check_size(kind, path, bytes, &mut notes);
         let text = String::new();
-        Self { kind, lines: Lines::new(&text), notes: notes.list, content: Content::None, text }
+        Self {
+            kind,
+            lines: Lines::new(&text),
+            notes: notes.list,
+            is_cut: false,
+            content: Content::None,
+            text,
+        }
     }
 
     /// Reads a file.
@@ -156,8 +178,14 @@ impl CheckedFile {
         paths::check_size(kind, path, bytes.len(), &mut notes);
         let is_text = kind != FileKind::Other || path.ends_with(".liquid");
         let text = if is_text { String::from_utf8_lossy(bytes).into_owned() } else { String::new() };
-        let mut file =
-            Self { kind, lines: Lines::new(&text), notes: Vec::new(), content: Content::None, text };
+        let mut file = Self {
+            kind,
+            lines: Lines::new(&text),
+            notes: Vec::new(),
+            is_cut: false,
+            content: Content::None,
+            text,
+        };
         if is_text {
             damage::check_bytes(bytes, &mut notes);
             damage::check_text(kind, path, &file.text, &mut notes);
@@ -168,7 +196,7 @@ impl CheckedFile {
         // One place, one kind of fault: the first message is the most exact one.
         notes.list.sort_by(|a, b| (a.at, a.code, &a.message).cmp(&(b.at, b.code, &b.message)));
         notes.list.dedup_by(|a, b| a.at == b.at && a.code == b.code && a.message == b.message);
-        file.notes = notes.list;
+        (file.notes, file.is_cut) = (notes.list, notes.is_cut);
         file
     }
 
@@ -409,6 +437,7 @@ impl CheckedFile {
             }
         }
         notes.list.append(&mut found.list);
+        notes.is_cut |= found.is_cut;
         facts
     }
 
@@ -567,7 +596,13 @@ impl CheckedTheme {
         theme
     }
 
-    /// Everything that is wrong, by path and line.
+    /// Whether a file has more than 500 findings of one severity, so that some are missing.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.files.values().any(|file| file.is_cut)
+    }
+
+    /// Everything that is wrong, by path and line. Of each file and severity, the first 500.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found: Vec<Finding> = self.located().into_iter().map(|(finding, _)| finding).collect();
         found.dedup();

@@ -160,3 +160,19 @@ fn hostile_texts_take_linear_time() {
         assert!(theme.findings().len() < 20_000, "{piece}");
     }
 }
+
+#[test]
+fn suggestions_do_not_displace_errors() {
+    let mut theme = CheckedTheme::default();
+    let assigns: String = (0..700).map(|n| format!("{{% assign a{n} = 1 %}}\n")).collect();
+    theme.add("snippets/a.liquid", (assigns + "{% if x %}").as_bytes(), None);
+    let findings = theme.findings();
+    assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "the open `if` is last");
+    // A text of ends only: the first errors are listed, and it is said that there are more.
+    assert!(!theme.is_cut());
+    theme.add("snippets/b.liquid", "{% endif %}\n".repeat(700).as_bytes(), None);
+    assert!(theme.is_cut());
+    let of_b =
+        |finding: &&Finding| finding.path == "snippets/b.liquid" && finding.severity == Severity::Error;
+    assert_eq!(theme.findings().iter().filter(of_b).count(), 500);
+}

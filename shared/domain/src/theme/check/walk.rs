@@ -401,7 +401,8 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn end(&mut self, at: usize, name: &'a str) {
-        if self.notes.list.len() >= super::MAX_NOTES {
+        if self.notes.is_full() {
+            (self.is_broken, self.notes.is_cut) = (true, true);
             return; // a text of ends only, each of which would look back
         }
         match self.stack.iter().rposition(|open| open.name == name) {
