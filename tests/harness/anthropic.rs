@@ -20,6 +20,8 @@ pub enum Block {
         tool: String,
         input: Value,
     },
+    /// A block that arrives whole, such as a search by the provider.
+    Whole(Value),
 }
 
 type Script = Box<dyn Fn(&Value) -> Vec<Block> + Send + Sync>;
@@ -76,6 +78,11 @@ async fn answer(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> R
     )];
     for (index, block) in blocks.iter().enumerate() {
         let (start, delta) = match block {
+            Block::Whole(block) => {
+                events.push(event("content_block_start", json!({"index": index, "content_block": block})));
+                events.push(event("content_block_stop", json!({"index": index})));
+                continue;
+            }
             Block::Text(text) => {
                 (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}))
             }
@@ -90,7 +97,13 @@ async fn answer(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> R
     }
     let stop = if calls { "tool_use" } else { "end_turn" };
     let delta = json!({"stop_reason": stop, "stop_sequence": null});
-    events.push(event("message_delta", json!({"delta": delta, "usage": {"output_tokens": 5}})));
+    let searches =
+        blocks.iter().filter(|block| matches!(block, Block::Whole(block) if block["name"] == "web_search"));
+    let usage = match searches.count() {
+        0 => json!({"output_tokens": 5}),
+        searches => json!({"output_tokens": 5, "server_tool_use": {"web_search_requests": searches}}),
+    };
+    events.push(event("message_delta", json!({"delta": delta, "usage": usage})));
     events.push(event("message_stop", json!({})));
     ([(CONTENT_TYPE, "text/event-stream")], events.concat()).into_response()
 }

@@ -98,6 +98,8 @@ async fn our_clients_read_the_same_from_every_provider() {
             cache_write_1h_tokens: long,
             output_tokens: 55,
             reasoning_tokens: if name == "bedrock" { 0 } else { 10 },
+            web_searches: 0,
+            code_runs: 0,
             estimated: false,
         };
         assert_eq!(*usage, expected, "{name}");

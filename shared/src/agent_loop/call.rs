@@ -182,16 +182,20 @@ impl Caller for RunCaller<'_> {
 
     /// Shortens the longest reply to what the ceilings pay for, and reserves the highest possible cost under each of them.
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
-        let &Quote { model, input_tokens, max_output_tokens } = quote;
+        let &Quote { model, input_tokens, max_output_tokens, tools_micros } = quote;
         let id = &model.model;
         let (charge, spent) = (self.recorder.run().charge, self.recorder.run().cost_micros);
         let run_ceiling = Ceiling { of: CeilingOf::Run, micros: self.limits.ceilings.run_micros };
-        let affordable = |micros| prices::max_output_affordable(id, input_tokens, micros);
+        let affordable = |micros: i64| {
+            prices::max_output_affordable(id, input_tokens, micros.saturating_sub(tools_micros))
+        };
         let Some(pays_for) = affordable(run_ceiling.micros - spent) else {
             // A model without a known price counts as free, for example a model on a person's own machine.
             return Ok(max_output_tokens);
         };
-        let estimate = |output| prices::estimate_micros(id, input_tokens, output).unwrap_or(0);
+        let estimate = |output| {
+            prices::estimate_micros(id, input_tokens, output).unwrap_or(0).saturating_add(tools_micros)
+        };
         let least = estimate(MIN_OUTPUT_TOKENS);
         let most = |of| ceilings::most(self.cx, of);
         let reached = |ceiling: Ceiling, raised, committed, needs| {

@@ -22,7 +22,7 @@ use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpos
 use domain::ids::ProposalId;
 use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask};
-use domain::models::{Message, ModelError, ModelRequest, ModelTier, SystemBlock, ToolChoice};
+use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, SystemBlock, ToolChoice};
 use domain::prompts;
 use domain::runs::{EventKind, Run, RunError, RunModel};
 use domain::tools::{self, Setting, ToolCall, ToolDef};
@@ -71,6 +71,11 @@ pub trait Kind: Send {
     fn system(&self) -> Vec<SystemBlock>;
     /// Which tools are offered, and which calls are allowed.
     fn setting(&self) -> Setting<'_>;
+
+    /// The tools that the provider of its model runs.
+    fn provider_tools(&self) -> Vec<ProviderTool> {
+        Vec::new()
+    }
 
     /// What was said before the run's first step, oldest first; its last message is a person's or the task.
     fn history(&mut self) -> impl Future<Output = Result<Vec<Message>>> + Send;
@@ -285,6 +290,7 @@ impl<K: Kind> Agent<K> {
                 .chain(outside)
                 .map(ToolDef::spec)
                 .collect(),
+            provider_tools: self.kind.provider_tools(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: MAX_OUTPUT_TOKENS,
@@ -299,6 +305,7 @@ impl<K: Kind> Agent<K> {
         Ok(ModelRequest {
             system: prompts::check(),
             tools: Vec::new(),
+            provider_tools: Vec::new(),
             tool_choice: ToolChoice::Auto,
             messages: vec![Message::user(self.kind.to_check().await?)],
             max_output_tokens: MAX_CHECK_TOKENS,

@@ -137,6 +137,12 @@ pub struct PriceView {
     /// The rates of a whole call with a larger input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above: Option<AboveView>,
+    /// The price of a search of the web by the provider, in micro-dollars. Left out if the model can't search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web_search_micros: Option<i64>,
+    /// The price of a container in which the provider runs code, in micro-dollars. Left out if the model can't run code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_execution_micros: Option<i64>,
 }
 
 /// The rates of calls with a larger input.
@@ -179,6 +185,8 @@ impl From<&ModelPrice> for PriceView {
             above: price
                 .above
                 .map(|tier| AboveView { input_tokens: tier.tokens, rates: (&tier.rates).into() }),
+            web_search_micros: price.tools().map(|tools| tools.web_search_micros),
+            code_execution_micros: price.tools().map(|tools| tools.code_execution_micros),
         }
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use domain::models::error::classify_event;
 use domain::models::prices::{self, Thinks};
+use domain::models::provider_tools;
 use domain::models::{
-    Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
+    Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, StopReason,
+    ToolChoice, Usage,
 };
 use serde_json::{Value, json};
 
@@ -59,10 +61,18 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         .filter(|block| !block.text.trim().is_empty())
         .map(|block| json!({"type": "text", "text": block.text}))
         .collect();
-    let mut tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}))
+    let of_provider = request.provider_tools.iter().map(|tool| match tool {
+        // Later versions run code to filter what they find, and not every model has them.
+        ProviderTool::WebSearch => {
+            json!({"type": "web_search_20250305", "name": "web_search", "max_uses": provider_tools::MAX_USES})
+        }
+        ProviderTool::CodeExecution => json!({"type": "code_execution_20250825", "name": "code_execution"}),
+    });
+    // The last tool may carry a mark.
+    let mut tools: Vec<Value> = of_provider
+        .chain(request.tools.iter().map(|tool| {
+            json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
+        }))
         .collect();
     for (place, ttl) in cache::marks(request) {
         let block = match place {
@@ -255,9 +265,28 @@ impl Decoder {
                 start: block["input"].clone(),
                 json: String::new(),
             },
-            _ => Partial::Native { block: block.clone(), json: String::new() },
+            _ => {
+                self.uses(block, events);
+                Partial::Native { block: block.clone(), json: String::new() }
+            }
         };
         self.blocks.insert(index, partial);
+    }
+
+    /// Counts a use of a tool that the provider runs. The API reports searches at the end, and containers never.
+    fn uses(&mut self, block: &Value, events: &mut Vec<ModelEvent>) {
+        if block["type"] != "server_tool_use" {
+            return;
+        }
+        match block["name"].as_str() {
+            Some("web_search") => self.usage.web_searches += 1,
+            // All code of a reply runs in one container.
+            Some("code_execution" | "bash_code_execution" | "text_editor_code_execution") => {
+                self.usage.code_runs = 1;
+            }
+            _ => return,
+        }
+        events.push(ModelEvent::Usage(self.usage));
     }
 
     fn grow(&mut self, index: u64, delta: &Value, events: &mut Vec<ModelEvent>) {
@@ -331,6 +360,7 @@ impl Decoder {
         set(&mut counted.cache_read_tokens, &usage["cache_read_input_tokens"]);
         set(&mut counted.output_tokens, &usage["output_tokens"]);
         set(&mut counted.reasoning_tokens, &usage["output_tokens_details"]["thinking_tokens"]);
+        set(&mut counted.web_searches, &usage["server_tool_use"]["web_search_requests"]);
         set(&mut counted.cache_write_5m_tokens, &usage["cache_creation"]["ephemeral_5m_input_tokens"]);
         set(&mut counted.cache_write_1h_tokens, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
         if let Some(written) = usage["cache_creation_input_tokens"].as_u64() {

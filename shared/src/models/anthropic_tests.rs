@@ -246,6 +246,8 @@ const BEFORE: Usage = Usage {
     cache_write_1h_tokens: 1500,
     output_tokens: 1,
     reasoning_tokens: 0,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 const AFTER: Usage = Usage { output_tokens: 55, reasoning_tokens: 10, ..BEFORE };
@@ -368,7 +370,7 @@ fn the_providers_own_blocks_are_kept_as_they_are() {
             close(0),
             open(1, redacted.clone()),
             close(1),
-            open(2, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+            open(2, json!({"type": "server_tool_use", "id": "s", "name": "web_fetch", "input": {}})),
             input(2, "{\"query\":"),
             input(2, "\"rust\"}"),
             close(2),
@@ -382,7 +384,7 @@ fn the_providers_own_blocks_are_kept_as_they_are() {
             native(json!({"type": "thinking", "thinking": "Hmm.", "signature": "EqoB"})),
             native(redacted),
             native(
-                json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "rust"}}),
+                json!({"type": "server_tool_use", "id": "s", "name": "web_fetch", "input": {"query": "rust"}}),
             ),
         ],
     );
@@ -543,4 +545,68 @@ fn thinking_schemas_and_context_editing_are_requested_from_models_that_have_them
     let without = ModelRequest { tools: Vec::new(), ..asks };
     let body = encode(&ModelId::new("claude-opus-5-5"), &without).unwrap();
     assert_eq!(body["context_management"], Value::Null);
+}
+
+#[test]
+fn the_provider_searches_and_runs_code() {
+    let asked = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
+    let body = encode(&ModelId::new("claude-sonnet-5-5"), &asked).unwrap();
+    assert_eq!(super::super::strict::check(&body), Ok(()));
+    let tools = body["tools"].as_array().unwrap();
+    assert_eq!(tools[0], json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5}));
+    assert_eq!(tools[1], json!({"type": "code_execution_20250825", "name": "code_execution"}));
+    assert_eq!(tools.len(), 2 + asked.tools.len());
+
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "oil"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
+        "content": [{"type": "web_search_result", "url": "https://example.com", "title": "Oil", "encrypted_content": "Eq"}]});
+    let code = json!({"type": "server_tool_use", "id": "srvtoolu_2", "name": "bash_code_execution", "input": {"command": "ls"}});
+    let empty = |block: &Value| {
+        let mut block = block.clone();
+        block["input"] = json!({});
+        block
+    };
+    let frames = [
+        start(),
+        open(0, empty(&search)),
+        input(0, "{\"query\": \"oil\"}"),
+        close(0),
+        open(1, found.clone()),
+        close(1),
+        open(2, empty(&code)),
+        input(2, "{\"command\": \"ls\"}"),
+        close(2),
+        open(3, json!({"type": "text", "text": ""})),
+        delta(3, json!({"type": "citations_delta", "citation": {"type": "web_search_result_location"}})),
+        text(3, "Oil."),
+        close(3),
+        json!({"type": "message_delta", "delta": {"stop_reason": "pause_turn"},
+            "usage": {"output_tokens": 55, "server_tool_use": {"web_search_requests": 3}}}),
+        json!({"type": "message_stop"}),
+    ];
+    let events = decode(&frames).unwrap();
+    // A reply that is cut off after this has searched at least once.
+    let searched = Usage { web_searches: 1, ..BEFORE };
+    assert!(events.contains(&ModelEvent::Usage(searched)), "{events:#?}");
+    assert!(
+        !events.iter().any(|event| matches!(event, ModelEvent::ToolUse { .. })),
+        "they are no calls of ours"
+    );
+    let Some(ModelEvent::Finished { stop, assistant_blocks, usage }) = events.last() else {
+        panic!("{events:#?}")
+    };
+    assert_eq!((*stop, usage.web_searches, usage.code_runs), (StopReason::Pause, 3, 1));
+    let native = |block: &Value| Block::Native { provider: Provider::Anthropic, block: block.clone() };
+    let blocks = [native(&search), native(&found), native(&code), Block::text("Oil.")];
+    assert_eq!(assistant_blocks, &blocks);
+    // It is sent back as it came, and not to other providers.
+    let reply = Message { role: Role::Assistant, content: blocks.to_vec() };
+    let again = ModelRequest { messages: vec![Message::user("Look"), reply, Message::user("And?")], ..asked };
+    let body = encode(&ModelId::new("claude-sonnet-5-5"), &again).unwrap();
+    assert_eq!(
+        body["messages"][1]["content"],
+        json!([search, found, code, {"type": "text", "text": "Oil."}])
+    );
+    let other = super::super::responses::encode(&ModelId::new("gpt-6-sol"), &again).unwrap().to_string();
+    assert!(!other.contains("srvtoolu") && other.contains("Oil."), "{other}");
 }

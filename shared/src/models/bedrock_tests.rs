@@ -192,6 +192,8 @@ const COUNTED: Usage = Usage {
     cache_write_1h_tokens: 1_500,
     output_tokens: 55,
     reasoning_tokens: 0,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::models::breaker::{self, Verdict};
 use domain::models::meter::Meter;
 use domain::models::{
-    ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices, sight,
+    ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices, provider_tools, sight,
 };
 use futures::StreamExt;
 use tokio::time::{MissedTickBehavior, interval};
@@ -28,6 +28,8 @@ pub struct Quote<'a> {
     pub input_tokens: u64,
     /// The longest reply that was asked for.
     pub max_output_tokens: u32,
+    /// The most that tools of the provider cost besides tokens, in micro-dollars.
+    pub tools_micros: i64,
 }
 
 /// One candidate failed, and another one is called.
@@ -101,8 +103,12 @@ pub async fn call<C: Caller>(
         // Not every candidate can read every image.
         let mut request = asked.clone();
         sight::fit(&mut request, model);
-        let input_tokens = estimate::request_tokens(id, &request);
-        request.max_output_tokens = caller.reserve(&Quote { model, input_tokens, max_output_tokens }).await?;
+        provider_tools::fit(&mut request, id);
+        let input_tokens =
+            estimate::request_tokens(id, &request) + provider_tools::most_input_tokens(&request);
+        let tools_micros = provider_tools::most_micros(&request, id);
+        let quote = Quote { model, input_tokens, max_output_tokens, tools_micros };
+        request.max_output_tokens = caller.reserve(&quote).await?;
         let gate = candidate.begin(clock.now());
         let mut meter = Meter::default();
         let ended = read(candidate, &request, caller, &mut meter).await;

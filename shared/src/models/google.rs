@@ -6,8 +6,8 @@
 use domain::models::error::classify_event;
 use domain::models::prices::{self, Thinks};
 use domain::models::{
-    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, ToolChoice, Usage,
-    estimate,
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
+    ToolChoice, Usage, estimate,
 };
 use serde_json::{Map, Value, json};
 
@@ -98,6 +98,14 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     if !system.is_empty() {
         body["systemInstruction"] = json!({"parts": system});
     }
+    let mut tools = Map::new();
+    for tool in &request.provider_tools {
+        let name = match tool {
+            ProviderTool::WebSearch => "googleSearch",
+            ProviderTool::CodeExecution => "codeExecution",
+        };
+        tools.insert(name.to_owned(), json!({}));
+    }
     if !request.tools.is_empty() {
         let declarations: Vec<Value> = request
             .tools
@@ -106,7 +114,11 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
                 json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.input_schema})
             })
             .collect();
-        body["tools"] = json!([{"functionDeclarations": declarations}]);
+        // Without it the API refuses its own tools beside functions.
+        if !tools.is_empty() {
+            body["toolConfig"]["includeServerSideToolInvocations"] = true.into();
+        }
+        tools.insert("functionDeclarations".to_owned(), declarations.into());
         let config = match &request.tool_choice {
             ToolChoice::Auto => None,
             ToolChoice::Any => Some(json!({"mode": "ANY"})),
@@ -114,8 +126,11 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
             ToolChoice::None => Some(json!({"mode": "NONE"})),
         };
         if let Some(config) = config {
-            body["toolConfig"] = json!({"functionCallingConfig": config});
+            body["toolConfig"]["functionCallingConfig"] = config;
         }
+    }
+    if !tools.is_empty() {
+        body["tools"] = json!([tools]);
     }
     Ok(body)
 }
@@ -183,6 +198,7 @@ pub struct Decoder {
     calls: usize,
     stop: Option<StopReason>,
     usage: Option<Usage>,
+    web_searches: u64,
     bytes: usize,
 }
 
@@ -198,7 +214,13 @@ impl Decode for Decoder {
             let model = chunk["modelVersion"].as_str().map_or_else(|| self.model.clone(), ModelId::new);
             events.push(ModelEvent::Started { model });
         }
-        if let Some(usage) = usage(&chunk["usageMetadata"]).filter(|usage| self.usage != Some(*usage)) {
+        // The API reports the searches, but not in the usage. Each is paid for.
+        let searches =
+            chunk["candidates"][0]["groundingMetadata"]["webSearchQueries"].as_array().map_or(0, Vec::len);
+        self.web_searches = self.web_searches.max(searches as u64);
+        let counted = usage(&chunk["usageMetadata"]).or(self.usage.filter(|_| searches > 0));
+        let counted = counted.map(|usage| Usage { web_searches: self.web_searches, ..usage });
+        if let Some(usage) = counted.filter(|usage| self.usage != Some(*usage)) {
             self.usage = Some(usage);
             events.push(ModelEvent::Usage(usage));
         }
@@ -224,6 +246,7 @@ impl Decode for Decoder {
         let usage = self.usage.unwrap_or_else(|| Usage {
             input_tokens: self.likely_input,
             output_tokens: estimate::tokens(&self.model, self.bytes),
+            web_searches: self.web_searches,
             estimated: true,
             ..Usage::default()
         });
@@ -244,6 +267,7 @@ impl Decoder {
             calls: 0,
             stop: None,
             usage: None,
+            web_searches: 0,
             bytes: 0,
         }
     }

@@ -148,6 +148,8 @@ const COUNTED: Usage = Usage {
     cache_write_1h_tokens: 0,
     output_tokens: 55,
     reasoning_tokens: 10,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 
@@ -362,4 +364,58 @@ fn levels_and_schemas_are_requested_from_models_that_have_them() {
     // Models before the third generation have budgets of tokens instead of levels.
     let config = encode(&ModelId::new("gemini-2.5-pro"), &asks).unwrap()["generationConfig"].clone();
     assert_eq!(config["thinkingConfig"], Value::Null);
+}
+
+#[test]
+fn the_provider_searches_and_runs_code() {
+    let asked = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
+    let body = encode(&model(), &asked).unwrap();
+    let tools = &body["tools"][0];
+    assert_eq!((&tools["googleSearch"], &tools["codeExecution"]), (&json!({}), &json!({})));
+    assert_eq!(tools["functionDeclarations"].as_array().unwrap().len(), asked.tools.len());
+    assert_eq!(body["toolConfig"]["includeServerSideToolInvocations"], true);
+    let alone = encode(&model(), &ModelRequest { tools: Vec::new(), ..asked.clone() }).unwrap();
+    assert_eq!((&alone["tools"][0]["googleSearch"], &alone["toolConfig"]), (&json!({}), &Value::Null));
+    assert_eq!(encode(&model(), &request()).unwrap()["toolConfig"], Value::Null);
+
+    let call = json!({"toolCall": {"id": "1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["oil", "lamp oil"]}}});
+    let answer = json!({"toolResponse": {"id": "1", "toolType": "GOOGLE_SEARCH_WEB", "response": {}}});
+    let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
+    let mut grounded = chunk(json!([{"text": "Oil."}]), Some("STOP"));
+    grounded["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["oil", "lamp oil"]});
+    let mut counted = json!({"candidates": [], "modelVersion": "m", "usageMetadata": counts()});
+    let mut signed = call.clone();
+    signed["thoughtSignature"] = "s1".into();
+    // The usage comes before or after the searches.
+    for chunks in [
+        vec![chunk(json!([signed, answer, code]), None), grounded.clone(), counted.clone()],
+        vec![chunk(json!([signed, answer, code]), None), counted.take(), grounded],
+    ] {
+        let chunks: Vec<Value> = chunks
+            .into_iter()
+            .map(|chunk| {
+                if chunk.is_null() { json!({"modelVersion": "m", "usageMetadata": counts()}) } else { chunk }
+            })
+            .collect();
+        let events = decode(&chunks).unwrap();
+        let Some(ModelEvent::Finished { assistant_blocks, usage, .. }) = events.last() else {
+            panic!("{events:#?}")
+        };
+        assert_eq!(*usage, Usage { web_searches: 2, ..COUNTED });
+        let expected = [
+            signature("s1"),
+            native(call.clone()),
+            native(answer.clone()),
+            native(code.clone()),
+            Block::text("Oil."),
+        ];
+        assert_eq!(assistant_blocks, &expected);
+        let reply = Message { role: Role::Assistant, content: assistant_blocks.clone() };
+        let again = ModelRequest {
+            messages: vec![Message::user("Look"), reply, Message::user("And?")],
+            ..asked.clone()
+        };
+        let sent = &encode(&model(), &again).unwrap()["contents"][1]["parts"];
+        assert_eq!(sent, &json!([signed, answer, code, {"text": "Oil."}]));
+    }
 }

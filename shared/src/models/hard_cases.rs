@@ -58,6 +58,8 @@ const USED: Usage = Usage {
     cache_write_1h_tokens: 0,
     output_tokens: 2,
     reasoning_tokens: 0,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 
@@ -162,7 +164,7 @@ fn anthropic(part: Part) -> Vec<Value> {
         ],
         Part::Extras => vec![
             delta(0, json!({"type": "citations_delta", "citation": {"cited_text": "c"}})),
-            start(8, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+            start(8, json!({"type": "server_tool_use", "id": "s", "name": "tool_of_tomorrow", "input": {}})),
             input(8, "{\"query\":"),
             input(8, "\"q\"}"),
         ],
@@ -275,7 +277,7 @@ fn google(part: Part) -> Vec<Value> {
             json!({"candidates": [{"ofTomorrow": 1}]}),
             json!({"candidates": [{"content": {"parts": [{"thought": true, "text": "not shown"}]}}]}),
         ],
-        Part::Extras => vec![json!({"candidates": [{"groundingMetadata": {"webSearchQueries": ["q"]},
+        Part::Extras => vec![json!({"candidates": [{"groundingMetadata": {"searchEntryPoint": {}},
             "citationMetadata": {"citationSources": []}}]})],
         Part::Overloaded => vec![json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "m"}})],
         Part::End | Part::EndOfCalls => {

@@ -430,6 +430,8 @@ fn usage(usage: &Value) -> Option<Usage> {
         cache_write_1h_tokens: 0,
         output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
         reasoning_tokens: count("completion_tokens_details", "reasoning_tokens"),
+        web_searches: 0,
+        code_runs: 0,
         estimated: false,
     })
 }

@@ -175,6 +175,8 @@ const COUNTED: Usage = Usage {
     cache_write_1h_tokens: 0,
     output_tokens: 55,
     reasoning_tokens: 10,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 

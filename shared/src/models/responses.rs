@@ -3,12 +3,14 @@
 //! Nothing is stored at the provider. A reasoning item comes back encrypted and is sent again before the item that it led
 //! to, so that the model can continue its thoughts after a tool call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::models::error::classify_event;
 use domain::models::prices::{self, Thinks};
+use domain::models::provider_tools;
 use domain::models::{
-    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, ToolChoice, Usage,
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
+    ToolChoice, Usage,
 };
 use serde_json::{Value, json};
 
@@ -86,15 +88,20 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     if request.system.iter().any(|block| block.cache.is_some()) {
         body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
     }
-    if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({"type": "function", "name": tool.name, "description": tool.description,
-                    "parameters": tool.input_schema, "strict": false})
-            })
-            .collect();
+    let of_provider = request.provider_tools.iter().map(|tool| match tool {
+        ProviderTool::WebSearch => json!({"type": "web_search"}),
+        ProviderTool::CodeExecution => json!({"type": "code_interpreter", "container": {"type": "auto"}}),
+    });
+    let functions = request.tools.iter().map(|tool| {
+        json!({"type": "function", "name": tool.name, "description": tool.description,
+            "parameters": tool.input_schema, "strict": false})
+    });
+    let tools: Vec<Value> = of_provider.chain(functions).collect();
+    if !request.provider_tools.is_empty() {
+        body["max_tool_calls"] = provider_tools::MAX_USES.into();
+    }
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
         match &request.tool_choice {
             ToolChoice::Auto => {}
             ToolChoice::Any => body["tool_choice"] = "required".into(),
@@ -138,6 +145,9 @@ pub struct Decoder {
     done: Vec<(u64, Block)>,
     called: bool,
     refused: bool,
+    /// The uses of tools that the provider ran, and the containers of its code.
+    uses: Usage,
+    containers: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -206,6 +216,8 @@ impl Decoder {
             done: Vec::new(),
             called: false,
             refused: false,
+            uses: Usage::default(),
+            containers: BTreeSet::new(),
         }
     }
 
@@ -240,12 +252,36 @@ impl Decoder {
             }
             _ => {
                 let mut block = item.clone();
-                // The API takes items back without their status.
+                // The API takes items back without their status, except those of tools that it ran.
+                let is_call = block["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
                 if let Some(fields) = block.as_object_mut() {
-                    fields.remove("status");
+                    if !is_call {
+                        fields.remove("status");
+                    }
                     self.done.push((place, Block::Native { provider: Provider::OpenAi, block }));
                 }
+                if self.count(item) {
+                    events.push(ModelEvent::Usage(self.uses));
+                }
             }
+        }
+    }
+
+    /// Counts a use of a tool that the provider ran. The API reports them nowhere else. Says whether the counts have changed.
+    fn count(&mut self, item: &Value) -> bool {
+        match item["type"].as_str() {
+            // Opening a page that was found costs nothing more.
+            Some("web_search_call") if matches!(item["action"]["type"].as_str(), None | Some("search")) => {
+                self.uses.web_searches += 1;
+                true
+            }
+            Some("code_interpreter_call") => {
+                let is_new =
+                    self.containers.insert(item["container_id"].as_str().unwrap_or_default().to_owned());
+                self.uses.code_runs += u64::from(is_new);
+                is_new
+            }
+            _ => false,
         }
     }
 
@@ -276,7 +312,8 @@ impl Decoder {
             None if self.refused => StopReason::Refusal,
             None => StopReason::EndTurn,
         };
-        let usage = usage(&response["usage"]);
+        let Usage { web_searches, code_runs, .. } = self.uses;
+        let usage = Usage { web_searches, code_runs, ..usage(&response["usage"]) };
         events.push(ModelEvent::Usage(usage));
         self.done.sort_by_key(|(place, _)| *place);
         let assistant_blocks = std::mem::take(&mut self.done).into_iter().map(|(_, block)| block).collect();
@@ -299,6 +336,8 @@ fn usage(usage: &Value) -> Usage {
         cache_write_1h_tokens,
         output_tokens: count(&usage["output_tokens"]),
         reasoning_tokens: count(&usage["output_tokens_details"]["reasoning_tokens"]),
+        web_searches: 0,
+        code_runs: 0,
         estimated: false,
     }
 }

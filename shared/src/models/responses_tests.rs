@@ -188,6 +188,8 @@ const COUNTED: Usage = Usage {
     cache_write_1h_tokens: 1_500,
     output_tokens: 55,
     reasoning_tokens: 10,
+    web_searches: 0,
+    code_runs: 0,
     estimated: false,
 };
 
@@ -415,4 +417,43 @@ fn effort_and_schemas_are_requested_from_models_that_have_them() {
     assert_eq!(body["reasoning"], Value::Null);
     let body = encode(&ModelId::new("unknown"), &asks).unwrap();
     assert_eq!((&body["reasoning"], &body["text"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn the_provider_searches_and_runs_code() {
+    let asked = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
+    let body = encode(&model(), &asked).unwrap();
+    assert_eq!(body["tools"][0], json!({"type": "web_search"}));
+    assert_eq!(body["tools"][1], json!({"type": "code_interpreter", "container": {"type": "auto"}}));
+    assert_eq!((&body["tools"][2]["name"], &body["max_tool_calls"]), (&json!("get_weather"), &json!(5)));
+
+    let search = |id: &str, kind: &str| json!({"type": "web_search_call", "id": id, "status": "completed", "action": {"type": kind, "query": "oil"}});
+    let code = |id: &str, container: &str| json!({"type": "code_interpreter_call", "id": id, "status": "completed", "code": "1", "container_id": container, "outputs": []});
+    let items = [
+        search("ws_1", "search"),
+        search("ws_2", "open_page"),
+        code("ci_1", "c1"),
+        code("ci_2", "c1"),
+        code("ci_3", "c2"),
+    ];
+    let mut lines = vec![created()];
+    for (place, item) in items.iter().enumerate() {
+        lines.push(json!({"type": "response.output_item.done", "output_index": place, "item": item}));
+    }
+    lines.extend(text_item(5, &["Oil."]));
+    lines.push(ended("completed", Value::Null));
+    let events = decode(&lines).unwrap();
+    let uses = Usage { web_searches: 1, ..Usage::default() };
+    assert_eq!(events[1], ModelEvent::Usage(uses), "it counts although the reply is not complete");
+    let Some(ModelEvent::Finished { stop, assistant_blocks, usage }) = events.last() else {
+        panic!("{events:#?}")
+    };
+    assert_eq!(*stop, StopReason::EndTurn);
+    assert_eq!(*usage, Usage { web_searches: 1, code_runs: 2, ..COUNTED });
+    // The API takes its calls back with their status.
+    let reply = Message { role: Role::Assistant, content: assistant_blocks.clone() };
+    let again = ModelRequest { messages: vec![Message::user("Look"), reply, Message::user("And?")], ..asked };
+    let body = encode(&model(), &again).unwrap();
+    let sent = body["input"].as_array().unwrap();
+    assert!(items.iter().all(|item| sent.contains(item)), "{body:#}");
 }

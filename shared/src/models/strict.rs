@@ -89,6 +89,14 @@ fn check_tools(body: &Value) -> Result<(), String> {
         if !names.insert(name) {
             return Err("tools: Tool names must be unique.".into());
         }
+        match tool["type"].as_str() {
+            None => {}
+            Some("web_search_20250305") if name == "web_search" && tool["max_uses"].as_u64() > Some(0) => {
+                continue;
+            }
+            Some("code_execution_20250825") if name == "code_execution" => continue,
+            Some(other) => return Err(format!("tools.{index}: there is no tool {other} of this form")),
+        }
         if tool["input_schema"]["type"] != "object" {
             return Err(format!("tools.{index}.input_schema.type: must be 'object'"));
         }

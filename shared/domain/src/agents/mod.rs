@@ -1,12 +1,14 @@
 //! An agent: what a person set up by talking, and what it has delivered since.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ceilings;
 use crate::ids::AgentId;
-use crate::models::ModelTier;
+use crate::models::{ModelTier, ProviderTool};
 use crate::validate::FieldErrors;
 
 /// The longest name, in characters.
@@ -28,6 +30,9 @@ pub struct Agent {
     pub status: AgentStatus,
     pub model_tier: ModelTier,
     pub budget: AgentBudget,
+    /// Tools that the provider of its model runs in chats.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub provider_tools: BTreeSet<ProviderTool>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -102,6 +107,10 @@ pub struct NewAgent {
     pub model_tier: ModelTier,
     #[serde(default)]
     pub budget: AgentBudget,
+    /// Tools that the provider of its model runs in chats, such as a search of the web. Default: none. They cost extra, and what
+    /// they find comes from strangers.
+    #[serde(default)]
+    pub provider_tools: BTreeSet<ProviderTool>,
 }
 
 /// A change of an agent. Omitted fields keep their values.
@@ -125,6 +134,8 @@ pub struct AgentPatch {
     pub status: Option<AgentStatus>,
     pub model_tier: Option<ModelTier>,
     pub budget: Option<AgentBudget>,
+    /// Tools that the provider of its model runs in chats.
+    pub provider_tools: Option<BTreeSet<ProviderTool>>,
 }
 
 impl NewAgent {
@@ -147,6 +158,7 @@ impl NewAgent {
             status: AgentStatus::Active,
             model_tier: self.model_tier,
             budget: self.budget,
+            provider_tools: self.provider_tools,
             created_at: now,
             updated_at: now,
         };
@@ -170,6 +182,7 @@ impl Agent {
             status: patch.status.unwrap_or(self.status),
             model_tier: patch.model_tier.unwrap_or(self.model_tier),
             budget: patch.budget.unwrap_or(self.budget),
+            provider_tools: patch.provider_tools.unwrap_or(self.provider_tools),
             updated_at: now,
             ..self
         }

@@ -6,6 +6,7 @@
 use super::error::ModelError;
 use super::estimate;
 use super::event::ModelEvent;
+use super::provider_tools;
 use super::request::{ModelId, ModelRequest};
 use super::usage::Usage;
 
@@ -57,6 +58,8 @@ impl Meter {
             if used.total_input() == 0 {
                 used.input_tokens = input_tokens;
             }
+            // A provider reports what its tools have found only at the end.
+            used.input_tokens += provider_tools::input_tokens(&used);
             let received = estimate::tokens(model, self.received_bytes);
             used.output_tokens = used.output_tokens.max(received).max(1);
             used.estimated = true;

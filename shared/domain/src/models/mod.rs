@@ -6,6 +6,7 @@
 //! - [`reduce`]: a smaller request, if one is larger than the model's context
 //! - [`image`]: images in messages, and their limits
 //! - [`sight`]: the images that a model gets
+//! - [`provider_tools`]: tools that a model's provider runs
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
 //! - [`catalog`] and [`routing`]: the models, and which of them a call uses
@@ -22,6 +23,7 @@ pub mod features;
 pub mod image;
 pub mod meter;
 pub mod prices;
+pub mod provider_tools;
 pub mod reduce;
 pub mod request;
 pub mod routing;
@@ -34,7 +36,7 @@ pub use event::{ModelEvent, StopReason};
 pub use features::Features;
 pub use image::{Image, ImageInput};
 pub use request::{
-    Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, Role, SystemBlock,
-    ToolChoice, ToolSpec,
+    Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, ProviderTool, Role,
+    SystemBlock, ToolChoice, ToolSpec,
 };
 pub use usage::Usage;

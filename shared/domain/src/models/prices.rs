@@ -25,6 +25,29 @@ struct Table {
     #[serde(rename = "unit")]
     _unit: String,
     models: BTreeMap<String, ModelPrice>,
+    /// Tools that providers run, by provider.
+    tools: BTreeMap<String, ToolPrices>,
+}
+
+/// The prices of the tools that a provider runs, in micro-dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolPrices {
+    /// One search.
+    pub web_search_micros: i64,
+    /// One container for the shortest time that is billed.
+    pub code_execution_micros: i64,
+}
+
+/// The prices of the tools that this provider runs, if it runs any.
+fn tools(provider: Provider) -> Option<&'static ToolPrices> {
+    let name = match provider {
+        Provider::Anthropic => "anthropic",
+        Provider::OpenAi => "openai",
+        Provider::Google => "google",
+        Provider::Bedrock => "bedrock",
+    };
+    TABLE.tools.get(name)
 }
 
 /// One row of the table.
@@ -95,6 +118,12 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
 }
 
 impl ModelPrice {
+    /// The prices of the tools that the provider runs for this model. `None` if it runs none.
+    #[must_use]
+    pub fn tools(&self) -> Option<&'static ToolPrices> {
+        self.thinks.and_then(|_| tools(self.provider))
+    }
+
     /// Whether the model's cache is written on request. A write then costs more than input that is not cached.
     #[must_use]
     pub const fn sells_cache_writes(&self) -> bool {
@@ -168,7 +197,8 @@ fn undated(id: &str) -> Option<&str> {
 /// means.
 #[must_use]
 pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
-    let rates = price(model)?.rates_for(usage.total_input());
+    let price = price(model)?;
+    let rates = price.rates_for(usage.total_input());
     let pico = [
         (usage.input_tokens, rates.input),
         (usage.cache_read_tokens, rates.cache_read),
@@ -179,7 +209,12 @@ pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
     .into_iter()
     .map(|(tokens, rate)| u128::from(tokens) * u128::from(rate))
     .sum();
-    Some(micros(pico))
+    let cost = |uses: u64, each: i64| i64::try_from(uses).unwrap_or(i64::MAX).saturating_mul(each);
+    let tools = price.tools().map_or(0, |tools| {
+        cost(usage.web_searches, tools.web_search_micros)
+            .saturating_add(cost(usage.code_runs, tools.code_execution_micros))
+    });
+    Some(micros(pico).saturating_add(tools))
 }
 
 /// The highest possible cost of a call, in micro-dollars: every input token is written to a cache, and the reply has

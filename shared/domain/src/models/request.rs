@@ -78,6 +78,22 @@ impl From<ModelTier> for Effort {
     }
 }
 
+/// A tool that the provider of a model runs.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderTool {
+    /// The model searches the web.
+    WebSearch,
+    /// The model runs code in a container without access to the network.
+    CodeExecution,
+}
+
+impl ProviderTool {
+    pub const ALL: [Self; 2] = [Self::WebSearch, Self::CodeExecution];
+}
+
 /// What a model is asked. Which model answers is decided for each call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
@@ -85,6 +101,9 @@ pub struct ModelRequest {
     /// one on the last turn. Providers that cache automatically ignore them.
     pub system: Vec<SystemBlock>,
     pub tools: Vec<ToolSpec>,
+    /// Tools that the provider runs, each at most once. Models that can't have them don't get them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provider_tools: Vec<ProviderTool>,
     #[serde(default)]
     pub tool_choice: ToolChoice,
     pub messages: Vec<Message>,
@@ -240,7 +259,7 @@ impl ModelRequest {
     #[must_use]
     pub fn prefix_hash(&self, model: &ModelId) -> String {
         let cached = self.system.iter().rposition(|block| block.cache.is_some()).map_or(0, |last| last + 1);
-        let prefix = serde_json::to_vec(&(model, &self.tools, &self.system[..cached]))
+        let prefix = serde_json::to_vec(&(model, &self.tools, &self.provider_tools, &self.system[..cached]))
             .expect("strings and JSON values always serialize");
         crate::hex(&Sha256::digest(prefix))
     }

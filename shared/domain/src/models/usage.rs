@@ -21,9 +21,20 @@ pub struct Usage {
     pub output_tokens: u64,
     /// The part of `output_tokens` that was reasoning.
     pub reasoning_tokens: u64,
+    /// Searches of the web by the provider.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub web_searches: u64,
+    /// Containers in which the provider ran code.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub code_runs: u64,
     /// Some of it is an estimate: a call was cancelled or cut off, and its provider did not say what it used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -37,6 +48,8 @@ impl Usage {
             cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_sub(earlier.cache_write_1h_tokens),
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+            web_searches: self.web_searches.saturating_sub(earlier.web_searches),
+            code_runs: self.code_runs.saturating_sub(earlier.code_runs),
             estimated: self.estimated,
         }
     }
@@ -58,6 +71,8 @@ impl Add for Usage {
             cache_write_1h_tokens: self.cache_write_1h_tokens + other.cache_write_1h_tokens,
             output_tokens: self.output_tokens + other.output_tokens,
             reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
+            web_searches: self.web_searches + other.web_searches,
+            code_runs: self.code_runs + other.code_runs,
             estimated: self.estimated || other.estimated,
         }
     }
@@ -88,6 +103,8 @@ mod tests {
             cache_write_1h_tokens: 4_000,
             output_tokens: 50_000,
             reasoning_tokens: 600_000,
+            web_searches: 7,
+            code_runs: 80,
             estimated: false,
         };
         assert_eq!(a.total_input(), 4_321);
@@ -98,6 +115,8 @@ mod tests {
             cache_write_1h_tokens: 8_000,
             output_tokens: 100_000,
             reasoning_tokens: 1_200_000,
+            web_searches: 14,
+            code_runs: 160,
             estimated: false,
         };
         assert_eq!([a, a].into_iter().sum::<Usage>(), doubled);

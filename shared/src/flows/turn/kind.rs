@@ -8,7 +8,7 @@ use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, Owner, ProposalId};
-use domain::models::{Block, Message, ModelTier, SystemBlock};
+use domain::models::{Block, Message, ModelTier, ProviderTool, SystemBlock};
 use domain::runs::{EventKind, Run};
 use domain::tools::{Setting, ToolCall};
 use jiff::{SignedDuration, Timestamp};
@@ -77,6 +77,11 @@ impl Kind for Turn {
 
     fn setting(&self) -> Setting<'_> {
         self.place.setting(self.agent.as_ref())
+    }
+
+    /// Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into it.
+    fn provider_tools(&self) -> Vec<ProviderTool> {
+        self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provider_tools.iter().copied().collect())
     }
 
     async fn history(&mut self) -> Result<Vec<Message>> {

@@ -177,7 +177,8 @@ impl Caller for PassCaller<'_> {
     type Error = NoAnswer;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
-        let &Quote { model, input_tokens, max_output_tokens } = quote;
+        // A pass offers no tools.
+        let &Quote { model, input_tokens, max_output_tokens, .. } = quote;
         let now = self.cx.clock.now();
         // A model without a known price counts as free, for example a model on a person's own machine.
         let amount = prices::estimate_micros(&model.model, input_tokens, max_output_tokens).unwrap_or(0);
