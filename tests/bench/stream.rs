@@ -18,6 +18,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::post;
+use axum::serve::ListenerExt;
 use bytes::Bytes;
 use futures::StreamExt;
 use lamplighter_local::platform::PlatformConfig;
@@ -115,6 +116,8 @@ async fn main() -> ExitCode {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it listens");
     let routes = Router::new().route("/chat/completions", post(answer)).with_state(Arc::clone(&provider));
+    // Otherwise its kernel keeps the first byte back until the platform's has confirmed the headers.
+    let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let models = ModelsConfig {
         url: Some(format!("http://{address}")),
