@@ -1,12 +1,13 @@
 //! The Anthropic Messages format, in both directions. Everything except [`Anthropic`] itself is pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use domain::models::error::classify_event;
 use domain::models::prices::{self, Thinks};
 use domain::models::provider_tools;
 use domain::models::{
-    Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, StopReason,
+    Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
     ToolChoice, Usage,
 };
 use serde_json::{Value, json};
@@ -50,7 +51,8 @@ impl Model for Anthropic {
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
 pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
-    let turns = call::turns(request, Provider::Anthropic)?;
+    let mut turns = call::turns(request, Provider::Anthropic)?;
+    drop_unanswered(&mut turns);
     let mut messages: Vec<Value> = turns
         .iter()
         .map(|(role, blocks)| json!({"role": role, "content": blocks.iter().map(|b| block(b)).collect::<Vec<_>>()}))
@@ -105,6 +107,39 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     }
     add_options(model, request, &mut body);
     Ok(body)
+}
+
+/// Removes the provider's calls of its own tools that got no result, because their reply was cut off. The API refuses them, except in
+/// the newest reply, which it continues.
+fn drop_unanswered(turns: &mut [(Role, Vec<&Block>)]) {
+    let blocks = turns.iter().flat_map(|(_, blocks)| blocks.iter());
+    let answered: BTreeSet<&str> = blocks
+        .filter_map(|block| match block {
+            Block::Native { block, .. } => block["tool_use_id"].as_str(),
+            _ => None,
+        })
+        .collect();
+    let newest = turns.iter().rposition(|(role, _)| *role == Role::Assistant).unwrap_or(0);
+    for (_, blocks) in &mut turns[..newest] {
+        blocks.retain(|block| match block {
+            Block::Native { block, .. } if block["type"] == "server_tool_use" => {
+                block["id"].as_str().is_some_and(|id| answered.contains(id))
+            }
+            _ => true,
+        });
+    }
+    // The API refuses a message without content.
+    for (_, blocks) in &mut turns[..newest] {
+        if blocks.is_empty() {
+            blocks.push(cut_off());
+        }
+    }
+}
+
+/// Stands for a reply of which nothing is left.
+fn cut_off() -> &'static Block {
+    static CUT_OFF: LazyLock<Block> = LazyLock::new(|| Block::text("(This reply was cut off.)"));
+    &CUT_OFF
 }
 
 /// When the provider removes old results of tools: not before a conversation is long, and then many at once, because each removal

@@ -610,3 +610,41 @@ fn the_provider_searches_and_runs_code() {
     let other = super::super::responses::encode(&ModelId::new("gpt-6-sol"), &again).unwrap().to_string();
     assert!(!other.contains("srvtoolu") && other.contains("Oil."), "{other}");
 }
+
+#[test]
+fn a_search_without_a_result_is_sent_back_only_to_be_continued() {
+    let native = |block: Value| Block::Native { provider: Provider::Anthropic, block };
+    let search =
+        |id: &str| native(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}));
+    let found =
+        |id: &str| native(json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}));
+    let reply = |content: Vec<Block>| Message { role: Role::Assistant, content };
+    let messages = vec![
+        Message::user("a"),
+        reply(vec![search("cut"), search("1"), found("1")]),
+        Message::user("b"),
+        reply(vec![search("gone")]),
+        Message::user("c"),
+        // The result comes in the next reply, after the result of a function.
+        reply(vec![search("2"), tool_use("t")]),
+        Message { role: Role::User, content: vec![tool_result("t")] },
+        reply(vec![found("2"), search("3")]),
+    ];
+    let body = encode(&model(), &ModelRequest { messages, ..request() }).unwrap();
+    let ids: Vec<Vec<String>> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "assistant")
+        .map(|message| {
+            let blocks = message["content"].as_array().unwrap().iter();
+            blocks
+                .map(|block| block["id"].as_str().or(block["text"].as_str()).unwrap_or("result").to_owned())
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        ids,
+        [vec!["1", "result"], vec!["(This reply was cut off.)"], vec!["2", "t"], vec!["result", "3"]]
+    );
+}
