@@ -33,6 +33,9 @@ const SAVED_EVERY: SignedDuration = SignedDuration::from_secs(30);
 /// An executor stops this long before its deadline.
 const RESERVE: SignedDuration = SignedDuration::from_secs(20);
 
+/// When a sweep looks for the archive first.
+const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(10);
+
 /// What an archive may have. The bytes are counted here, because records are read line by line.
 const LIMITS: Limits =
     Limits { entries: 500_000, entry_bytes: u64::MAX, total_bytes: u64::MAX, path_bytes: 1_000 };
@@ -131,12 +134,13 @@ pub async fn request(cx: &Cx, owner: &Owner, input: &NewAccountImport) -> Result
         must_be_empty(cx, owner).await?;
     }
     let now = cx.clock.now();
-    // An archive of an earlier request must not be taken for this one.
-    cx.blobs.delete(&BlobKey::account_archive(owner)).await?;
     let import = AccountImport::new(input.bytes, now);
-    if !cx.store.save_account_import(owner, &import, version, now + SWEEP_EVERY).await?.done() {
+    if !cx.store.save_account_import(owner, &import, version, now + FIRST_LOOK).await?.done() {
         return Err(Error::conflict("import_running", "another import was requested at the same time"));
     }
+    // An archive of an earlier request must not be taken for this one. Not before the record is saved: an executor may have begun to
+    // read that archive.
+    cx.blobs.delete(&BlobKey::account_archive(owner)).await?;
     let upload = uploads::target(cx, &BlobKey::account_archive(owner), input.bytes, sha256, now).await?;
     Ok(AccountImportView::of(import, Some(upload)))
 }

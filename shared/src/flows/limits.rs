@@ -1,5 +1,6 @@
 //! Everything that limits an owner, in one answer.
 
+use domain::accounts::import::MAX_ARCHIVE;
 use domain::accounts::plans::{Plan, PlanTerms};
 use domain::accounts::quota::Month;
 use domain::accounts::rates::RouteClass;
@@ -9,6 +10,7 @@ use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE};
 use domain::context::MAX_DOCUMENT;
 use domain::ids::Owner;
 use domain::models::Features;
+use domain::models::image::{MAX_IMAGE_BYTES, MAX_IMAGES, MAX_PIXELS};
 use domain::projects::theme::{MAX_ARCHIVE_BYTES, MAX_FILE_BYTES};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -94,6 +96,12 @@ pub struct Sizes {
     pub body_bytes: usize,
     /// The message of a turn, in characters.
     pub message_characters: usize,
+    /// The images of a message.
+    pub message_images: usize,
+    /// The images of a message together, in bytes before the encoding.
+    pub message_image_bytes: usize,
+    /// The width and the height of an image, in pixels.
+    pub image_pixels: u32,
     /// The messages in one append to a chat.
     pub append_messages: usize,
     /// The items on a page of a list.
@@ -112,12 +120,17 @@ pub struct Sizes {
     pub theme_file_bytes: usize,
     /// An archive with a theme, in bytes.
     pub theme_archive_bytes: u64,
+    /// An archive with an account, in bytes.
+    pub account_archive_bytes: u64,
 }
 
 impl Sizes {
     const ALL: Self = Self {
         body_bytes: MAX_BODY_BYTES,
         message_characters: MAX_MESSAGE,
+        message_images: MAX_IMAGES,
+        message_image_bytes: MAX_IMAGE_BYTES,
+        image_pixels: MAX_PIXELS,
         append_messages: MAX_APPEND,
         page_items: MAX_LIMIT,
         idempotency_key_characters: MAX_KEY,
@@ -127,6 +140,7 @@ impl Sizes {
         context_document_bytes: MAX_DOCUMENT,
         theme_file_bytes: MAX_FILE_BYTES,
         theme_archive_bytes: MAX_ARCHIVE_BYTES,
+        account_archive_bytes: MAX_ARCHIVE,
     };
 }
 
