@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::ids::Owner;
 use domain::models::breaker::Gate;
-use domain::models::prices::{self, ModelPrice, Rates};
+use domain::models::prices::{self, Rates};
+use domain::models::provider_tools;
 use domain::models::routing::{AgentRole, Ask, Level, TaskTier, Work};
 use domain::models::{ModelClass, ModelRef, ModelTier, Vendor};
 use domain::validate::FieldErrors;
@@ -176,18 +177,21 @@ impl From<&Rates> for RatesView {
     }
 }
 
-impl From<&ModelPrice> for PriceView {
-    fn from(price: &ModelPrice) -> Self {
-        Self {
+impl PriceView {
+    /// `None` if the model has no known price.
+    fn of(model: &ModelRef) -> Option<Self> {
+        let price = prices::price(&model.model)?;
+        let tools = provider_tools::prices(model);
+        Some(Self {
             rates: (&price.rates).into(),
             max_input_tokens: price.max_input,
             max_output_tokens: price.max_output,
             above: price
                 .above
                 .map(|tier| AboveView { input_tokens: tier.tokens, rates: (&tier.rates).into() }),
-            web_search_micros: price.tools().map(|tools| tools.web_search_micros),
-            code_execution_micros: price.tools().map(|tools| tools.code_execution_micros),
-        }
+            web_search_micros: tools.map(|tools| tools.web_search_micros),
+            code_execution_micros: tools.map(|tools| tools.code_execution_micros),
+        })
     }
 }
 
@@ -294,7 +298,7 @@ fn models(cx: &Cx, owner: &OwnerModels, providers: &[(Vendor, bool)]) -> Vec<Mod
         .map(|model| ModelView {
             kinds: ModelClass::ALL.into_iter().filter(|class| catalog.of(*class).contains(&model)).collect(),
             usable: is_usable(model.vendor),
-            price: prices::price(&model.model).map(PriceView::from),
+            price: PriceView::of(&model),
             model,
         })
         .collect()

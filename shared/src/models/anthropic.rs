@@ -109,8 +109,8 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     Ok(body)
 }
 
-/// Removes the provider's calls of its own tools that got no result, because their reply was cut off. The API refuses them, except in
-/// the newest reply, which it continues.
+/// Removes the provider's calls of its own tools that got no result, because their reply was cut off. The API refuses them, except
+/// after the newest words of a person: there it continues the reply.
 fn drop_unanswered(turns: &mut [(Role, Vec<&Block>)]) {
     let blocks = turns.iter().flat_map(|(_, blocks)| blocks.iter());
     let answered: BTreeSet<&str> = blocks
@@ -119,7 +119,7 @@ fn drop_unanswered(turns: &mut [(Role, Vec<&Block>)]) {
             _ => None,
         })
         .collect();
-    let newest = turns.iter().rposition(|(role, _)| *role == Role::Assistant).unwrap_or(0);
+    let newest = call::before_newest_words(turns);
     for (_, blocks) in &mut turns[..newest] {
         blocks.retain(|block| match block {
             Block::Native { block, .. } if block["type"] == "server_tool_use" => {

@@ -599,14 +599,12 @@ fn the_provider_searches_and_runs_code() {
     let native = |block: &Value| Block::Native { provider: Provider::Anthropic, block: block.clone() };
     let blocks = [native(&search), native(&found), native(&code), Block::text("Oil.")];
     assert_eq!(assistant_blocks, &blocks);
-    // It is sent back as it came, and not to other providers.
+    // The provider continues what it gets back as it came. Others get only the text.
     let reply = Message { role: Role::Assistant, content: blocks.to_vec() };
-    let again = ModelRequest { messages: vec![Message::user("Look"), reply, Message::user("And?")], ..asked };
+    let again = ModelRequest { messages: vec![Message::user("Look"), reply], ..asked };
     let body = encode(&ModelId::new("claude-sonnet-5-5"), &again).unwrap();
-    assert_eq!(
-        body["messages"][1]["content"],
-        json!([search, found, code, {"type": "text", "text": "Oil."}])
-    );
+    let sent = body["messages"][1]["content"].as_array().unwrap();
+    assert_eq!((&sent[..3], &sent[3]["text"]), (&[search, found, code][..], &json!("Oil.")));
     let other = super::super::responses::encode(&ModelId::new("gpt-6-sol"), &again).unwrap().to_string();
     assert!(!other.contains("srvtoolu") && other.contains("Oil."), "{other}");
 }
@@ -630,21 +628,20 @@ fn a_search_without_a_result_is_sent_back_only_to_be_continued() {
         Message { role: Role::User, content: vec![tool_result("t")] },
         reply(vec![found("2"), search("3")]),
     ];
-    let body = encode(&model(), &ModelRequest { messages, ..request() }).unwrap();
-    let ids: Vec<Vec<String>> = body["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|message| message["role"] == "assistant")
-        .map(|message| {
-            let blocks = message["content"].as_array().unwrap().iter();
-            blocks
-                .map(|block| block["id"].as_str().or(block["text"].as_str()).unwrap_or("result").to_owned())
-                .collect()
-        })
-        .collect();
-    assert_eq!(
-        ids,
-        [vec!["1", "result"], vec!["(This reply was cut off.)"], vec!["2", "t"], vec!["result", "3"]]
-    );
+    let ids = |messages: &[Message]| -> Vec<Vec<String>> {
+        let asked = ModelRequest { messages: messages.to_vec(), ..request() };
+        let body = encode(&model(), &asked).unwrap();
+        assert_eq!(strict::check(&body), Ok(()), "{body:#}");
+        let id =
+            |block: &Value| block["id"].as_str().or(block["text"].as_str()).unwrap_or("result").to_owned();
+        let messages = body["messages"].as_array().unwrap().iter();
+        messages
+            .filter(|message| message["role"] == "assistant")
+            .map(|message| message["content"].as_array().unwrap().iter().map(id).collect())
+            .collect()
+    };
+    let cut_off = vec!["(This reply was cut off.)"];
+    assert_eq!(ids(&messages), [vec!["1", "result"], cut_off.clone(), vec!["2", "t"], vec!["result", "3"]]);
+    // The person writes after a reply that was cut off.
+    assert_eq!(ids(&messages[..5]), [vec!["1", "result"], cut_off]);
 }

@@ -489,6 +489,13 @@ pub(super) fn turns(
     Ok(turns)
 }
 
+/// The number of turns before the newest words of a person. The turns after them belong to the reply that is being written: calls and
+/// their results.
+pub(super) fn before_newest_words(turns: &[(Role, Vec<&Block>)]) -> usize {
+    let is_words = |block: &&Block| !matches!(block, Block::ToolResult { .. });
+    turns.iter().rposition(|(role, blocks)| *role == Role::User && blocks.iter().any(is_words)).unwrap_or(0)
+}
+
 fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Unsendable> {
     match turns.first() {
         None => return Err(Unsendable::NoMessages),

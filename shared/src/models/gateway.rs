@@ -103,10 +103,10 @@ pub async fn call<C: Caller>(
         // Not every candidate can read every image.
         let mut request = asked.clone();
         sight::fit(&mut request, model);
-        provider_tools::fit(&mut request, id);
+        provider_tools::fit(&mut request, model);
         let input_tokens =
             estimate::request_tokens(id, &request) + provider_tools::most_input_tokens(&request);
-        let tools_micros = provider_tools::most_micros(&request, id);
+        let tools_micros = provider_tools::most_micros(&request, model);
         let quote = Quote { model, input_tokens, max_output_tokens, tools_micros };
         request.max_output_tokens = caller.reserve(&quote).await?;
         let gate = candidate.begin(clock.now());

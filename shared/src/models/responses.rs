@@ -55,8 +55,10 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         let parts = breakpoints::parts(request, "input_text");
         input.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
     }
-    for (role, blocks) in call::turns(request, Provider::OpenAi)? {
-        items(role, &blocks, &mut input);
+    let turns = call::turns(request, Provider::OpenAi)?;
+    let newest = call::before_newest_words(&turns);
+    for (at, (role, blocks)) in turns.iter().enumerate() {
+        items(*role, &sent(blocks, at < newest), &mut input);
     }
     let mut body = json!({
         "model": model,
@@ -112,9 +114,31 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     Ok(body)
 }
 
+/// Leaves out what the API refuses: a thought without a following item, and in a reply that is complete (`is_old`) the provider's runs of
+/// code, because their container ends 20 minutes after its last use.
+fn sent<'a>(blocks: &[&'a Block], is_old: bool) -> Vec<&'a Block> {
+    let is =
+        |block: &Block, kind: &str| matches!(block, Block::Native { block, .. } if block["type"] == kind);
+    let mut sent: Vec<&Block> = Vec::new();
+    let mut led_to_something = false;
+    for block in blocks.iter().rev() {
+        let keep = if is(block, "reasoning") {
+            led_to_something
+        } else {
+            led_to_something = !(is_old && is(block, "code_interpreter_call"));
+            led_to_something
+        };
+        if keep {
+            sent.push(block);
+        }
+    }
+    sent.reverse();
+    sent
+}
+
 /// Adds the items of one message. Text is an item with a role; calls and results are items without one.
 fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
-    for (at, block) in blocks.iter().enumerate() {
+    for block in blocks {
         input.push(match block {
             Block::Text { text } => json!({"role": role, "content": text}),
             Block::Image(image) => {
@@ -128,8 +152,6 @@ fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
                 let output = if *is_error { format!("Error: {content}") } else { content.clone() };
                 json!({"type": "function_call_output", "call_id": tool_use_id, "output": output})
             }
-            // The API refuses a thought without a following item.
-            Block::Native { block, .. } if block["type"] == "reasoning" && at + 1 == blocks.len() => continue,
             Block::Native { block, .. } => block.clone(),
         });
     }
@@ -148,6 +170,8 @@ pub struct Decoder {
     /// The uses of tools that the provider ran, and the containers of its code.
     uses: Usage,
     containers: BTreeSet<String>,
+    /// Where in the output searches have begun.
+    searching: BTreeSet<u64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -180,6 +204,11 @@ impl Decode for Decoder {
                 let partial =
                     Partial { id: text("call_id"), name: text("name"), arguments: text("arguments") };
                 self.calls.insert(place()?, partial);
+            }
+            // A reply that is cut off during a search has this event alone.
+            "response.output_item.added" if event["item"]["type"] == "web_search_call" => {
+                self.searching.insert(place()?);
+                events.push(ModelEvent::Usage(self.uses()));
             }
             "response.function_call_arguments.delta" => {
                 if let (Some(call), Some(delta)) = (self.calls.get_mut(&place()?), event["delta"].as_str()) {
@@ -218,6 +247,7 @@ impl Decoder {
             refused: false,
             uses: Usage::default(),
             containers: BTreeSet::new(),
+            searching: BTreeSet::new(),
         }
     }
 
@@ -260,29 +290,34 @@ impl Decoder {
                     }
                     self.done.push((place, Block::Native { provider: Provider::OpenAi, block }));
                 }
-                if self.count(item) {
-                    events.push(ModelEvent::Usage(self.uses));
+                let before = self.uses();
+                self.searching.remove(&place);
+                self.count(item);
+                if self.uses() != before {
+                    events.push(ModelEvent::Usage(self.uses()));
                 }
             }
         }
     }
 
-    /// Counts a use of a tool that the provider ran. The API reports them nowhere else. Says whether the counts have changed.
-    fn count(&mut self, item: &Value) -> bool {
+    /// Counts a use of a tool that the provider ran. The API reports them nowhere else.
+    fn count(&mut self, item: &Value) {
         match item["type"].as_str() {
             // Opening a page that was found costs nothing more.
             Some("web_search_call") if matches!(item["action"]["type"].as_str(), None | Some("search")) => {
                 self.uses.web_searches += 1;
-                true
             }
             Some("code_interpreter_call") => {
-                let is_new =
-                    self.containers.insert(item["container_id"].as_str().unwrap_or_default().to_owned());
-                self.uses.code_runs += u64::from(is_new);
-                is_new
+                let container = item["container_id"].as_str().unwrap_or_default();
+                self.uses.code_runs += u64::from(self.containers.insert(container.to_owned()));
             }
-            _ => false,
+            _ => {}
         }
+    }
+
+    /// The uses so far. A use that has begun counts as a search until its item says what it was.
+    fn uses(&self) -> Usage {
+        Usage { web_searches: self.uses.web_searches + self.searching.len() as u64, ..self.uses }
     }
 
     fn call(&mut self, place: u64, call: Partial, whole: bool, events: &mut Vec<ModelEvent>) {

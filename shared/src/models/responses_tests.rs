@@ -438,22 +438,46 @@ fn the_provider_searches_and_runs_code() {
     ];
     let mut lines = vec![created()];
     for (place, item) in items.iter().enumerate() {
-        lines.push(json!({"type": "response.output_item.done", "output_index": place, "item": item}));
+        for kind in ["added", "done"] {
+            lines.push(
+                json!({"type": format!("response.output_item.{kind}"), "output_index": place, "item": item}),
+            );
+        }
     }
     lines.extend(text_item(5, &["Oil."]));
     lines.push(ended("completed", Value::Null));
     let events = decode(&lines).unwrap();
-    let uses = Usage { web_searches: 1, ..Usage::default() };
-    assert_eq!(events[1], ModelEvent::Usage(uses), "it counts although the reply is not complete");
+    let uses: Vec<(u64, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            ModelEvent::Usage(usage) => Some((usage.web_searches, usage.code_runs)),
+            _ => None,
+        })
+        .collect();
+    // They count from their beginning, because a reply may be cut off. The second was no search, and the last is the whole reply's.
+    assert_eq!(uses, [(1, 0), (2, 0), (1, 0), (1, 1), (1, 2), (1, 2)]);
     let Some(ModelEvent::Finished { stop, assistant_blocks, usage }) = events.last() else {
         panic!("{events:#?}")
     };
     assert_eq!(*stop, StopReason::EndTurn);
     assert_eq!(*usage, Usage { web_searches: 1, code_runs: 2, ..COUNTED });
     // The API takes its calls back with their status.
-    let reply = Message { role: Role::Assistant, content: assistant_blocks.clone() };
-    let again = ModelRequest { messages: vec![Message::user("Look"), reply, Message::user("And?")], ..asked };
-    let body = encode(&model(), &again).unwrap();
-    let sent = body["input"].as_array().unwrap();
-    assert!(items.iter().all(|item| sent.contains(item)), "{body:#}");
+    let thought = |id: &str| native(json!({"type": "reasoning", "id": id, "encrypted_content": "gAAA"}));
+    let mut content = assistant_blocks.clone();
+    content.insert(2, thought("rs_code"));
+    content.insert(1, thought("rs_page"));
+    content.push(Block::ToolUse { id: "call_1".into(), name: "get_weather".into(), input: json!({}) });
+    let reply = Message { role: Role::Assistant, content };
+    let result = Block::ToolResult { tool_use_id: "call_1".into(), content: "Sun".into(), is_error: false };
+    let result = Message { role: Role::User, content: vec![result] };
+    let sent = |more: Option<Message>| {
+        let messages =
+            [Message::user("Look"), reply.clone(), result.clone()].into_iter().chain(more).collect();
+        let body = encode(&model(), &ModelRequest { messages, ..asked.clone() }).unwrap();
+        let sent = body["input"].as_array().unwrap().iter();
+        sent.filter_map(|item| item["id"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(None), ["ws_1", "rs_page", "ws_2", "rs_code", "ci_1", "ci_2", "ci_3"]);
+    // Later, the container may be gone. The thought that led to it goes with it.
+    assert_eq!(sent(Some(Message::user("And?"))), ["ws_1", "rs_page", "ws_2"]);
 }

@@ -115,6 +115,8 @@ fn check_messages(messages: &Value) -> Result<(), String> {
         return Err("messages: at least one message is required".into());
     }
     let mut unanswered: BTreeSet<&str> = BTreeSet::new();
+    // Calls that the API itself makes. Their results may come in a later reply, but not after new words.
+    let mut pending: BTreeSet<&str> = BTreeSet::new();
     for (index, message) in items(messages).iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         match (index, role) {
@@ -149,8 +151,20 @@ fn check_messages(messages: &Value) -> Result<(), String> {
                 "image" if role == "user" => check_image(&block["source"], &at)?,
                 "text" | "document" => {}
                 "thinking" | "redacted_thinking" if role == "assistant" => {}
+                "server_tool_use" if role == "assistant" => {
+                    pending.insert(block["id"].as_str().unwrap_or_default());
+                }
+                kind if role == "assistant" && kind.ends_with("_tool_result") => {
+                    if !pending.remove(block["tool_use_id"].as_str().unwrap_or_default()) {
+                        return Err(format!("{at}: unexpected `tool_use_id` found in `{kind}` blocks"));
+                    }
+                }
                 _ => return Err(format!("{at}.type: not allowed for the role {role}")),
             }
+        }
+        let has_words = blocks.iter().any(|block| block["type"] != "tool_result") || blocks.is_empty();
+        if role == "user" && has_words && !pending.is_empty() {
+            return Err(format!("messages.{index}: `server_tool_use` ids were found without a result block"));
         }
         if !unanswered.is_empty() {
             return Err(format!(
@@ -273,6 +287,19 @@ mod tests {
         refused("/messages/2/content/0/tool_use_id", json!("2"), "unexpected");
         refused("/messages/2/content", json!("never mind"), "without `tool_result`");
         refused("/messages/1/role", json!("user"), "not allowed");
+        let search = json!({"type": "server_tool_use", "id": "2", "name": "web_search", "input": {}});
+        let found = json!({"type": "web_search_tool_result", "tool_use_id": "2", "content": []});
+        refused("/messages/0/content", json!([search]), "not allowed");
+        refused("/messages/1/content", json!([found]), "unexpected");
+        let searched = |reply: Value, next: Value| {
+            let said = [("user", json!("u")), ("assistant", reply), ("user", next)];
+            said.map(|(role, content)| json!({"role": role, "content": content}))
+        };
+        let cut_off = json!(searched(json!([search]), json!("u")));
+        refused("/messages", cut_off, "`server_tool_use` ids");
+        let mut answered = request();
+        answered["messages"] = json!(searched(json!([search, found]), json!("u")));
+        assert_eq!(check(&answered), Ok(()));
         let image = |kind: &str, data: &str| json!([{"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}]);
         refused("/messages/0/content", image("image/png", "AAAA"), "Could not process image");
         refused("/messages/0/content", image("image/png", "R0lGODlhAQABAA=="), "appears to be image/gif");

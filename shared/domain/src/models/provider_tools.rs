@@ -3,24 +3,29 @@
 //! They are offered to the models of a provider in the price table that can be told how much to think. These are the
 //! generations that combine such tools with functions of ours.
 
+use super::catalog::{ModelRef, Vendor};
 use super::prices::{self, ToolPrices};
-use super::request::{ModelId, ModelRequest, ProviderTool, ToolChoice};
+use super::request::{ModelRequest, ProviderTool, ToolChoice};
 use super::usage::Usage;
 
-/// How often a model may use such tools in one call. Providers that accept a limit get it.
+/// How often a model may use such tools in one call. Anthropic limits searches to it, OpenAI all uses together, and Google nothing.
 pub const MAX_USES: u32 = 5;
 
 /// What one use may add to the input, in tokens: the pages that a search has found, or what a program has printed.
 const RESULT_TOKENS: u64 = 12_000;
 
-/// The prices of the tools that the provider of `model` runs. `None` if it runs none for this model.
+/// The prices of the tools that the provider of `model` runs. `None` if it runs none for this model. Another server may have a model
+/// of the same name, but runs no tools.
 #[must_use]
-pub fn prices(model: &ModelId) -> Option<&'static ToolPrices> {
-    prices::price(model)?.tools()
+pub fn prices(model: &ModelRef) -> Option<&'static ToolPrices> {
+    match model.vendor {
+        Vendor::Anthropic | Vendor::OpenAi | Vendor::Google => prices::price(&model.model)?.tools(),
+        Vendor::Xai | Vendor::Bedrock | Vendor::Compatible | Vendor::Demo => None,
+    }
 }
 
 /// Leaves in a request the tools that `model` can have. A reply that must call a function of ours, or must not call any, has none.
-pub fn fit(request: &mut ModelRequest, model: &ModelId) {
+pub fn fit(request: &mut ModelRequest, model: &ModelRef) {
     if prices(model).is_none() || request.tool_choice != ToolChoice::Auto {
         request.provider_tools.clear();
     }
@@ -28,13 +33,17 @@ pub fn fit(request: &mut ModelRequest, model: &ModelId) {
 
 /// The most that the uses in one call cost, in micro-dollars, besides tokens.
 #[must_use]
-pub fn most_micros(request: &ModelRequest, model: &ModelId) -> i64 {
+pub fn most_micros(request: &ModelRequest, model: &ModelRef) -> i64 {
     let Some(prices) = prices(model) else { return 0 };
-    let price = |tool: &ProviderTool| match tool {
-        ProviderTool::WebSearch => prices.web_search_micros,
-        ProviderTool::CodeExecution => prices.code_execution_micros,
+    let most = |tool, price: i64, uses: u32| {
+        if request.provider_tools.contains(&tool) { price * i64::from(uses) } else { 0 }
     };
-    request.provider_tools.iter().map(price).max().unwrap_or(0) * i64::from(MAX_USES)
+    let searches = most(ProviderTool::WebSearch, prices.web_search_micros, MAX_USES);
+    // Anthropic runs all code of a call in one container, besides the searches.
+    let anthropic = model.vendor == Vendor::Anthropic;
+    let containers = if anthropic { 1 } else { MAX_USES };
+    let code = most(ProviderTool::CodeExecution, prices.code_execution_micros, containers);
+    if anthropic { searches + code } else { searches.max(code) }
 }
 
 /// The most that the results of the uses in one call add to its input, in tokens.
@@ -53,19 +62,23 @@ mod tests {
     use super::*;
     use crate::models::request::tests::request;
 
+    fn reference(model: &str) -> ModelRef {
+        model.parse().expect("a model")
+    }
+
     #[test]
     fn uses_cost_what_their_provider_says() {
         let used = Usage { web_searches: 3, code_runs: 2, ..Usage::default() };
         for (model, expected) in [
-            ("claude-sonnet-5-5", Some(3 * 10_000 + 2 * 4_167)),
-            ("gpt-6-sol", Some(3 * 10_000 + 2 * 30_000)),
-            ("gemini-3.8-flash", Some(3 * 14_000)),
+            ("anthropic/claude-sonnet-5-5", Some(3 * 10_000 + 2 * 4_167)),
+            ("openai/gpt-6-sol", Some(3 * 10_000 + 2 * 30_000)),
+            ("google/gemini-3.8-flash", Some(3 * 14_000)),
             // Bedrock, xAI and models that nobody knows run no tools.
-            ("us.anthropic.claude-sonnet-5-5", None),
-            ("no-such-model", None),
+            ("bedrock/us.anthropic.claude-sonnet-5-5", None),
+            ("openai/no-such-model", None),
         ] {
-            let model = ModelId::new(model);
-            let cost = super::prices::cost_micros(&model, &used).unwrap_or(0);
+            let model = reference(model);
+            let cost = super::prices::cost_micros(&model.model, &used).unwrap_or(0);
             assert_eq!(cost, expected.unwrap_or(0), "{model}");
             assert_eq!(prices(&model).is_some(), expected.is_some(), "{model}");
             let mut request = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
@@ -75,16 +88,38 @@ mod tests {
     }
 
     #[test]
+    fn another_server_runs_no_tools_for_a_model_of_the_same_name() {
+        let model = reference("compatible/gpt-6-sol");
+        let mut request = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
+        assert_eq!((prices(&model), most_micros(&request, &model)), (None, 0));
+        fit(&mut request, &model);
+        assert_eq!(request.provider_tools, []);
+    }
+
+    #[test]
     fn the_highest_cost_covers_every_permitted_use() {
-        let model = ModelId::new("gpt-6-sol");
-        let mut request = ModelRequest { provider_tools: vec![ProviderTool::CodeExecution], ..request() };
-        assert_eq!((most_micros(&request, &model), most_input_tokens(&request)), (150_000, 60_000));
-        request.provider_tools.insert(0, ProviderTool::WebSearch);
-        let most = Usage { code_runs: u64::from(MAX_USES), ..Usage::default() };
-        assert_eq!(Some(most_micros(&request, &model)), super::prices::cost_micros(&model, &most));
+        use ProviderTool::{CodeExecution, WebSearch};
+        for (model, tools, searches, containers) in [
+            ("anthropic/claude-sonnet-5-5", &[WebSearch][..], 5, 0),
+            ("anthropic/claude-sonnet-5-5", &[CodeExecution], 0, 1),
+            ("anthropic/claude-sonnet-5-5", &[WebSearch, CodeExecution], 5, 1),
+            ("openai/gpt-6-sol", &[WebSearch], 5, 0),
+            ("openai/gpt-6-sol", &[WebSearch, CodeExecution], 0, 5),
+            ("google/gemini-3.8-flash", &[WebSearch, CodeExecution], 5, 0),
+            ("google/gemini-3.8-flash", &[], 0, 0),
+        ] {
+            let model = reference(model);
+            let request = ModelRequest { provider_tools: tools.to_vec(), ..request() };
+            let most = Usage { web_searches: searches, code_runs: containers, ..Usage::default() };
+            let expected = super::prices::cost_micros(&model.model, &most);
+            assert_eq!(Some(most_micros(&request, &model)), expected, "{model} {tools:?}");
+            assert_eq!(most_input_tokens(&request), if tools.is_empty() { 0 } else { 60_000 });
+        }
         // A call that must use a function of ours, or must not, uses nothing else.
+        let model = reference("openai/gpt-6-sol");
         for choice in [ToolChoice::Any, ToolChoice::None, ToolChoice::Tool("a".into())] {
-            let mut request = ModelRequest { tool_choice: choice, ..request.clone() };
+            let provider_tools = ProviderTool::ALL.to_vec();
+            let mut request = ModelRequest { tool_choice: choice, provider_tools, ..request() };
             fit(&mut request, &model);
             assert_eq!((most_micros(&request, &model), most_input_tokens(&request)), (0, 0));
         }
