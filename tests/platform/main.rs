@@ -55,6 +55,7 @@ mod places;
 mod program;
 mod projects;
 mod provider_keys;
+mod provider_requests;
 mod provider_tools;
 mod providers;
 mod quota;
