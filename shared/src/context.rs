@@ -1,5 +1,6 @@
 //! The context of every handler and flow: the store, the blobs, the models, the bus, the queues, the clock.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,9 +39,13 @@ impl Stopping {
     }
 }
 
-/// The context of a process; cheap to clone.
+/// The context of a process; cheap to clone. Each layer of each route has one.
 #[derive(Clone)]
-pub struct Cx {
+pub struct Cx(Arc<Parts>);
+
+/// What a [`Cx`] consists of.
+#[derive(Clone)]
+pub struct Parts {
     pub config: Arc<Config>,
     pub clock: Clock,
     pub store: Store,
@@ -85,7 +90,7 @@ impl Cx {
         let clients = Clients::new(&config.aws);
         let blobs = Blobs::new(clients.s3, config.aws.bucket.clone());
         let store = Store::new(clients.dynamodb, config.aws.table.clone());
-        Self {
+        Self(Arc::new(Parts {
             provider_keys: ProviderKeys::new(&config, store.clone(), clock.clone()),
             store,
             blobs,
@@ -105,6 +110,22 @@ impl Cx {
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
             clock,
-        }
+        }))
+    }
+
+    /// A context that differs in some parts.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Parts)) -> Self {
+        let mut parts = Parts::clone(self);
+        change(&mut parts);
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Cx {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }

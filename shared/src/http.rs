@@ -78,14 +78,17 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
                 message: "this path does not support this method".to_owned(),
             }
         })
-        .layer(from_fn_with_state(cx.clone(), idempotency::layer))
-        .layer(from_fn(check_scope))
-        .layer(from_fn_with_state(cx.clone(), deletions::layer))
-        .layer(from_fn_with_state(cx.clone(), rates::layer))
-        .layer(from_fn_with_state((cx.clone(), authenticate), identify))
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(from_fn_with_state((cx.clone(), authenticate.is_some()), guard::layer))
-        .layer(from_fn(edge));
+        // One layer of several: the router wraps each route anew for every layer, and that is a large part of a start.
+        .layer((
+            from_fn(edge),
+            from_fn_with_state((cx.clone(), authenticate.is_some()), guard::layer),
+            DefaultBodyLimit::max(MAX_BODY_BYTES),
+            from_fn_with_state((cx.clone(), authenticate), identify),
+            from_fn_with_state(cx.clone(), rates::layer),
+            from_fn_with_state(cx.clone(), deletions::layer),
+            from_fn(check_scope),
+            from_fn_with_state(cx.clone(), idempotency::layer),
+        ));
     // CORS is the outermost layer: a preflight carries no credentials, and pages must be able to read refusals.
     let app = match cors {
         Some(cors) => app.layer(cors),

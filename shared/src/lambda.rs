@@ -288,7 +288,7 @@ pub async fn batch(
     event: SqsEvent,
 ) -> SqsBatchResponse {
     let places = Places::with_room(BATCH.saturating_sub(event.records.len()));
-    let cx = Cx { places: places.clone(), ..cx };
+    let cx = cx.with(|parts| parts.places = places.clone());
     let response = each(&cx, event, |body| {
         let (message, cx) = (message_of(&body), cx.clone());
         async move { handler(cx, invocation, message?).await }

@@ -116,7 +116,7 @@ async fn each_threshold_that_is_reached_is_one_event_on_the_bus() {
     let mut config = Config::clone(&cx.config);
     config.aws = AwsConfig { eventbridge_endpoint: Some(url), http: None, ..config.aws };
     let there = Cx::new(config, cx.clock.clone()).unwrap();
-    let cx = &Cx { bus: there.bus.clone(), ..cx.clone() };
+    let cx = &cx.with(|parts| parts.bus = there.bus.clone());
     let thresholds = [100, 200, 900].map(|micros| json!({"month_micros": micros}));
     h.patch("/account", json!({ "alerts": thresholds })).await.expect(200);
 

@@ -10,7 +10,6 @@ use domain::ids::{ActionId, Owner};
 use domain::places::of_owner;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use shared::Cx;
 use shared::config::{Config, ExecutorsConfig};
 use shared::flows::places::Places;
 use shared::flows::{actions, agents, due};
@@ -145,7 +144,7 @@ async fn no_more_executors_get_a_place_than_allowed() {
     for count in [1, 2, 4, 10] {
         let executors = ExecutorsConfig { count };
         let config = Config { executors, ..(*h.platform.cx.config).clone() };
-        let cx = Cx { config: Arc::new(config), ..h.platform.cx.clone() };
+        let cx = h.platform.cx.with(|parts| parts.config = Arc::new(config));
         let invocations: Vec<Places> = (0..24).map(|_| Places::default()).collect();
         for by_hand in [false, true] {
             let limit = of_owner(count) + u32::from(by_hand);
@@ -171,7 +170,7 @@ async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
     let stage = stage(&model).await;
     let one = ExecutorsConfig { count: 1 };
     let config = Config { executors: one, ..(*stage.h.platform.cx.config).clone() };
-    let cx = Cx { config: Arc::new(config), ..stage.h.platform.cx.clone() };
+    let cx = stage.h.platform.cx.with(|parts| parts.config = Arc::new(config));
     let (first, second, owner) = (Places::default(), Places::default(), Owner::new("one").unwrap());
     let runs = [first.enter(&cx, &owner, false).await, first.enter(&cx, &owner, true).await];
     let [Ok(Ok(a)), Ok(Ok(b))] = runs else { panic!("both runs must get the place") };

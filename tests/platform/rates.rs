@@ -139,7 +139,7 @@ fn from_gateway(path: &str, owner: Option<&str>, address: &str, headers: &[(&str
 
 /// The functions as on Lambda, in a process of their own that shares the platform's table.
 fn function(cx: &Cx) -> Handler {
-    let cx = Cx { used_up: UsedUp::default(), ..cx.clone() };
+    let cx = cx.with(|parts| parts.used_up = UsedUp::default());
     shared::http::app(cx, catalog::router(), None).into()
 }
 
@@ -177,10 +177,11 @@ async fn processes_with_different_clocks_keep_the_limit_of_each_minute() {
     let (h, clock) = limited("others=5").await;
     clock.set(clock.now() + SignedDuration::from_millis(59_500));
     let ahead = ManualClock::at(clock.now() + SignedDuration::from_secs(1));
-    let cx = |clock: &ManualClock| Cx {
-        clock: Clock::Manual(clock.clone()),
-        used_up: UsedUp::default(),
-        ..h.platform.cx.clone()
+    let cx = |clock: &ManualClock| {
+        h.platform.cx.with(|parts| {
+            parts.clock = Clock::Manual(clock.clone());
+            parts.used_up = UsedUp::default();
+        })
     };
     let (one, other) = (cx(&clock), cx(&ahead));
     let mut passed = 0;
@@ -236,11 +237,10 @@ async fn who_tries_keys_is_stopped_and_a_good_key_still_works() {
 async fn a_table_that_does_not_answer_stops_nobody() {
     let (h, _) = limited("others=1").await;
     let (client, _) = h.platform.cx.store.raw();
-    let cx = Cx {
-        store: Store::new(client.clone(), "missing"),
-        used_up: UsedUp::default(),
-        ..h.platform.cx.clone()
-    };
+    let cx = h.platform.cx.with(|parts| {
+        parts.store = Store::new(client.clone(), "missing");
+        parts.used_up = UsedUp::default();
+    });
     for _ in 0..3 {
         assert_eq!(rates::count(&cx, "owner me", RouteClass::Others).await, None);
     }
@@ -255,12 +255,12 @@ async fn a_used_up_minute_costs_no_more_writes() {
     assert_eq!((count(cx).await, count(cx).await), (Some(Some(1)), Some(Some(0))));
     // A store without a table: an answer without a limit would mean that the process asked it.
     let (client, _) = cx.store.raw();
-    let cut_off = Cx { store: Store::new(client.clone(), "missing"), ..cx.clone() };
+    let cut_off = cx.with(|parts| parts.store = Store::new(client.clone(), "missing"));
     assert_eq!(count(&cut_off).await, Some(None));
     // Another process learns it from the table with its first write.
-    let other = Cx { used_up: UsedUp::default(), ..cx.clone() };
+    let other = cx.with(|parts| parts.used_up = UsedUp::default());
     assert_eq!(count(&other).await, Some(None));
-    let cut_off = Cx { store: Store::new(client.clone(), "missing"), ..other };
+    let cut_off = other.with(|parts| parts.store = Store::new(client.clone(), "missing"));
     assert_eq!(count(&cut_off).await, Some(None));
 }
 
@@ -275,7 +275,7 @@ async fn there_are_no_limits_unless_they_are_configured() {
     let limits = h.get("/limits").await.expect(200);
     assert_eq!(limits["rates"], Value::Array(Vec::new()));
     let config = Config { rates: RateLimits::default(), ..Config::clone(&h.platform.cx.config) };
-    let cx = Cx { config: Arc::new(config), ..h.platform.cx.clone() };
+    let cx = h.platform.cx.with(|parts| parts.config = Arc::new(config));
     let limits = shared::flows::limits::read(&cx, &Owner::new("me").unwrap()).await.unwrap();
     let rates: Vec<(&str, u32)> =
         limits.rates.iter().map(|rate| (rate.class.name(), rate.per_minute)).collect();
