@@ -181,6 +181,27 @@ def the_api_is_regional_and_bounded(stack: Stack, repo: Repo) -> Iterator[str]:
 
 
 @rule
+def a_domain_leads_to_the_stage(stack: Stack, repo: Repo) -> Iterator[str]:
+    conditions = {"Domain": "HasDomain", "DomainMapping": "HasDomain", "DomainRecord": "HasDomainRecord"}
+    for name, condition in conditions.items():
+        if stack.resources.get(name, {}).get("Condition") != condition:
+            yield f"{name} must have the condition {condition}"
+    domain = stack.properties("Domain")
+    if domain.get("EndpointConfiguration") != {"Types": ["REGIONAL"]} or "CertificateArn" in domain:
+        yield "the domain must be regional, as the API is"
+    if domain.get("SecurityPolicy") != "TLS_1_2":
+        yield "the domain must refuse old versions of TLS"
+    (stage,) = stack.of("AWS::ApiGateway::Stage")
+    mapping = stack.properties("DomainMapping")
+    expected = {"DomainName": {"Ref": "Domain"}, "RestApiId": {"Ref": "Api"}, "Stage": {"Ref": stage}}
+    if mapping != expected:
+        yield f"the domain must lead to the stage {stage}, leads to {mapping}"
+    alias = stack.properties("DomainRecord").get("AliasTarget", {})
+    if [sub(alias.get(key)) for key in ("DNSName", "HostedZoneId")] != ["${Domain.RegionalDomainName}", "${Domain.RegionalHostedZoneId}"]:
+        yield "the record must point to the domain"
+
+
+@rule
 def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
     answers = stack.api["Body"].get("x-amazon-apigateway-gateway-responses", {})
     for kind in sorted(set(STATUSES) - set(answers)):

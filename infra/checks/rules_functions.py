@@ -9,6 +9,8 @@ from template import BUCKET, Stack, sub, target
 # Functions that hold more than one request in memory, in MB.
 MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
+# JSON that contains keys. It is too long for most parameters of the parameter store.
+HIDDEN = {"LAMPLIGHTER_SERVERS"}
 
 
 def variables_of(stack: Stack, name: str) -> dict:
@@ -89,10 +91,12 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
         "LAMPLIGHTER_QUEUE": {"Ref": "Queue"},
         "LAMPLIGHTER_AUTH": "on",
         "LAMPLIGHTER_CORS_ORIGINS": {"Fn::Join": [",", {"Ref": "CorsOrigins"}]},
+        "LAMPLIGHTER_ALLOWED_HOSTS": {"Fn::Join": [",", {"Ref": "AllowedHosts"}]},
         "LAMPLIGHTER_RUN_BUDGET_MICROS": {"Ref": "RunBudgetMicros"},
         "LAMPLIGHTER_ANSWER_DAYS": {"Ref": "AnswerDays"},
         "LAMPLIGHTER_DAY_BUDGET_MICROS": {"Ref": "DayBudgetMicros"},
         "LAMPLIGHTER_DAY_BUDGET_MAX_MICROS": {"Ref": "DayBudgetMaxMicros"},
+        "LAMPLIGHTER_MONTH_BUDGET_MAX_MICROS": {"Ref": "MonthBudgetMaxMicros"},
         "LAMPLIGHTER_PLAN": {"Ref": "Plan"},
         "LAMPLIGHTER_PLANS": {"Ref": "Plans"},
         "LAMPLIGHTER_FEATURES": {"Ref": "Features"},
@@ -120,10 +124,25 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
 
 @rule
 def secrets_are_not_shown(stack: Stack, repo: Repo) -> Iterator[str]:
+    """A key is a hidden parameter, or the name of a parameter of the parameter store if the operator gives one."""
     parameters = stack.template["Parameters"]
     for name in stack.functions:
-        for variable in SECRETS & set(variables_of(stack, name)):
-            parameter = parameters.get(target(variables_of(stack, name)[variable]) or "", {})
+        for variable in sorted(SECRETS & set(variables_of(stack, name))):
+            match variables_of(stack, name)[variable]:
+                case {"Fn::If": [condition, {"Fn::Sub": text}, {"Ref": key}]}:
+                    parameter, named = parameters.get(key, {}), f"{key}Parameter"
+                    if parameter.get("NoEcho") is not True or parameter.get("Default") != "":
+                        yield f"{name}: {variable} must be a parameter with NoEcho and an empty default"
+                    if (condition, text) != (f"Has{named}", f"ssm:${{{named}}}") or parameters[named].get("Default") != "":
+                        yield f"{name}: {variable} must be ssm:${{{named}}} under the condition Has{named}"
+                case _:
+                    yield f"{name}: {variable} must be a parameter with NoEcho, or the name of one of the parameter store"
+        for variable in sorted(HIDDEN & set(variables_of(stack, name))):
+            match variables_of(stack, name)[variable]:
+                case {"Ref": key}:
+                    parameter = parameters.get(key, {})
+                case _:
+                    parameter = {}
             if parameter.get("NoEcho") is not True or parameter.get("Default") != "":
                 yield f"{name}: {variable} must be a parameter with NoEcho and an empty default"
 

@@ -134,6 +134,50 @@ def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
 
 
 @rule
+def spending_alerts_reach_the_topic(stack: Stack, repo: Repo) -> Iterator[str]:
+    """Someone is told of each event `spending.alert`, in a sentence of fields that the event has."""
+    source, kind, fields = repo.spending_alert
+    rules = {
+        name: rule
+        for name, rule in stack.of("AWS::Events::Rule").items()
+        if kind in rule.get("EventPattern", {}).get("detail-type", ())
+    }
+    if len(rules) != 1:
+        yield f"there must be one rule for {kind}, but there are {sorted(rules)}"
+    for name, found in rules.items():
+        if found["EventPattern"] != {"source": [source], "detail-type": [kind]}:
+            yield f"{name}: matches {found['EventPattern']}"
+        if target(found.get("EventBusName")) != "Bus" or found.get("State", "ENABLED") != "ENABLED":
+            yield f"{name}: must be enabled, on the stack's bus"
+        if [target(to["Arn"]) for to in found["Targets"]] != ["Alarms"]:
+            yield f"{name}: tells {found['Targets']}"
+        for to in found["Targets"]:
+            transformer = to.get("InputTransformer", {})
+            paths, text = transformer.get("InputPathsMap", {}), transformer.get("InputTemplate", "")
+            for path in paths.values():
+                if path.removeprefix("$.detail.") not in fields:
+                    yield f"{name}: the event has no {path}"
+            if set(re.findall(r"<(\w+)>", text)) != set(paths) or not paths:
+                yield f"{name}: the sentence uses other names than {sorted(paths)}"
+            # EventBridge takes a text only in quotes, and on one line.
+            if not re.fullmatch(r'"[^"\n]+"', text):
+                yield f"{name}: the sentence must be one line in quotes, is {text!r}"
+        allowed = [
+            statement
+            for policy in stack.of("AWS::SNS::TopicPolicy").values()
+            if "Alarms" in map(target, policy["Topics"])
+            for statement in policy["PolicyDocument"]["Statement"]
+            if statement["Effect"] == "Allow"
+            and statement.get("Principal") == {"Service": "events.amazonaws.com"}
+            and statement["Action"] == "sns:Publish"
+            and target(statement["Resource"]) == "Alarms"
+            and "Condition" not in statement
+        ]
+        if not allowed:
+            yield f"{name}: EventBridge may not publish to the topic"
+
+
+@rule
 def the_dashboard_shows_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
     for name, dashboard in stack.of("AWS::CloudWatch::Dashboard").items():
         body = dashboard["DashboardBody"]["Fn::Sub"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from registry import rule
 from rules_functions import variables_of
 from sources import Repo
-from template import Stack, listed, sub, target
+from template import Stack, listed, sub, target, unconditional
 
 # Functions that read and write items. The sweep and the authorizer have fewer permissions, the catalog none.
 STORES = {
@@ -76,6 +76,11 @@ ITEMS = {
 }
 TABLE, INDEX, BUCKET, BUS = ("${Table.Arn}", "${Table.Arn}/index/due", "${Bucket.Arn}", "${Bus.Arn}")
 MASTER_KEYS = "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/${AWS::StackName}/master-keys/*"
+# The parameters with the keys of model providers, each only if the operator names one.
+MODEL_KEYS = {
+    f"arn:${{AWS::Partition}}:ssm:${{AWS::Region}}:${{AWS::AccountId}}:parameter${{{key}Parameter}}"
+    for key in ("AnthropicApiKey", "OpenAiApiKey", "GeminiApiKey", "XAiApiKey", "ModelKey")
+}
 # The function that reads each queue.
 QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
@@ -97,6 +102,7 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights.add(("events:PutEvents", BUS))
     if name in repo.models:
         rights |= {("bedrock:InvokeModelWithResponseStream", resource) for resource in BEDROCK}
+        rights |= {("ssm:GetParameters", resource) for resource in MODEL_KEYS}
     if name in OPENS_KEYS:
         rights.add(("ssm:GetParameter", MASTER_KEYS))
     if name in SEALS_KEYS:
@@ -128,7 +134,7 @@ def rights_are_those_the_work_needs(stack: Stack, repo: Repo) -> Iterator[str]:
             if statement.get("Effect") != "Allow" or "NotAction" in statement or "NotResource" in statement:
                 yield f"{name}: has a statement that is not a plain Allow"
                 continue
-            held |= {(a, sub(r)) for a in listed(statement["Action"]) for r in listed(statement["Resource"])}
+            held |= {(a, sub(r)) for a in listed(statement["Action"]) for r in map(unconditional, listed(statement["Resource"]))}
         for action, resource in sorted(expected(name, repo) - held):
             yield f"{name}: may not {action} on {resource}"
         for action, resource in sorted(held - expected(name, repo)):
@@ -137,15 +143,32 @@ def rights_are_those_the_work_needs(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: has AWS's policies {managed}; only the permission to log is needed"
 
 
+# Policies that exist only under a condition, and their attachments with them.
+CONDITIONAL = {"CallBedrock": "HasBedrock", "ReadModelKeys": "HasModelKeyParameters"}
+
+
 @rule
-def bedrock_is_permitted_only_if_it_is_on(stack: Stack, repo: Repo) -> Iterator[str]:
-    if stack.resources["CallBedrock"].get("Condition") != "HasBedrock":
-        yield "CallBedrock must have the condition HasBedrock"
-    for name in stack.functions:
-        role = stack.properties(target(stack.function(name).get("Role")) or "")
-        for policy in role.get("ManagedPolicyArns", []):
-            if target(policy) == "CallBedrock":
-                yield f"{name}: CallBedrock must be attached only under the condition HasBedrock"
+def rights_under_a_condition_are_attached_under_it(stack: Stack, repo: Repo) -> Iterator[str]:
+    for policy, condition in CONDITIONAL.items():
+        if stack.resources[policy].get("Condition") != condition:
+            yield f"{policy} must have the condition {condition}"
+        for name in stack.functions:
+            role = stack.properties(target(stack.function(name).get("Role")) or "")
+            for attached in role.get("ManagedPolicyArns", []):
+                chosen = unconditional(attached)
+                if target(chosen) == policy and (chosen is attached or attached["Fn::If"][0] != condition):
+                    yield f"{name}: {policy} must be attached only under the condition {condition}"
+
+
+@rule
+def a_model_key_is_read_only_if_it_is_named(stack: Stack, repo: Repo) -> Iterator[str]:
+    (statement,) = stack.properties("ReadModelKeys")["PolicyDocument"]["Statement"]
+    for resource in statement["Resource"]:
+        named = sub(unconditional(resource)).rpartition("${")[2].rstrip("}")
+        if unconditional(resource) is resource or resource["Fn::If"][0] != f"Has{named}":
+            yield f"the parameter of {named} must be there only under the condition Has{named}"
+        if stack.template["Conditions"].get(f"Has{named}") != {"Fn::Not": [{"Fn::Equals": [{"Ref": named}, ""]}]}:
+            yield f"the condition Has{named} must be that {named} is not empty"
 
 
 @rule

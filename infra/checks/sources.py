@@ -66,6 +66,15 @@ class Repo:
         return {name for name, models in declared.items() if models == "from_config"}
 
     @cached_property
+    def spending_alert(self) -> tuple[str, str, set[str]]:
+        """The source, the detail type and the fields of the event."""
+        text = self.text("shared/src/bus.rs")
+        source = one(r'pub const SOURCE: &str = "([\w.]+)";', text, "SOURCE")
+        kind = one(r'pub const SPENDING_ALERT: &\'static str = "([\w.]+)";', text, "SPENDING_ALERT")
+        fields = one(r"(?s)pub struct SpendingAlert \{(.*?)\n\}", text, "SpendingAlert")
+        return source, kind, set(re.findall(r"pub (\w+):", fields))
+
+    @cached_property
     def openapi(self) -> dict:
         return json.loads(self.text("infra/openapi.json"))
 

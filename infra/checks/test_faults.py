@@ -91,6 +91,10 @@ def drop_permission(stack: Stack, _: Repo, ending: str) -> None:
             del stack.resources[name]
 
 
+def variable(stack: Stack, name: str) -> Any:
+    return stack.function("agents")["Environment"]["Variables"][name]
+
+
 HEALTH = Route("GET", "/health")
 SWEEP, EXECUTOR = "ScheduleSweepFunction", "ScheduledExecutorFunction"
 TIMER = "ScheduleSweepFunctionEveryMinute"
@@ -114,10 +118,27 @@ f("too little memory", plant=put(f"{EXECUTOR}/Properties/MemorySize", 128))
 f = partial(fault, rule="nothing_is_reserved_or_traced")
 f("reserved concurrency", plant=put(f"{SWEEP}/Properties/ReservedConcurrentExecutions", 1))
 f("a traced function", plant=put(f"{SWEEP}/Properties/TracingConfig", {"Mode": "Active"}))
-fault(
+f = partial(fault, rule="rights_under_a_condition_are_attached_under_it")
+f(
     "Bedrock permitted though it is off",
-    "bedrock_is_permitted_only_if_it_is_on",
-    put("ThemeIndexRole/Properties/ManagedPolicyArns/2", {"Ref": "CallBedrock"}),
+    plant=put("ThemeIndexRole/Properties/ManagedPolicyArns/2", {"Ref": "CallBedrock"}),
+)
+f(
+    "model keys read under another condition",
+    plant=put("ThemeIndexRole/Properties/ManagedPolicyArns/3/Fn::If/0", "HasBedrock"),
+)
+f("model keys without a condition", plant=put("ReadModelKeys/Condition", GONE))
+READ = "ReadModelKeys/Properties/PolicyDocument/Statement/0"
+fault(
+    "a model key read although it is not named",
+    "a_model_key_is_read_only_if_it_is_named",
+    put(f"{READ}/Resource/0/Fn::If/0", "HasXAiApiKeyParameter"),
+)
+fault(
+    "every parameter read",
+    "rights_are_those_the_work_needs",
+    put(f"{READ}/Resource/0/Fn::If/1", {"Fn::Sub": "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/*"}),
+    "a_model_key_is_read_only_if_it_is_named",
 )
 fault(
     "a variable that nobody reads",
@@ -137,7 +158,7 @@ f(
 f("authentication off", plant=put("AgentsFunction/Properties/Environment/Variables/LAMPLIGHTER_AUTH", "off"))
 f(
     "a model key where none is needed",
-    plant=put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", {"Ref": "OpenAiApiKey"}),
+    plant=lambda s, r: put("CatalogFunction/Properties/Environment/Variables/OPENAI_API_KEY", variable(s, "OPENAI_API_KEY"))(s, r),
 )
 fault(
     "a function that calls models now",
@@ -161,6 +182,13 @@ fault(
     "secrets_are_not_shown",
     lambda s, r: s.template["Parameters"]["AnthropicApiKey"].pop("NoEcho"),
 )
+KEY = "AgentsFunction/Properties/Environment/Variables/ANTHROPIC_API_KEY"
+f = partial(fault, rule="secrets_are_not_shown")
+f("a secret that is written in the template", plant=put(KEY, "sk-ant-1"))
+f("a key named for another one", plant=put(f"{KEY}/Fn::If/1", {"Fn::Sub": "ssm:${OpenAiApiKeyParameter}"}))
+f("a key named under another condition", plant=put(f"{KEY}/Fn::If/0", "HasBedrock"))
+f("servers with their keys written in the template", plant=put("AgentsFunction/Properties/Environment/Variables/LAMPLIGHTER_SERVERS", "{}"))
+f("servers with their keys shown", plant=lambda s, r: s.template["Parameters"]["Servers"].pop("NoEcho"))
 f = partial(fault, rule="logs_end")
 f("logs for ever", plant=put("AgentsLogs/Properties/RetentionInDays", GONE))
 f("a group of Lambda's making", plant=put("AgentsFunction/Properties/LoggingConfig", GONE))
@@ -209,6 +237,13 @@ f("an edge API", plant=put("Api/Properties/EndpointConfiguration/Types", ["EDGE"
 f("an API without a ceiling", plant=put("ApiliveStage/Properties/MethodSettings", GONE))
 f("a traced stage", plant=put("ApiliveStage/Properties/TracingEnabled", True))
 f("a stage that the output does not name", plant=put("ApiliveStage/Properties/StageName", "prod"))
+f = partial(fault, rule="a_domain_leads_to_the_stage")
+f("a domain that is always there", plant=put("Domain/Condition", GONE))
+f("a record without a zone", plant=put("DomainRecord/Condition", "HasDomain"))
+f("a domain at the edge", plant=put("Domain/Properties/EndpointConfiguration/Types", ["EDGE"]))
+f("a domain that accepts old TLS", plant=put("Domain/Properties/SecurityPolicy", "TLS_1_0"))
+f("a domain of another stage", plant=put("DomainMapping/Properties/Stage", "Stage"))
+f("a record that points elsewhere", plant=put("DomainRecord/Properties/AliasTarget/DNSName", "example.com"))
 ANSWERS = "Api/Properties/Body/x-amazon-apigateway-gateway-responses"
 f = partial(fault, rule="the_gateway_answers_problems")
 f("an answer of the gateway's own form", plant=put(f"{ANSWERS}/THROTTLED", GONE))
@@ -445,6 +480,26 @@ f(
     "a topic that CloudWatch may not use",
     plant=put("AlarmsPolicy/Properties/PolicyDocument/Statement/0/Principal/Service", "events.amazonaws.com"),
 )
+f = partial(fault, rule="spending_alerts_reach_the_topic")
+ALERT = "SpendingAlertRule/Properties"
+f("no rule for alerts", plant=put(f"{ALERT}/EventPattern/detail-type", ["index.completed"]))
+f("alerts of strangers", plant=put(f"{ALERT}/EventPattern/source", ["stranger"]))
+f("alerts on another bus", plant=put(f"{ALERT}/EventBusName", "default"))
+f("alerts that are off", plant=put(f"{ALERT}/State", "DISABLED"))
+fault(
+    "alerts for nobody",
+    "spending_alerts_reach_the_topic",
+    put(f"{ALERT}/Targets", []),
+    "the_bus_has_no_part_in_due_items",
+)
+f("an alert of a field that is missing", plant=put(f"{ALERT}/Targets/0/InputTransformer/InputPathsMap/spent", "$.detail.cost"))
+f("an alert without its numbers", plant=put(f"{ALERT}/Targets/0/InputTransformer/InputTemplate", '"Look"'))
+f("an alert as raw JSON", plant=put(f"{ALERT}/Targets/0/InputTransformer", GONE))
+f("an alert that is no text", plant=put(f"{ALERT}/Targets/0/InputTransformer/InputTemplate", "<owner> <month> <threshold> <spent>"))
+f("a topic that EventBridge may not use", plant=put("AlarmsPolicy/Properties/PolicyDocument/Statement/1", {
+    "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sns:Publish",
+    "Resource": {"Ref": "Alarms"}, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:other"}},
+}))  # fmt: skip
 f = partial(fault, rule="the_dashboard_shows_what_exists")
 
 

@@ -4,8 +4,8 @@
 //! entries is limited before the first one is read. Sizes are counted while inflating. So reading stops at the limit
 //! even if an entry is larger than it claims, or if many entries share the same data.
 
-use std::collections::HashSet;
-use std::io::{self, Cursor, Read, Seek, Write};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -16,6 +16,9 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 // This reader of `zip` builds no index of its own. Its module has no stable API, but the lock file pins the version.
 use zip::unstable::read::ZipIterable;
 use zip::{ZipReadOptions, ZipWriter};
+
+/// The fewest bytes of the header before an entry's data.
+const LOCAL_HEADER: u64 = 30;
 
 /// The limits of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,24 @@ pub struct Limits {
     pub total_bytes: u64,
     /// Bytes of one entry's path.
     pub path_bytes: usize,
+    /// How much larger the inflated bytes may be than the compressed ones. `None`: the limits of bytes suffice.
+    pub ratio: Option<Ratio>,
+}
+
+/// The most inflated bytes for each compressed byte. Small entries and archives may have more: their bytes do no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    /// Of an entry with more than [`Ratio::SMALL_ENTRY`] bytes.
+    pub entry: u64,
+    /// Of all entries together, after [`Ratio::SMALL_ARCHIVE`] bytes.
+    pub archive: u64,
+}
+
+impl Ratio {
+    /// In bytes, inflated.
+    pub const SMALL_ENTRY: u64 = 4 * 1024 * 1024;
+    /// In bytes, inflated.
+    pub const SMALL_ARCHIVE: u64 = 64 * 1024 * 1024;
 }
 
 /// A file in an archive.
@@ -51,6 +72,16 @@ pub enum ArchiveError {
     EntryTooLarge { path: String, limit: u64 },
     #[error("the entry {path:?} has a path that {problem}")]
     Path { path: String, problem: PathProblem },
+    #[error("the entry {path:?} has more than {limit} times as many bytes inflated as compressed")]
+    EntryTooDense { path: String, limit: u64 },
+    #[error(
+        "up to the entry {path:?}, the archive has more than {limit} times as many bytes inflated as compressed"
+    )]
+    TooDense { path: String, limit: u64 },
+    #[error(
+        "the entry {path:?} has the same bytes of the archive as another entry, or is not inside the archive"
+    )]
+    Overlap { path: String },
     #[error("the entry {path:?} occurs twice")]
     Duplicate { path: String },
     #[error("the entry {path:?} is {what}, which is not supported")]
@@ -129,7 +160,71 @@ pub fn read_within(path: &str, file: &mut dyn Read, most: u64) -> Result<Vec<u8>
     let mut bytes = Vec::new();
     match file.take(most.saturating_add(1)).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(ArchiveError::Damaged { path: path.to_owned(), cause: error.to_string() }),
+        Err(error) => Err(ArchiveError::reading(path, error)),
+    }
+}
+
+impl ArchiveError {
+    /// Why an entry can't be read to its end.
+    #[must_use]
+    pub fn reading(path: &str, error: io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(limit) => limit,
+            Err(error) => Self::Damaged { path: path.to_owned(), cause: error.to_string() },
+        }
+    }
+}
+
+/// The bytes that the entries of an archive occupy. No two entries may have a byte in common, otherwise a small archive can have
+/// the same data many times.
+struct Occupied {
+    /// The first byte of each entry and the byte after its last one.
+    ranges: BTreeMap<u64, u64>,
+    /// The size of the archive.
+    size: u64,
+}
+
+impl Occupied {
+    /// Adds an entry. `false` if another entry has one of its bytes, or if it is not inside the archive.
+    fn add(&mut self, begin: u64, end: u64) -> bool {
+        let is_free = begin < end
+            && end <= self.size
+            && self.ranges.range(..end).next_back().is_none_or(|(_, last)| *last <= begin);
+        if is_free {
+            self.ranges.insert(begin, end);
+        }
+        is_free
+    }
+}
+
+/// Counts bytes while they are inflated, and stops at the limits of [`Ratio`].
+struct Counted<'a, R> {
+    file: R,
+    path: &'a str,
+    ratio: Option<Ratio>,
+    compressed: u64,
+    inflated: u64,
+    /// Of all entries up to this one.
+    all_compressed: u64,
+    all_inflated: &'a mut u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.inflated = self.inflated.saturating_add(count as u64);
+        *self.all_inflated = self.all_inflated.saturating_add(count as u64);
+        let Some(ratio) = self.ratio else { return Ok(count) };
+        let path = || self.path.to_owned();
+        if self.inflated > Ratio::SMALL_ENTRY && self.inflated / ratio.entry > self.compressed {
+            return Err(io::Error::other(ArchiveError::EntryTooDense { path: path(), limit: ratio.entry }));
+        }
+        if *self.all_inflated > Ratio::SMALL_ARCHIVE
+            && *self.all_inflated / ratio.archive > self.all_compressed
+        {
+            return Err(io::Error::other(ArchiveError::TooDense { path: path(), limit: ratio.archive }));
+        }
+        Ok(count)
     }
 }
 
@@ -148,19 +243,39 @@ where
     E: From<ArchiveError>,
 {
     let broken = |error: ZipError| ArchiveError::NotAnArchive(error.to_string());
+    let size = archive.clone().seek(SeekFrom::End(0)).map_err(|error| broken(ZipError::Io(error)))?;
     let mut zip = ZipIterable::try_new(archive, Config::default()).map_err(broken)?;
     if zip.len() > limits.entries {
         return Err(ArchiveError::TooManyEntries { count: zip.len(), limit: limits.entries }.into());
     }
     let mut files = zip.files_with_cloned_reader(ZipReadOptions::new()).map_err(broken)?;
     let mut seen = HashSet::new();
+    let mut occupied = Occupied { ranges: BTreeMap::new(), size };
+    let (mut all_compressed, mut all_inflated) = (0_u64, 0_u64);
     while let Some(file) = files.next() {
-        let mut file = file.map_err(broken)?;
+        let file = file.map_err(broken)?;
+        let compressed = file.compressed_size();
+        let begin = file.header_start();
+        let end = file.data_start().unwrap_or(begin.saturating_add(LOCAL_HEADER)).checked_add(compressed);
+        if !end.is_some_and(|end| occupied.add(begin, end)) {
+            let path = String::from_utf8_lossy(file.name_raw()).into_owned();
+            return Err(ArchiveError::Overlap { path }.into());
+        }
+        all_compressed = all_compressed.saturating_add(compressed);
         let Some(path) = path_of(&file, limits)? else { continue };
         if seen.contains(&path) {
             return Err(ArchiveError::Duplicate { path }.into());
         }
-        visit(&path, &mut file)?;
+        let mut counted = Counted {
+            file,
+            path: &path,
+            ratio: limits.ratio,
+            compressed,
+            inflated: 0,
+            all_compressed,
+            all_inflated: &mut all_inflated,
+        };
+        visit(&path, &mut counted)?;
         seen.insert(path);
     }
     Ok(())
@@ -320,7 +435,8 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits = Limits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40 };
+    const LIMITS: Limits =
+        Limits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40, ratio: None };
 
     /// A zip with paths that `write` would refuse.
     fn raw(files: &[(&str, &[u8])]) -> Vec<u8> {
@@ -382,6 +498,59 @@ mod tests {
         assert!(archive.len() < 8 << 10);
         let expected = ArchiveError::EntryTooLarge { path: "bomb.css".into(), limit: 1_000 };
         assert_eq!(read(&archive, &LIMITS), Err(expected));
+    }
+
+    #[test]
+    fn the_ratio_of_an_entry_and_of_all_entries_is_limited() {
+        let limits = Limits {
+            entries: 100,
+            entry_bytes: u64::MAX,
+            total_bytes: u64::MAX,
+            ratio: Some(Ratio { entry: 250, archive: 100 }),
+            ..LIMITS
+        };
+        let blanks = |bytes: u64| vec![b' '; usize::try_from(bytes).unwrap()];
+        let small = |n: usize| (format!("{n}.css"), blanks(Ratio::SMALL_ENTRY));
+        // Small entries may have any ratio, but not too many of them.
+        assert_eq!(read(&write((0..16).map(small)).unwrap(), &limits).unwrap().len(), 16);
+        let expected = ArchiveError::TooDense { path: "16.css".into(), limit: 100 };
+        assert_eq!(read(&write((0..17).map(small)).unwrap(), &limits), Err(expected.clone()));
+        let large = write([("large.css", blanks(Ratio::SMALL_ENTRY + 1))]).unwrap();
+        let dense = ArchiveError::EntryTooDense { path: "large.css".into(), limit: 250 };
+        assert_eq!(read(&large, &limits), Err(dense));
+        assert_eq!(read(&large, &Limits { ratio: None, ..limits }).unwrap().len(), 1);
+        // A ratio that real texts have.
+        let lines = (0..600_000_u64).map(|n| (n * 7_919 % 100_003).to_string());
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let text = write([("text.jsonl", text)]).unwrap();
+        assert_eq!(read(&text, &limits).unwrap().len(), 1);
+        assert_eq!(
+            expected.to_string(),
+            "up to the entry \"16.css\", the archive has more than 100 times as many bytes inflated as compressed"
+        );
+    }
+
+    #[test]
+    fn no_two_entries_have_the_same_data() {
+        let archive = write([("a.css", "a {}"), ("b.css", "b {}")]).unwrap();
+        // The directory is at the end. The fixed part of its entries has 46 bytes, and the offset of the data is the last part.
+        let offset = |name: &[u8]| archive.windows(5).rposition(|part| part == name).unwrap() - 4;
+        let (first, second) = (offset(b"a.css"), offset(b"b.css"));
+        let mut same = archive.clone();
+        same.copy_within(first..first + 4, second);
+        let overlap = Err(ArchiveError::Overlap { path: "b.css".into() });
+        assert_eq!(read(&same, &LIMITS), overlap);
+        // An entry that claims the bytes of the next one.
+        let mut long = archive.clone();
+        let size = offset(b"a.css") - 42 + 20;
+        long[size..size + 4].copy_from_slice(&40_u32.to_le_bytes());
+        assert_eq!(read(&long, &LIMITS), overlap);
+        // An entry that claims bytes after the end.
+        let mut outside = archive.clone();
+        let size = offset(b"b.css") - 42 + 20;
+        outside[size..size + 4].copy_from_slice(&40_000_u32.to_le_bytes());
+        assert_eq!(read(&outside, &LIMITS), overlap);
+        assert_eq!(read(&archive, &LIMITS).unwrap().len(), 2);
     }
 
     #[test]

@@ -33,6 +33,28 @@ pub struct SpendingAlert {
     pub month_micros: i64,
     /// What the month has cost.
     pub spent_micros: i64,
+    /// The threshold in dollars, such as `20.00`, for the sentence of an e-mail.
+    pub month_dollars: String,
+    /// What the month has cost in dollars.
+    pub spent_dollars: String,
+}
+
+impl SpendingAlert {
+    /// All amounts are micro-dollars.
+    #[must_use]
+    pub fn new(owner: Owner, month: String, month_micros: i64, spent_micros: i64) -> Self {
+        let (month_dollars, spent_dollars) = (dollars(month_micros), dollars(spent_micros));
+        Self { owner, month, month_micros, spent_micros, month_dollars, spent_dollars }
+    }
+}
+
+/// Dollars with two decimals, or with six if the amount is less than a cent.
+fn dollars(micros: i64) -> String {
+    let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
+    if (1..10_000).contains(&micros) {
+        return format!("{whole}.{rest:06}");
+    }
+    format!("{whole}.{:02}", rest / 10_000)
 }
 
 /// The map that is ready. The event may be sent twice.
@@ -123,5 +145,25 @@ impl Bus {
             .detail_type(event.detail_type())
             .detail(detail.expect("a struct of strings and numbers is always JSON"))
             .build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_has_its_amounts_in_dollars() {
+        for (micros, text) in [
+            (0, "0.00"),
+            (1, "0.000001"),
+            (9_999, "0.009999"),
+            (10_000, "0.01"),
+            (19_999_999, "19.99"),
+            (20_000_000, "20.00"),
+            (1_000_000_000_000, "1000000.00"),
+        ] {
+            assert_eq!(dollars(micros), text);
+        }
     }
 }

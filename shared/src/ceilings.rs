@@ -1,11 +1,13 @@
 //! The ceilings that hold for an owner, and how far each may be raised.
 
 use domain::accounts::profile::Account;
-use domain::ceilings::{Ceiling, CeilingOf, MAX_MICROS, MAX_OWNER_MICROS};
+use domain::ceilings::{self, Ceiling, CeilingOf, MAX_MICROS};
 use domain::ids::Owner;
+use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::config::BudgetConfig;
 use crate::context::Cx;
 use crate::problem::Result;
 
@@ -29,10 +31,28 @@ pub struct MonthCeilings {
 #[must_use]
 pub fn most(cx: &Cx, of: CeilingOf) -> i64 {
     match of {
-        CeilingOf::Run | CeilingOf::ActionMonth | CeilingOf::AgentMonth => MAX_MICROS,
+        CeilingOf::Run => MAX_MICROS,
+        CeilingOf::ActionMonth | CeilingOf::AgentMonth => MAX_MICROS.min(cx.config.budget.month_max()),
         CeilingOf::Day => cx.config.budget.day_max_micros,
-        CeilingOf::Month => MAX_OWNER_MICROS,
+        CeilingOf::Month => cx.config.budget.month_max(),
     }
+}
+
+/// Refuses a ceiling of a month that is higher than the deployment allows.
+///
+/// # Errors
+/// If it is too high.
+pub fn check_month(cx: &Cx, of: CeilingOf, micros: Option<i64>) -> Result<(), FieldErrors> {
+    let mut errors = FieldErrors::default();
+    ceilings::check(&mut errors, "budget.per_month_micros", micros, most(cx, of));
+    errors.into_result(())
+}
+
+/// A ceiling after people have raised it by `raised_micros`. It may have been set to another amount before or after, and the
+/// deployment's maximum may have changed, so the sum may be more than the maximum. Then the maximum holds.
+#[must_use]
+pub fn raised(cx: &Cx, Ceiling { of, micros }: Ceiling, raised_micros: i64) -> i64 {
+    micros.saturating_add(raised_micros).min(most(cx, of).max(micros))
 }
 
 /// The ceilings of an owner's day and month.
@@ -46,12 +66,15 @@ pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<Vec<Ceiling>> {
     Ok(ceilings)
 }
 
-/// The ceilings of an account's day and month, in micro-dollars.
+/// The ceilings of an account's day and month, in micro-dollars. The deployment's highest ceiling of a month holds for an account
+/// without a ceiling of its own, too, if the deployment sets it.
 #[must_use]
 pub fn of_account(cx: &Cx, account: &Account) -> (i64, Option<i64>) {
     let deployment = cx.config.budget.day_micros;
     let day = account.budget.per_day_micros.map_or(deployment, |own| own.min(deployment));
-    (day, account.budget.per_month_micros)
+    let BudgetConfig { month_max_micros, .. } = cx.config.budget;
+    let month = account.budget.per_month_micros.map(|own| own.min(cx.config.budget.month_max()));
+    (day, month.or(month_max_micros))
 }
 
 /// When a ceiling holds no longer, so that nobody needs to raise it.

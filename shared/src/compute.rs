@@ -26,6 +26,8 @@ pub struct Compute {
     pub answers: Lane,
     /// Index builds and archives.
     pub builds: Lane,
+    /// Checks of themes. Index builds do not wait for them.
+    pub checks: Lane,
     /// Parsing and hashing of bodies larger than [`INLINE_BYTES`].
     pub bodies: Lane,
 }
@@ -43,6 +45,7 @@ impl Default for Compute {
             searches: Lane::new("searches", spare, seconds(2), seconds(2)),
             answers: Lane::new("answers", cores, seconds(5), seconds(5)),
             builds: Lane::new("builds", spare, seconds(60), seconds(20)),
+            checks: Lane::new("checks", spare, seconds(60), seconds(20)),
             bodies: Lane::new("bodies", cores, seconds(20), seconds(10)),
         }
     }
@@ -215,6 +218,14 @@ mod tests {
         let refused = lane.run(|_| Ok(())).await.unwrap_err();
         assert_eq!(refused.status(), 503);
         first.abort();
+    }
+
+    #[tokio::test]
+    async fn builds_do_not_wait_for_checks() {
+        let compute = Compute::default();
+        let _taken =
+            compute.checks.slots.clone().acquire_many_owned(compute.checks.at_once as u32).await.unwrap();
+        assert_eq!(compute.builds.run(|_| Ok(7)).await.unwrap(), 7);
     }
 
     #[tokio::test]

@@ -16,12 +16,14 @@
 //! | `LAMPLIGHTER_RUN_BUDGET_MICROS` | budget of one run in micro-dollars if neither the action nor the agent sets one | 1000000 ($1) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MICROS` | budget of one owner per day (UTC) in micro-dollars | 10000000 ($10) |
 //! | `LAMPLIGHTER_DAY_BUDGET_MAX_MICROS` | the most to which an owner may raise the budget of a day, in micro-dollars | 100000000 ($100) |
+//! | `LAMPLIGHTER_MONTH_BUDGET_MAX_MICROS` | the most to which an owner may set or raise the budget of a month, in micro-dollars. If it is set, it also holds for owners without a budget of a month | 31 times that of a day |
 //! | `LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS` | budget of one pass of a model over a theme, in micro-dollars | 2000000 ($2) |
 //! | `LAMPLIGHTER_PLAN` | the plan of owners who have not chosen one: `unlimited`, `starter`, `pro`, `team` or `agency` | `unlimited` |
 //! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
 //! | `LAMPLIGHTER_RATE_LIMITS` | `on`, `off`, or limits per minute such as `turns=100,hooks=off` | `on`; `off` with `LAMPLIGHTER_AUTH=off` |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
+//! | `LAMPLIGHTER_ALLOWED_HOSTS` | hosts that are reached although they are not public, such as `models.internal:8080`, separated by commas | none |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM` | endpoints that replace those of AWS | none |
@@ -34,15 +36,19 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use domain::accounts::plans::Plan;
 use domain::accounts::rates::RateLimits;
-use domain::models::{Features, ModelClass, ModelRef, prices};
+use domain::models::price_list::{SetPrice, how_to_price};
+use domain::models::{Features, ModelClass, ModelId, ModelRef, PriceList, ServerName, Vendor};
+use domain::reach::{InvalidHost, Policy};
 use http::HeaderValue;
 use rustls::RootCertStore;
-use secrecy::SecretSlice;
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use serde::Deserialize;
 
 pub use crate::aws_keys::AwsKeys;
 use crate::https;
-use crate::models::{Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig};
+use crate::models::{
+    Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
+};
 use crate::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
@@ -64,6 +70,7 @@ pub struct Config {
     pub logs: LogsConfig,
     pub cors: CorsConfig,
     pub runs: RunsConfig,
+    pub reach: ReachConfig,
     pub executors: ExecutorsConfig,
     pub plans: PlansConfig,
     /// How many requests a caller may make.
@@ -156,6 +163,8 @@ pub struct BudgetConfig {
     pub day_micros: i64,
     /// The most to which an owner may raise the ceiling of a day.
     pub day_max_micros: i64,
+    /// The most to which an owner may set or raise the ceiling of a month. `None`: see [`Self::month_max`].
+    pub month_max_micros: Option<i64>,
     /// Of one pass of a model over a theme.
     pub enrichment_micros: i64,
 }
@@ -166,6 +175,7 @@ impl Default for BudgetConfig {
             run_micros: 1_000_000,
             day_micros: 10_000_000,
             day_max_micros: 100_000_000,
+            month_max_micros: None,
             enrichment_micros: 2_000_000,
         }
     }
@@ -200,6 +210,12 @@ impl Default for RunsConfig {
     }
 }
 
+/// Which servers are reached at addresses that people and models name.
+#[derive(Clone, Debug, Default)]
+pub struct ReachConfig {
+    pub policy: Arc<Policy>,
+}
+
 /// Which plans the owners have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlansConfig {
@@ -221,18 +237,84 @@ pub struct CorsConfig {
     pub origins: Vec<HeaderValue>,
 }
 
+/// The prefix of the platform's own variables.
+const PREFIX: &str = "LAMPLIGHTER_";
+
+/// The platform's own variables and those of its command, without their prefix. A test compares them with the manuals.
+pub const VARIABLES: &[&str] = &[
+    "ALLOWED_HOSTS",
+    "ANSWER_DAYS",
+    "API_KEY",
+    "AUTH",
+    "BEDROCK",
+    "BEDROCK_REGION",
+    "BUCKET",
+    "BUS",
+    "CORS_ORIGINS",
+    "DATA",
+    "DAY_BUDGET_MAX_MICROS",
+    "DAY_BUDGET_MICROS",
+    "ENRICHMENT_BUDGET_MICROS",
+    "EXECUTORS",
+    "FEATURES",
+    "HOST",
+    "JWKS_CA_FILE",
+    "JWKS_URL",
+    "JWT_AUDIENCE",
+    "JWT_ISSUER",
+    "LOG_HOT_DAYS",
+    "MASTER_KEY",
+    "MODEL",
+    "MODELS",
+    "MODEL_KEY",
+    "MODEL_TOOLS",
+    "MODEL_URL",
+    "MONTH_BUDGET_MAX_MICROS",
+    "PLAN",
+    "PLANS",
+    "PORT",
+    "PRICES",
+    "PROJECT",
+    "QUEUE",
+    "RATE_LIMITS",
+    "RUN_BUDGET_MICROS",
+    "SERVERS",
+    "STATE",
+    "TABLE",
+    "URL",
+];
+
+/// A sentence about each variable of the environment that begins like one of the platform but is none of them. A misspelt
+/// variable is ignored, so a limit or a key that somebody believes to have set is not set.
+#[must_use]
+pub fn unknown_variables(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut sentences: Vec<String> = names.into_iter().filter_map(|name| unknown(&name)).collect();
+    sentences.sort_unstable();
+    sentences
+}
+
+/// Logs each unknown variable of the process.
+pub fn warn_of_unknown_variables() {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for sentence in unknown_variables(names) {
+        tracing::warn!("{sentence}");
+    }
+}
+
+fn unknown(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(PREFIX).filter(|rest| !VARIABLES.contains(rest))?;
+    let near = VARIABLES.iter().map(|known| (strsim::damerau_levenshtein(rest, known), known));
+    let near = near.min().filter(|(distance, known)| *distance <= known.len() / 2);
+    let hint = near.map_or_else(String::new, |(_, known)| format!("; do you mean {PREFIX}{known}?"));
+    Some(format!("the variable {name} is unknown and has no effect{hint}"))
+}
+
 /// The environment of the process, or a map in a test.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Config {
     /// # Errors
     /// [`ConfigError`] names the variable that is missing or wrong.
-    pub fn from_env() -> Result<Self, ConfigError> {
-        Self::read(&|name| std::env::var(name).ok())
-    }
-
-    /// # Errors
-    /// As [`Config::from_env`].
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let auth = AuthConfig::read(env)?;
         Ok(Self {
@@ -244,6 +326,7 @@ impl Config {
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
             runs: RunsConfig::read(env)?,
+            reach: ReachConfig::read(env)?,
             cors: CorsConfig::read(env)?,
             executors: ExecutorsConfig::read(env)?,
             plans: PlansConfig::read(env)?,
@@ -252,7 +335,9 @@ impl Config {
 }
 
 impl AwsConfig {
-    fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+    /// # Errors
+    /// If a variable that Lambda sets is missing.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let required = |variable: &'static str| {
             env(variable).ok_or_else(|| ConfigError { variable, problem: "is not set".to_owned() })
         };
@@ -340,17 +425,10 @@ impl ModelsConfig {
     /// If a variable has an invalid value.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let present = |variable| env(variable).filter(|value| !value.trim().is_empty());
-        let url_has_no_tools = match present("LAMPLIGHTER_MODEL_TOOLS").as_deref() {
-            None | Some("on") => false,
-            Some("off") => true,
-            Some(other) => {
-                let problem = format!("must be `on` or `off`, is `{other}`");
-                return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_TOOLS", problem });
-            }
-        };
+        let invalid = |variable: &'static str| move |problem: String| ConfigError { variable, problem };
         let chosen = present("LAMPLIGHTER_MODELS")
             .map_or_else(|| Ok(ChosenModels::default()), |json| ChosenModels::read(&json));
-        let chosen = chosen.map_err(|problem| ConfigError { variable: "LAMPLIGHTER_MODELS", problem })?;
+        let chosen = chosen.map_err(invalid("LAMPLIGHTER_MODELS"))?;
         // The value is not shown: an address may contain a password, and a key is secret.
         let usable = |variable: &'static str, endpoint: Result<Endpoint, InvalidEndpoint>| match endpoint {
             Ok(_) => Ok(()),
@@ -379,40 +457,154 @@ impl ModelsConfig {
             Ok(key)
         };
         let variable = "LAMPLIGHTER_FEATURES";
-        let features = Features::parse(&env(variable).unwrap_or_default())
-            .map_err(|problem| ConfigError { variable, problem })?;
-        Ok(Self {
-            url: url("LAMPLIGHTER_MODEL_URL")?,
-            url_key: key("LAMPLIGHTER_MODEL_KEY")?,
-            url_has_no_tools,
-            model: present("LAMPLIGHTER_MODEL"),
+        let features = Features::parse(&env(variable).unwrap_or_default()).map_err(invalid(variable))?;
+        let prices = present("LAMPLIGHTER_PRICES")
+            .map_or_else(|| Ok(PriceList::default()), |json| PriceList::parse(&json));
+        let (mut servers, of_servers) = present("LAMPLIGHTER_SERVERS")
+            .map_or_else(|| Ok(Default::default()), |json| read_servers(&json))
+            .map_err(invalid("LAMPLIGHTER_SERVERS"))?;
+        let (url, of_url) = (url("LAMPLIGHTER_MODEL_URL")?, key("LAMPLIGHTER_MODEL_KEY")?);
+        let tools = on_or_off(env, "LAMPLIGHTER_MODEL_TOOLS", true)?;
+        if let Some(url) = url {
+            let server = ServerConfig { key: of_url.map(Into::into), tools, ..ServerConfig::at(url) };
+            if servers.insert(ServerName::COMPATIBLE, server).is_some() {
+                let problem = "is set, and LAMPLIGHTER_SERVERS has a server `compatible` too".to_owned();
+                return Err(ConfigError { variable: "LAMPLIGHTER_MODEL_URL", problem });
+            }
+        }
+        let config = Self {
+            servers,
+            prices: of_servers.with(&prices.map_err(invalid("LAMPLIGHTER_PRICES"))?),
+            forced: None,
             first: chosen.first,
             canary: chosen.canary,
             anthropic_key: key("ANTHROPIC_API_KEY")?,
             openai_key: key("OPENAI_API_KEY")?,
-            google_key: key("GEMINI_API_KEY")?,
+            google_key: match key("GEMINI_API_KEY")? {
+                Some(key) => Some(key),
+                None => key("GOOGLE_AI_API_KEY")?,
+            },
             xai_key: key("XAI_API_KEY")?,
-            bedrock: match present("LAMPLIGHTER_BEDROCK").as_deref() {
-                None | Some("off") => None,
-                Some("on") => {
-                    let bedrock = BedrockConfig::read(env)?;
-                    let (at, keys) = (bedrock.endpoint.as_deref(), &bedrock.credentials);
-                    usable("LAMPLIGHTER_BEDROCK_REGION", Endpoint::bedrock(&bedrock.region, None, keys))?;
-                    usable("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", Endpoint::bedrock(&bedrock.region, at, keys))?;
-                    Some(bedrock)
-                }
-                Some(other) => {
-                    let problem = format!("must be `on` or `off`, is `{other}`");
-                    return Err(ConfigError { variable: "LAMPLIGHTER_BEDROCK", problem });
-                }
+            bedrock: if on_or_off(env, "LAMPLIGHTER_BEDROCK", false)? {
+                let bedrock = BedrockConfig::read(env)?;
+                let (at, keys) = (bedrock.endpoint.as_deref(), &bedrock.credentials);
+                usable("LAMPLIGHTER_BEDROCK_REGION", Endpoint::bedrock(&bedrock.region, None, keys))?;
+                usable("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", Endpoint::bedrock(&bedrock.region, at, keys))?;
+                Some(bedrock)
+            } else {
+                None
             },
             addresses: Addresses::default(),
             demo_url: None,
             demo_costs: false,
             limits: Limits::default(),
             features,
+            reach: ReachConfig::read(env)?.policy,
+        };
+        let forced = present("LAMPLIGHTER_MODEL").map(|text| config.named(&text)).transpose();
+        let config = Self { forced: forced.map_err(invalid("LAMPLIGHTER_MODEL"))?, ..config };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The model that a text names: with its provider, or if only one provider can have it.
+    fn named(&self, text: &str) -> Result<ModelRef, String> {
+        let vendors = self.vendors();
+        let names = || vendors.iter().map(Vendor::as_str).collect::<Vec<_>>().join(", ");
+        let parsed = text.parse::<ModelRef>().ok();
+        if let Some(model) = parsed.clone().filter(|model| vendors.contains(&model.vendor)) {
+            return Ok(model);
+        }
+        let id = ModelId::new(text);
+        let known = parsed.map(|model| model.vendor).filter(|vendor| vendor.has_table());
+        match (known.or_else(|| Vendor::of_known(&id)), &vendors[..]) {
+            (_, []) => Err(format!(
+                "is `{text}`, and no provider is configured: set its key, such as ANTHROPIC_API_KEY"
+            )),
+            (Some(known), _) if vendors.contains(&known) => Ok(ModelRef { vendor: known, model: id }),
+            // A server may offer models of others.
+            (None, &[vendor]) | (Some(_), &[vendor @ Vendor::Server(_)]) => {
+                Ok(ModelRef { vendor, model: id })
+            }
+            (Some(known), _) => Err(format!(
+                "is `{text}`, and the provider `{known}` is not configured; configured are: {}",
+                names()
+            )),
+            (None, _) => Err(format!(
+                "is `{text}`, and several providers are configured: write it as `provider/model`, with one of {}",
+                names()
+            )),
+        }
+    }
+
+    /// Refuses what can't work: models that nobody can call, and models without a price, which no budget would limit.
+    fn check(&self) -> Result<(), ConfigError> {
+        let chosen = self.first.values().flatten().chain(self.canary.iter().map(|canary| &canary.model));
+        for model in chosen {
+            if matches!(model.vendor, Vendor::Server(name) if !self.servers.contains_key(&name)) {
+                let problem = format!(
+                    "names `{model}`, and `{}` is neither a provider nor a server of LAMPLIGHTER_SERVERS",
+                    model.vendor
+                );
+                return Err(ConfigError { variable: "LAMPLIGHTER_MODELS", problem });
+            }
+        }
+        self.all_have_prices().map_err(|(variable, model)| {
+            let problem = format!("uses the model `{model}`, which {}", how_to_price(&model));
+            ConfigError { variable, problem }
         })
     }
+}
+
+/// A variable that is `on` or `off`.
+fn on_or_off(env: Env<'_>, variable: &'static str, default: bool) -> Result<bool, ConfigError> {
+    match env(variable).as_deref().map(str::trim) {
+        None | Some("") => Ok(default),
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(ConfigError { variable, problem: format!("must be `on` or `off`, is `{other}`") }),
+    }
+}
+
+/// A server of `LAMPLIGHTER_SERVERS`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerSetting {
+    url: String,
+    #[serde(default)]
+    key: Option<SecretString>,
+    #[serde(default = "yes")]
+    tools: bool,
+    #[serde(default)]
+    models: BTreeMap<ModelClass, Vec<ModelId>>,
+    /// By model. `*` stands for all others.
+    #[serde(default)]
+    prices: BTreeMap<String, SetPrice>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+type Servers = (BTreeMap<ServerName, ServerConfig>, PriceList);
+
+fn read_servers(json: &str) -> Result<Servers, String> {
+    let set: BTreeMap<ServerName, serde_json::Value> =
+        serde_json::from_str(json).map_err(|error| format!("is invalid: {error}"))?;
+    let (mut servers, mut prices) = (BTreeMap::new(), PriceList::default());
+    for (name, setting) in set {
+        let refused = |problem: &dyn std::fmt::Display| format!("is invalid: `{name}`: {problem}");
+        let setting: ServerSetting = serde_json::from_value(setting).map_err(|error| refused(&error))?;
+        let ServerSetting { url, key, tools, models, prices: of_server } = setting;
+        Endpoint::bearer(&url, key.as_ref().map(ExposeSecret::expose_secret))
+            .map_err(|error| refused(&error))?;
+        for (model, price) in of_server {
+            let model = ModelRef { vendor: Vendor::Server(name), model: ModelId::new(model) };
+            prices.set(&model, price).map_err(|problem| refused(&problem))?;
+        }
+        servers.insert(name, ServerConfig { url, key, tools, models });
+    }
+    Ok((servers, prices))
 }
 
 impl BedrockConfig {
@@ -451,14 +643,6 @@ impl ChosenModels {
         if let Some(canary) = chosen.canary.as_ref().filter(|canary| !(1..=100).contains(&canary.percent)) {
             return Err(format!("is invalid: `canary.percent` must be 1 to 100, is {}", canary.percent));
         }
-        let named = chosen.first.values().flatten().chain(chosen.canary.iter().map(|canary| &canary.model));
-        for model in named {
-            if model.vendor.has_prices() && prices::price(&model.model).is_none() {
-                return Err(format!(
-                    "is invalid: the model `{model}` has no known price, so no budget would limit it"
-                ));
-            }
-        }
         Ok(chosen)
     }
 }
@@ -466,8 +650,8 @@ impl ChosenModels {
 impl std::fmt::Debug for ModelsConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ModelsConfig")
-            .field("url", &self.url)
-            .field("model", &self.model)
+            .field("servers", &self.servers)
+            .field("forced", &self.forced)
             .field("anthropic_key", &self.anthropic_key.is_some())
             .field("openai_key", &self.openai_key.is_some())
             .field("google_key", &self.google_key.is_some())
@@ -479,24 +663,36 @@ impl std::fmt::Debug for ModelsConfig {
 }
 
 impl BudgetConfig {
+    /// The most to which an owner may set or raise the ceiling of a month: what 31 days may cost, unless a variable sets it.
+    #[must_use]
+    pub fn month_max(&self) -> i64 {
+        self.month_max_micros.unwrap_or_else(|| self.day_max_micros.saturating_mul(31))
+    }
+
     /// # Errors
     /// If a budget limit is not a positive whole number.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let micros = |variable: &'static str, default: i64| match env(variable) {
-            None => Ok(default),
+        let set = |variable: &'static str| match env(variable) {
+            None => Ok(None),
             Some(text) => match text.parse() {
-                Ok(micros) if micros > 0 => Ok(micros),
+                Ok(micros) if micros > 0 => Ok(Some(micros)),
                 _ => Err(ConfigError {
                     variable,
                     problem: format!("must be a positive number of micro-dollars, is `{text}`"),
                 }),
             },
         };
+        let micros = |variable, default: i64| Ok(set(variable)?.unwrap_or(default));
         let default = Self::default();
+        // The template sets it to an empty text if the operator names no maximum.
+        let month_max = "LAMPLIGHTER_MONTH_BUDGET_MAX_MICROS";
+        let is_set = env(month_max).is_some_and(|text| !text.trim().is_empty());
+        let month_max_micros = if is_set { set(month_max)? } else { None };
         Ok(Self {
             run_micros: micros("LAMPLIGHTER_RUN_BUDGET_MICROS", default.run_micros)?,
             day_micros: micros("LAMPLIGHTER_DAY_BUDGET_MICROS", default.day_micros)?,
             day_max_micros: micros("LAMPLIGHTER_DAY_BUDGET_MAX_MICROS", default.day_max_micros)?,
+            month_max_micros,
             enrichment_micros: micros("LAMPLIGHTER_ENRICHMENT_BUDGET_MICROS", default.enrichment_micros)?,
         })
     }
@@ -512,6 +708,22 @@ impl RunsConfig {
             Ok(answer_days) if (1..=28).contains(&answer_days) => Ok(Self { answer_days, ..Self::default() }),
             _ => Err(ConfigError { variable, problem: format!("must be 1 to 28 days, is `{text}`") }),
         }
+    }
+}
+
+impl ReachConfig {
+    /// # Errors
+    /// If the value is not a list of hosts, each with or without a port.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let variable = "LAMPLIGHTER_ALLOWED_HOSTS";
+        let text = env(variable).unwrap_or_default();
+        let hosts = text.split(',').map(str::trim).filter(|host| !host.is_empty());
+        let hosts = hosts.map(|host| {
+            let problem = |error: InvalidHost| format!("{error}, separated by commas, and has `{host}`");
+            host.parse().map_err(|error| ConfigError { variable, problem: problem(error) })
+        });
+        let allowed_hosts = hosts.collect::<Result<_, _>>()?;
+        Ok(Self { policy: Arc::new(Policy { allowed_hosts, ..Policy::default() }) })
     }
 }
 
@@ -644,13 +856,110 @@ mod tests {
         let models = read(&[
             ("ANTHROPIC_API_KEY", " "),
             ("OPENAI_API_KEY", "sk-1"),
+            ("LAMPLIGHTER_MODEL_URL", "http://localhost:11434/v1"),
+            ("LAMPLIGHTER_MODEL_KEY", "sk-2"),
             ("LAMPLIGHTER_MODEL_TOOLS", "off"),
+            ("LAMPLIGHTER_PRICES", r#"{"compatible/*": "free"}"#),
+            ("GOOGLE_AI_API_KEY", "AI-3"),
         ])
         .unwrap()
         .models;
         assert_eq!((&models.anthropic_key, models.openai_key.as_deref()), (&None, Some("sk-1")));
-        assert!(models.url_has_no_tools);
-        assert!(!format!("{models:?}").contains("sk-1"));
+        assert_eq!(models.google_key.as_deref(), Some("AI-3"));
+        assert!(!models.servers[&ServerName::COMPATIBLE].tools);
+        let shown = format!("{models:?}");
+        assert!(!["sk-1", "sk-2", "AI-3"].iter().any(|key| shown.contains(key)), "{shown}");
+    }
+
+    #[test]
+    fn a_forced_model_goes_to_its_provider() {
+        let (anthropic, openai) = (("ANTHROPIC_API_KEY", "sk-1"), ("OPENAI_API_KEY", "sk-2"));
+        let (url, free) = (
+            ("LAMPLIGHTER_MODEL_URL", "http://localhost:11434/v1"),
+            (
+                "LAMPLIGHTER_PRICES",
+                r#"{"compatible/*": "free", "openai/gpt-4o": {"input": 2500000, "output": 10000000}}"#,
+            ),
+        );
+        let check = |model: &str, variables: &[(&str, &str)], expected: Result<&str, &str>| {
+            let all: Vec<_> = variables.iter().copied().chain([("LAMPLIGHTER_MODEL", model)]).collect();
+            let found = read(&all).map(|config| config.models.forced.map(|model| model.to_string()));
+            match (&found, expected) {
+                (Ok(Some(found)), Ok(expected)) => assert_eq!(found, expected),
+                (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+                _ => panic!("{model}: {found:?}"),
+            }
+        };
+        let both = [anthropic, openai];
+        check("gpt-6-sol", &both, Ok("openai/gpt-6-sol"));
+        check("openai/gpt-6-sol", &both, Ok("openai/gpt-6-sol"));
+        check("claude-sonnet-5-5", &both, Ok("anthropic/claude-sonnet-5-5"));
+        check(
+            "grok-4.3",
+            &both,
+            Err("the provider `xai` is not configured; configured are: anthropic, openai"),
+        );
+        check("xai/grok-4.3", &both, Err("the provider `xai` is not configured"));
+        check("gpt-4o", &both, Err("write it as `provider/model`, with one of anthropic, openai"));
+        check("gpt-6-sol", &[anthropic], Err("the provider `openai` is not configured"));
+        check("gpt-6-sol", &[], Err("LAMPLIGHTER_MODEL is `gpt-6-sol`, and no provider is configured"));
+        // A model without a price is refused, with the setting that prices it.
+        let unpriced = "uses the model `openai/gpt-4o`, which has no known price, so no budget would limit its cost: set \
+                        LAMPLIGHTER_PRICES, for example {\"openai/gpt-4o\": {\"input\": 2500000";
+        check("openai/gpt-4o", &both, Err(unpriced));
+        check("gpt-4o", &[openai], Err(unpriced));
+        check("gpt-4o", &[openai, free], Ok("openai/gpt-4o"));
+        check("qwen3", &[url], Err("or {\"compatible/*\": \"free\"} if its models cost nothing"));
+        check("qwen3", &[url, free], Ok("compatible/qwen3"));
+        check("org/qwen3", &[url, free], Ok("compatible/org/qwen3"));
+        check("gpt-6-sol", &[url, free], Ok("compatible/gpt-6-sol"));
+        check("gpt-6-sol", &[url, free, openai], Ok("openai/gpt-6-sol"));
+        check("compatible/gpt-6-sol", &[url, free, openai], Ok("compatible/gpt-6-sol"));
+        check(
+            "qwen3",
+            &[url, free, openai],
+            Err("write it as `provider/model`, with one of compatible, openai"),
+        );
+        let bedrock = [("LAMPLIGHTER_BEDROCK", "on")];
+        check("meta.llama3-70b", &bedrock, Err("uses the model `bedrock/meta.llama3-70b`"));
+    }
+
+    #[test]
+    fn servers_have_a_name_an_address_prices_and_models() {
+        let json = r#"{
+            "ollama": {"url": "http://localhost:11434/v1", "models": {"fast": ["qwen3"]}, "prices": {"*": "free"}},
+            "router": {"url": "https://router.example/v1", "key": "sk-9", "tools": false,
+                       "prices": {"auto": {"input": 1000000, "output": 2000000}}}
+        }"#;
+        let models = read(&[("LAMPLIGHTER_SERVERS", json), ("ANTHROPIC_API_KEY", "k")]).unwrap().models;
+        let [ollama, router] = ["ollama", "router"].map(|name| &models.servers[&name.parse().unwrap()]);
+        assert!(ollama.tools && !router.tools && router.key.is_some() && ollama.key.is_none());
+        assert!(!format!("{models:?}").contains("sk-9"));
+        let price = |model: &str| models.prices.of(&model.parse().unwrap()).map(|price| price.rates.input);
+        assert_eq!(
+            (price("ollama/qwen3"), price("router/auto"), price("router/x")),
+            (Some(0), Some(1_000_000), None)
+        );
+        for (json, problem) in [
+            (r#"{"openai": {"url": "http://a"}}"#, "the name `openai` is the name of a provider"),
+            (r#"{"A": {"url": "http://a"}}"#, "the name `A` must be 1 to 32 lower-case letters"),
+            (r#"{"a": {"url": "ftp://a"}}"#, "`a`: the address must begin with http:// or https://"),
+            (r#"{"a": {"url": "http://a", "key": "x\ny"}}"#, "`a`: the key contains a character"),
+            (r#"{"a": {"url": "http://a", "price": {}}}"#, "unknown field `price`"),
+            (r#"{"a": {"url": "http://a", "models": {"huge": []}}}"#, "unknown variant `huge`"),
+            (r#"{"a": {"url": "http://a"}}"#, "uses the model `a/auto`, which has no known price"),
+            (
+                r#"{"a": {"url": "http://a", "models": {"deep": ["m"]}, "prices": {"n": "free"}}}"#,
+                "uses the model `a/m`, which has no known price",
+            ),
+        ] {
+            let found = read(&[("LAMPLIGHTER_SERVERS", json)]).unwrap_err();
+            assert_eq!(found.variable, "LAMPLIGHTER_SERVERS");
+            assert!(found.problem.contains(problem), "{json}: {found}");
+        }
+        let chosen = [("LAMPLIGHTER_MODELS", r#"{"deep": ["olama/m"]}"#), ("ANTHROPIC_API_KEY", "k")];
+        let found = read(&chosen).unwrap_err().to_string();
+        assert!(found.contains("`olama` is neither a provider nor a server"), "{found}");
     }
 
     /// Every Lambda function has credentials, so they must not be enough.
@@ -708,6 +1017,31 @@ mod tests {
         ] {
             assert!(origins(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_named() {
+        let names =
+            ["LAMPLIGHTER_MODLE_URL", "LAMPLIGHTER_X", "LAMPLIGHTER_AUTH", "PATH", "lamplighter_data"];
+        assert_eq!(
+            unknown_variables(names.map(str::to_owned)),
+            [
+                "the variable LAMPLIGHTER_MODLE_URL is unknown and has no effect; do you mean LAMPLIGHTER_MODEL_URL?",
+                "the variable LAMPLIGHTER_X is unknown and has no effect",
+            ]
+        );
+        assert!(VARIABLES.is_sorted());
+    }
+
+    #[test]
+    fn hosts_that_are_not_public_are_none_or_listed() {
+        let policy = |text: &str| {
+            let reach = read(&[("LAMPLIGHTER_ALLOWED_HOSTS", text)]).unwrap().reach;
+            reach.policy.allowed_hosts.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(policy(" "), [""; 0]);
+        assert_eq!(policy("models.internal:8080, 10.0.0.7,"), ["models.internal:8080", "10.0.0.7"]);
+        assert_eq!(*read(&[]).unwrap().reach.policy, Policy::default());
     }
 
     #[test]
@@ -788,6 +1122,10 @@ mod tests {
             (
                 &[("LAMPLIGHTER_MASTER_KEY", "/1")],
                 "LAMPLIGHTER_MASTER_KEY must be like /lamplighter/master-keys/1, is `/1`",
+            ),
+            (
+                &[("LAMPLIGHTER_ALLOWED_HOSTS", "10.0.0.7, *.internal")],
+                "LAMPLIGHTER_ALLOWED_HOSTS must be hosts such as models.internal or 10.0.0.7:8080, separated by commas, and has `*.internal`",
             ),
             (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
             (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),

@@ -75,7 +75,7 @@ fn calls_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
 }
 
 /// The host, if there is exactly one valid `Host` header.
-fn host(headers: &HeaderMap) -> Option<Authority> {
+pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
     let host: Authority = host.to_str().ok()?.parse().ok()?;

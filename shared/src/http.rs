@@ -1,15 +1,17 @@
 //! The HTTP layers that every function shares: request ids, spans, authentication, rate limits, deleted accounts, scopes, idempotency,
 //! and the answers to panics, unknown paths and wrong methods.
 
+use std::convert::Infallible;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use futures::future::BoxFuture;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
 use tracing::Instrument;
@@ -22,6 +24,7 @@ use crate::extract::{Caller, header_text};
 use crate::guard;
 use crate::idempotency;
 use crate::problem::{Error, Result, caught};
+use crate::query;
 use crate::rates;
 
 /// The largest body of a request, in bytes. The limit is the same on AWS and locally.
@@ -49,6 +52,51 @@ tokio::task_local! {
 #[must_use]
 pub fn path_for_client(path: &str) -> String {
     BASE_PATH.try_with(|base| format!("{base}{path}")).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The address at which a client reaches the platform, for links in texts that leave the platform.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientAddress(String);
+
+impl ClientAddress {
+    /// The address of a route's path. If the request did not name a host that can be shown, it is a path.
+    #[must_use]
+    pub fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+
+    /// Behind API Gateway, the gateway says which domain was called. Otherwise it is the request's `Host`. A client can send
+    /// any host. But the address goes only to this client, and a host that has other characters than a name is left out.
+    fn of(parts: &Parts) -> Self {
+        let base = parts.extensions.get::<BasePath>().map(|BasePath(base)| base.as_str()).unwrap_or_default();
+        let gateway = match parts.extensions.get::<RequestContext>() {
+            Some(RequestContext::ApiGatewayV1(context)) => context.domain_name.clone(),
+            _ => None,
+        };
+        let origin = match gateway {
+            Some(domain) => is_plain_host(&domain).then(|| format!("https://{domain}")),
+            None => {
+                let host = guard::host(&parts.headers).filter(|host| is_plain_host(host.as_str()));
+                let is_https = header_text(&parts.headers, "x-forwarded-proto")
+                    .is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
+                host.map(|host| format!("{}://{host}", if is_https { "https" } else { "http" }))
+            }
+        };
+        Self(origin.unwrap_or_default() + base)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> std::result::Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
+
+/// Whether a text has only characters of a host's name, its port or an address.
+fn is_plain_host(host: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+    (1..=255).contains(&host.len()) && host.bytes().all(is_plain)
 }
 
 /// The id of the current request, inside a handler.
@@ -86,7 +134,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
             from_fn_with_state((cx.clone(), authenticate), identify),
             from_fn_with_state(cx.clone(), rates::layer),
             from_fn_with_state(cx.clone(), deletions::layer),
-            from_fn(check_scope),
+            from_fn(check_call),
             from_fn_with_state(cx.clone(), idempotency::layer),
         ));
     // CORS is the outermost layer: a preflight carries no credentials, and pages must be able to read refusals.
@@ -197,9 +245,9 @@ fn caller_of(cx: &Cx, request: &Request) -> Option<Caller> {
     Some(Caller { owner, scope: fields.get("scope")?.as_str()?.parse().ok()? })
 }
 
-/// Refuses a call that the caller's scope does not allow. It decides for all routes. A call without a caller goes on:
-/// its handler refuses it if it needs one.
-async fn check_scope(request: Request, next: Next) -> Response {
+/// Refuses a call that the caller's scope does not allow, or that has parameters that the route does not have. It decides for all
+/// routes. A call without a caller goes on: its handler refuses it if it needs one.
+async fn check_call(request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>();
     if let (Some(caller), Some(path)) = (caller, request.extensions().get::<MatchedPath>()) {
         let needed = Scope::needed(request.method().as_str(), path.as_str());
@@ -207,5 +255,42 @@ async fn check_scope(request: Request, next: Next) -> Response {
             return Error::ScopeMissing { needed, held: caller.scope }.into_response();
         }
     }
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if let Some(Err(errors)) = path.map(|path| query::check(&request, path)) {
+        return Error::from(errors).into_response();
+    }
     next.run(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(headers: &[(&'static str, &str)]) -> String {
+        let mut request = http::Request::builder().uri("/v1/chat/completions");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        parts.extensions.insert(BasePath("/prod".to_owned()));
+        ClientAddress::of(&parts).at("/proposals/p")
+    }
+
+    #[test]
+    fn an_address_has_the_host_of_the_request_or_none() {
+        let path = "/prod/proposals/p";
+        for (headers, origin) in [
+            (&[("host", "localhost:8080")][..], "http://localhost:8080"),
+            (&[("host", "[::1]:8080")], "http://[::1]:8080"),
+            (&[("host", "api.example.com"), ("x-forwarded-proto", "https")], "https://api.example.com"),
+            (&[("host", "api.example.com"), ("x-forwarded-proto", "javascript")], "http://api.example.com"),
+            (&[("host", "a.example"), ("host", "b.example")], ""),
+            (&[("host", "user@a.example")], ""),
+            (&[("host", "a.example/path")], ""),
+            (&[("host", "a)b(c*.example")], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(address(headers), format!("{origin}{path}"), "{headers:?}");
+        }
+    }
 }

@@ -18,12 +18,13 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, warn_of_unknown_variables};
 use crate::context::Cx;
 use crate::flows::places::Places;
 use crate::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::http;
 use crate::logging;
+use crate::model_keys;
 use crate::problem::{Error, Result, caught};
 use crate::queues::Delivery;
 
@@ -85,18 +86,23 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
     init_tracing();
     log_panic_location();
     crate::metrics::collect();
-    let config = match Config::from_env() {
+    // One thread: an environment serves one invocation at a time, and most have less than one core.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed_to_start(&error),
+    };
+    warn_of_unknown_variables();
+    let env = |name: &str| std::env::var(name).ok();
+    let config = runtime
+        .block_on(model_keys::read(&env))
+        .and_then(|keys| Config::read(&model_keys::with_keys(&env, &keys)));
+    let config = match config {
         Ok(config) => config,
         Err(error) => return failed_to_start(&error),
     };
     let cx = match models(&config.models) {
         Ok(models) => Cx::with_models(config, Clock::System, models),
         Err(error) => return failed_to_start(&format_args!("read the models' configuration: {error}")),
-    };
-    // One thread: an environment serves one invocation at a time, and most have less than one core.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return failed_to_start(&error),
     };
     let ended = runtime.block_on(async {
         // During its start, an environment of any size has full cores; an invocation with 512 MB has a third

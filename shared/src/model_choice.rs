@@ -50,10 +50,11 @@ pub async fn route_of(
 /// # Errors
 /// If the table does not answer.
 pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<OwnerModels> {
-    let (settings, account, keys) = tokio::try_join!(
+    let (settings, account, keys, servers) = tokio::try_join!(
         async { Ok(cx.store.model_settings(owner).await?.value) },
         async { Ok(cx.store.account(owner).await?.value) },
         own_keys(cx, owner),
+        cx.provider_keys.servers(owner),
     )?;
     let ModelSettings { preferred, max_quality, models } = settings;
     Ok(OwnerModels {
@@ -62,6 +63,7 @@ pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<OwnerModels> {
         first: models.into_iter().map(|(class, model)| (class, vec![model])).collect(),
         keys,
         only_own_keys: account.billing_mode == BillingMode::Byok,
+        servers,
     })
 }
 

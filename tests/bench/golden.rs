@@ -37,6 +37,7 @@ async fn main() {
         "/projects",
         "/account/api-keys",
         "/account/provider-keys",
+        "/account/servers",
         "/usage",
         "/usage?month=2026-11",
     ]
@@ -114,6 +115,12 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let turn = turn.expect(200);
     let proposal = id(&turn["proposals"][0], "proposal_id");
     h.post("/account/api-keys", json!({"name": "laptop", "expires_in_days": 365})).await.expect(201);
+    // No agent uses this kind of model, so the tests call nobody.
+    let server = json!({
+        "url": "https://models.example.com/v1", "models": {"documenter": ["glm"]},
+        "prices": {"*": "free", "glm": {"input": 600_000, "output": 2_200_000}},
+    });
+    send(h.request(Method::PUT, "/account/servers/mine").json(&server)).await.expect(200);
     let key = h.request(reqwest::Method::PUT, "/account/provider-keys/google");
     send(key.json(&json!({"key": "AIza-0123456789-golden"}))).await.expect(200);
     let own = h.post_once("/projects", "second", json!({"name": "Shop"})).await.expect(201);
@@ -247,6 +254,7 @@ async fn logs(h: &Harness, paths: &mut Vec<String>) {
     }))
     .await;
     // Dropped by the project's filter.
+    h.patch(PROJECT, json!({"hook_filter": "the-"})).await.expect(200);
     let mut dropped = hook("arch-4", "call-4");
     dropped["tool_input"]["subagent_type"] = json!("Explore");
     report(&dropped).await;

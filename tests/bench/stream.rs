@@ -24,8 +24,9 @@ use futures::StreamExt;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::models::ModelsConfig;
+use shared::models::{ModelsConfig, ServerConfig};
 use tests::Harness;
+use tests::model::free_server;
 use tokio::net::TcpListener;
 
 /// Turns with one delta.
@@ -120,9 +121,8 @@ async fn main() -> ExitCode {
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let models = ModelsConfig {
-        url: Some(format!("http://{address}")),
-        model: Some("m".to_owned()),
-        ..ModelsConfig::default()
+        forced: Some("compatible/m".parse().expect("a model")),
+        ..free_server(ServerConfig::at(format!("http://{address}")))
     };
     let h = Harness::with(PlatformConfig { models, ..PlatformConfig::in_memory() }).await;
     let agent = h.agent().await;

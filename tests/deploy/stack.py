@@ -43,6 +43,12 @@ def lay_out(binaries: Path, functions: Path) -> None:
         subprocess.run(["strip", folder / "bootstrap"], check=True)
 
 
+def quoted(value: str) -> str:
+    """A value as SAM CLI reads it: JSON loses its quotes otherwise."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if '"' in value else value
+
+
 class Stack:
     def __init__(self, emulator: Emulator, sam: Path, binaries: Path, folder: Path, parameters: dict[str, str]):
         self.emulator, self.sam, self.folder = emulator, sam, folder
@@ -50,7 +56,7 @@ class Stack:
         lay_out(binaries, functions)
         self.template = folder / "template.yaml"
         self.template.write_text(adapted((ROOT_FOLDER / "infra/template.yaml").read_text(), functions))
-        overrides = [f"{name}={value}" for name, value in parameters.items()]
+        overrides = [f"{name}={quoted(value)}" for name, value in parameters.items()]
         self.run(
             "deploy", "--template", self.template, "--stack-name", NAME, "--resolve-s3", "--no-progressbar",
             "--capabilities", "CAPABILITY_IAM", "--parameter-overrides", *overrides,

@@ -62,7 +62,7 @@ class Deployment:
         binaries = Path(os.environ.get("BINARIES", FOLDER / "target/debug"))
         # The test asks more often than a person does.
         rates = "streamed_turns=600,turns=600,others=600"
-        parameters = {"ModelUrl": self.model.url, "Model": "fake", "CorsOrigins": PAGE, "RateLimits": rates}
+        parameters = {"ModelUrl": self.model.url, "Model": "fake", "Prices": '{"compatible/*": "free"}', "CorsOrigins": PAGE, "RateLimits": rates}
         self.stack = Stack(self.emulator, sam, binaries, folder, parameters)
         print(f"deployed in {time.monotonic() - began:.0f} s")
         api = template.Stack(template.translate(yaml_parse(self.stack.template.read_text()))).api["Body"]
@@ -221,6 +221,35 @@ def test_a_turn_ends_though_the_client_has_left(d: Deployment, made: dict) -> No
         run = response.headers["location"].removeprefix("/live")
         response.readline()
     assert d.until(run, 60, state="completed")["message"].split() == ["0", "1", "2", "3", "4"]
+
+
+def test_a_spending_alert_reaches_those_who_listen_to_the_topic(d: Deployment, made: dict) -> None:
+    sqs, sns = d.emulator.client("sqs"), d.emulator.client("sns")
+    queue, topic = sqs.create_queue(QueueName="listener")["QueueUrl"], d.stack.outputs["Alarms"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    allow = {
+        "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn,
+        "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+    }  # fmt: skip
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    event = {
+        "owner": "me", "month": "2026-11", "month_micros": 20_000_000, "spent_micros": 20_014_095,
+        "month_dollars": "20.00", "spent_dollars": "20.01",
+    }  # fmt: skip
+    entry = {
+        "EventBusName": d.stack.outputs["Bus"], "Source": "lamplighter", "DetailType": "spending.alert",
+        "Detail": json.dumps(event),
+    }  # fmt: skip
+    other = {**entry, "DetailType": "index.completed"}
+    assert d.emulator.client("events").put_events(Entries=[other, entry])["FailedEntryCount"] == 0
+    end, texts = time.monotonic() + 60, []
+    while not texts and time.monotonic() < end:
+        found = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=2).get("Messages", [])
+        texts += [json.loads(message["Body"])["Message"] for message in found]
+    (text,) = texts
+    assert "the costs of me in 2026-11 are $20.01 and have reached the alert at $20.00" in text, text
 
 
 def test_an_asset_is_kept(d: Deployment, made: dict) -> None:

@@ -37,6 +37,7 @@ fn commands_are_those_of_the_command() {
     };
     let mut code = set(names("COMMANDS"));
     code.extend(names("CONTEXT_COMMANDS").into_iter().map(|name| format!("context {name}")));
+    code.extend(names("KEYS_COMMANDS").into_iter().map(|name| format!("keys {name}")));
     let words = |text: &str| {
         let words = text.split_whitespace().take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()));
         words.collect::<Vec<_>>().join(" ")

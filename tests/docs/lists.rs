@@ -120,6 +120,19 @@ async fn mcp_tools_prompts_and_resources_are_those_of_the_server() {
     let tools = ask("tools/list").await;
     let documented = set(first_column(&section(&page, "## Tools")));
     compare("docs/mcp.md", &documented, &names(&tools, "tools", "name"));
+    // The sets of tools.
+    let sets = section(&page, "## Tool sets");
+    let known = domain::tools::SETS.iter().map(|of| of.name).chain(["all"]);
+    compare("docs/mcp.md, sets", &set(first_column(&sets)), &set(known));
+    for of in domain::tools::SETS {
+        let row = sets.lines().find(|line| line.starts_with(&format!("| `{}` |", of.name))).expect("a row");
+        let documented = set(in_backticks(row.split('|').nth(2).expect("a column")));
+        compare(
+            &format!("docs/mcp.md, {}", of.name),
+            &documented,
+            &set(of.tools.iter().map(|tool| tool.name)),
+        );
+    }
     // Each with its arguments.
     let rows = section(&page, "## Tools");
     for tool in tools["tools"].as_array().expect("a list") {
@@ -168,12 +181,24 @@ fn variables_are_those_that_the_code_reads() {
         let names = after(&source, &format!("\"{prefix}"), is_variable);
         expected.extend(names.into_iter().map(|name| format!("{prefix}{name}")));
     }
-    for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "RUST_LOG"] {
+    for name in [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_AI_API_KEY",
+        "XAI_API_KEY",
+        "RUST_LOG",
+    ] {
         assert!(source.contains(&format!("\"{name}\"")), "{name}");
         expected.insert(name.to_owned());
     }
     let documented = set(first_column(&section(&read(OPERATIONS), "## Environment variables")));
     compare(OPERATIONS, &documented, &expected);
+    // Every other variable with the prefix is reported as unknown at the start.
+    let of_command = after(&code(&["infra/cli/src"]), "variable(\"LAMPLIGHTER_", is_variable);
+    let own = expected.iter().filter_map(|name| name.strip_prefix("LAMPLIGHTER_").map(str::to_owned));
+    let known = set(shared::config::VARIABLES.iter().map(|name| (*name).to_owned()));
+    compare("shared/src/config.rs, VARIABLES", &known, &own.chain(of_command).collect());
 }
 
 /// The names of the resources of a type in the template.

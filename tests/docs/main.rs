@@ -2,6 +2,7 @@
 
 mod architecture;
 mod cli;
+mod image;
 mod links;
 mod lists;
 mod page;

@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod appointments;
+pub mod archives;
 pub mod contract;
 pub mod executors;
 pub mod golden;

@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const POLL: Duration = Duration::from_millis(50);
 
 const ARCHIVE: Limits =
-    Limits { entries: 1_000, entry_bytes: 1 << 30, total_bytes: 1 << 32, path_bytes: 1_000 };
+    Limits { entries: 1_000, entry_bytes: 1 << 30, total_bytes: 1 << 32, path_bytes: 1_000, ratio: None };
 
 /// The question to an agent, with a given tool call id.
 #[must_use]

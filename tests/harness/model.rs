@@ -10,8 +10,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
+use domain::models::price_list::{SetPrice, SetRates};
+use domain::models::prices::{self, Rates};
+use domain::models::{ModelId, ModelRef, PriceList, ServerName, Vendor};
 use serde_json::{Value, json};
-use shared::models::ModelsConfig;
+use shared::models::{ModelsConfig, ServerConfig};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -152,14 +155,53 @@ impl ScriptedModel {
         self.asked.clone().wait_for(|asked| *asked >= times).await.expect("the model is there");
     }
 
-    /// The configuration that uses this server as the model `model`.
+    /// The configuration that uses this server as the model `model`. A known model has its known price, and another one costs nothing.
+    ///
+    /// # Panics
+    /// If the price is invalid.
     #[must_use]
     pub fn config(&self, model: &str) -> ModelsConfig {
-        ModelsConfig {
-            url: Some(format!("http://{}", self.address)),
-            model: Some(model.to_owned()),
-            ..ModelsConfig::default()
+        let reference =
+            ModelRef { vendor: Vendor::Server(ServerName::COMPATIBLE), model: ModelId::new(model) };
+        let mut config = self.server();
+        if let Some(price) = prices::price(&reference.model) {
+            let Rates { input, cache_read, cache_write_5m, output, .. } = price.rates;
+            let rates = SetRates {
+                input,
+                output,
+                cache_read: Some(cache_read),
+                cache_write: Some(cache_write_5m),
+                max_input_tokens: Some(price.max_input),
+                max_output_tokens: Some(price.max_output),
+            };
+            config.prices.set(&reference, SetPrice::Rates(rates)).expect("a price");
         }
+        ModelsConfig { forced: Some(reference), ..config }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The configuration that has this server beside other providers. It costs nothing.
+    #[must_use]
+    pub fn server(&self) -> ModelsConfig {
+        free_server(ServerConfig::at(self.url()))
+    }
+}
+
+/// The configuration with one server, `compatible`, whose models cost nothing.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn free_server(server: ServerConfig) -> ModelsConfig {
+    ModelsConfig {
+        servers: [(ServerName::COMPATIBLE, server)].into(),
+        prices: PriceList::parse(r#"{"compatible/*": "free"}"#).expect("a price"),
+        ..ModelsConfig::default()
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Server {
     child: Child,
     pub url: String,
     /// The server writes to this until it ends.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -48,7 +48,23 @@ impl Server {
             drop(child.kill());
             panic!("the server did not start: {line:?}")
         });
-        Self { url: url.to_owned(), child, _stdout: stdout }
+        Self { url: url.to_owned(), child, stdout }
+    }
+
+    /// The lines after the first that the server prints when it has started.
+    ///
+    /// # Panics
+    /// If the server ends before it has printed them.
+    pub fn banner(&mut self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        // The last line of the banner is the last command that a person can try.
+        while !lines.last().is_some_and(|line| line.contains("curl") && line.contains("/agents")) {
+            let mut line = String::new();
+            let read = self.stdout.read_line(&mut line).expect("its output can be read");
+            assert!(read > 0, "the server has ended after {lines:?}");
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
     }
 
     #[must_use]

@@ -1,10 +1,16 @@
 //! How a function's process starts, survives unreadable payloads, and ends.
 
-use serde_json::Value;
+use std::sync::{Arc, Mutex};
+
+use axum::Json;
+use axum::Router;
+use axum::routing::post as route;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::bed::Bed;
 use crate::lambda::{LONGEST, command, environment};
-use crate::payload::payload;
+use crate::payload::{payload, post};
 
 /// Runs a function that cannot start, with this variable set or removed. Returns the one line that it writes.
 async fn refusal(function: &str, variable: &str, value: Option<&str>) -> Value {
@@ -42,10 +48,60 @@ async fn a_function_that_cannot_start_says_why_in_one_line() {
             Some("no address"),
             "LAMPLIGHTER_MODEL_URL must begin with http:// or https:// and have a host",
         ),
+        (
+            "XAI_API_KEY",
+            Some("ssm:key"),
+            "XAI_API_KEY must name a parameter like ssm:/lamplighter/model-keys/anthropic",
+        ),
     ] {
         let line = refusal("agents", variable, value).await;
         assert_eq!(line["message"], format!("failed to start: {message}"));
     }
+}
+
+/// The names in the calls of a parameter store that has `/keys/model`.
+type Calls = Arc<Mutex<Vec<Value>>>;
+
+async fn parameter_store() -> (String, Calls) {
+    let calls = Calls::default();
+    let kept = Arc::clone(&calls);
+    let answer = async move |input: String| {
+        let input: Value = serde_json::from_str(&input).unwrap();
+        kept.lock().unwrap().push(input["Names"].clone());
+        let (known, missing): (Vec<_>, Vec<_>) =
+            input["Names"].as_array().unwrap().iter().cloned().partition(|name| name == "/keys/model");
+        let known = known.into_iter().map(|name| json!({"Name": name, "Value": "planted-key"}));
+        Json(json!({"Parameters": known.collect::<Vec<_>>(), "InvalidParameters": missing}))
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", route(answer))).await });
+    (url, calls)
+}
+
+/// A function that calls models reads the keys in the parameter store once, when it starts. Other functions are not told of them.
+#[tokio::test]
+async fn a_model_key_in_the_parameter_store_is_read_once() {
+    let bed = Bed::new().await;
+    let (url, calls) = parameter_store().await;
+    let named = [("AWS_ENDPOINT_URL_SSM", &*url), ("LAMPLIGHTER_MODEL_KEY", "ssm:/keys/model")];
+    let mut agents = bed.lambda_with("agents", &named).await;
+    for _ in 0..2 {
+        let set_up = post("/setup/chat", "local", &json!({"message": "An agent that watches"}));
+        assert_eq!(agents.http(&set_up).await.expect(200)["message"], "The lamp is lit.");
+    }
+    let keys = bed.model.keys();
+    assert!(keys.len() >= 2 && keys.iter().all(|key| key == "Bearer planted-key"), "{keys:?}");
+    assert_eq!(*calls.lock().unwrap(), [json!(["/keys/model"])]);
+    assert!(!agents.log().contains("planted-key"), "{}", agents.log());
+
+    let mut variables = environment("agents", "127.0.0.1:9");
+    let missing = [("AWS_ENDPOINT_URL_SSM", &*url), ("OPENAI_API_KEY", "ssm:/keys/none")];
+    variables.extend(missing.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let ended = command("agents", variables).output().await.unwrap();
+    let line: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let expected = "failed to start: OPENAI_API_KEY names the parameter /keys/none, which does not exist";
+    assert_eq!((ended.status.code(), &line["message"]), (Some(1), &json!(expected)));
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -17,10 +18,14 @@ use tokio::sync::Semaphore;
 /// The output of a task.
 pub const OUTPUT: &str = "# Lamp oil\n\nThe price has not moved.\n";
 
+/// The `Authorization` of each request.
+type Keys = Arc<Mutex<Vec<String>>>;
+
 /// The running model.
 pub struct FakeModel {
     address: SocketAddr,
     gate: Arc<Semaphore>,
+    keys: Keys,
     server: tokio::task::JoinHandle<()>,
 }
 
@@ -33,16 +38,24 @@ impl Drop for FakeModel {
 impl FakeModel {
     pub async fn start() -> Self {
         let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-        let app = Router::new().route("/v1/chat/completions", post(complete)).with_state(Arc::clone(&gate));
+        let keys = Keys::default();
+        let app = Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .with_state((Arc::clone(&gate), keys.clone()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { address, gate, server }
+        Self { address, gate, keys, server }
     }
 
     /// For `LAMPLIGHTER_MODEL_URL`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The `Authorization` of each request so far. Empty for a request without one.
+    pub fn keys(&self) -> Vec<String> {
+        self.keys.lock().unwrap().clone()
     }
 
     /// Stops every reply after its first piece, until [`FakeModel::release`].
@@ -56,7 +69,13 @@ impl FakeModel {
     }
 }
 
-async fn complete(State(gate): State<Arc<Semaphore>>, Json(request): Json<Value>) -> impl IntoResponse {
+async fn complete(
+    State((gate, keys)): State<(Arc<Semaphore>, Keys)>,
+    headers: HeaderMap,
+    Json(request): Json<Value>,
+) -> impl IntoResponse {
+    let key = headers.get("authorization").map(|key| key.to_str().unwrap().to_owned());
+    keys.lock().unwrap().push(key.unwrap_or_default());
     let [first, second] = reply(&request);
     let end = if second["tool_calls"].is_array() { "tool_calls" } else { "stop" };
     let data = |value: Value| Ok::<_, Infallible>(format!("data: {value}\n\n"));

@@ -1,4 +1,4 @@
-// The sequence of sequence.json, with the official TypeScript client: node client.mjs URL WORKFLOW
+// A sequence of calls, with the official TypeScript client: node client.mjs URL WORKFLOW SEQUENCE
 // Prints how many calls were made, and every answer that differs. If one differs, the exit status is 1.
 
 import { readFileSync } from "node:fs";
@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [url, workflow] = process.argv.slice(2);
-const steps = JSON.parse(readFileSync(new URL("sequence.json", import.meta.url), "utf8"));
+const [url, workflow, sequence] = process.argv.slice(2);
+const steps = JSON.parse(readFileSync(new URL(sequence, import.meta.url), "utf8"));
 const known = { workflow };
 let calls = 0;
 const differences = [];
@@ -68,6 +68,7 @@ async function run(client, step) {
   if (step.list) {
     const found = await LISTS[step.list](client);
     for (const name of filled(step.has)) expect(step, name, found.includes(name), true);
+    for (const name of step.lacks ?? []) expect(step, name, found.includes(name), false);
   } else if (step.prompt) {
     const { messages } = await client.getPrompt({ name: step.prompt, arguments: step.with });
     expect(step, "prompt", messages[0].content.text.startsWith(step.begins), true);

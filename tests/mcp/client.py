@@ -1,4 +1,4 @@
-"""The sequence of sequence.json, with the official Python client: python client.py URL WORKFLOW MODE
+"""A sequence of calls, with the official Python client: python client.py URL WORKFLOW MODE SEQUENCE
 
 MODE is `auto` (the newest version that the server supports) or `legacy` (the versions with a handshake). Prints how many calls
 were made, and every answer that differs. If one differs, the exit status is 1.
@@ -14,8 +14,8 @@ from typing import Any
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-URL, WORKFLOW, MODE = sys.argv[1:]
-STEPS = json.loads((Path(__file__).parent / "sequence.json").read_text())
+URL, WORKFLOW, MODE, SEQUENCE = sys.argv[1:]
+STEPS = json.loads((Path(__file__).parent / SEQUENCE).read_text())
 
 known: dict[str, str] = {"workflow": WORKFLOW}
 calls = 0
@@ -96,6 +96,8 @@ async def run(client: Client, step: dict[str, Any]) -> None:
         found = await listed(client, step["list"])
         for name in filled(step["has"]):
             expect(step, name, name in found, True)
+        for name in step.get("lacks", []):
+            expect(step, name, name in found, False)
     elif "prompt" in step:
         prompt = await client.get_prompt(step["prompt"], step["with"])
         expect(step, "prompt", prompt.messages[0].content.text.startswith(step["begins"]), True)

@@ -10,9 +10,9 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
-use shared::models::ModelsConfig;
+use shared::models::{Addresses, ModelsConfig, ServerConfig};
 use shared::store::keys;
-use tests::model::{Says, ScriptedModel};
+use tests::model::{Says, ScriptedModel, free_server};
 use tests::{Harness, send};
 
 use crate::occurrences::Stage;
@@ -266,13 +266,33 @@ async fn a_repeated_message_is_stored_once() {
     assert_eq!(said(&stage.h, id).await.len(), 2);
 }
 
+/// The work decides about the models of conversations that are no work of the agent itself.
+#[tokio::test]
+async fn each_kind_of_conversation_says_why_it_has_its_model() {
+    let model = ScriptedModel::start(|_| Says::Text("It went well.".into())).await;
+    let addresses = Addresses { xai: model.url(), ..Addresses::default() };
+    let models = ModelsConfig { xai_key: Some("key".into()), addresses, ..ModelsConfig::default() };
+    let stage = Stage::with(models).await;
+    let id = stage.approved(json!({})).await;
+    let used = async |path: &str, body: Value| {
+        let run = stage.h.post(path, body).await.expect(200)["run_id"].as_str().unwrap().to_owned();
+        let model = stage.h.get(&format!("/runs/{run}")).await.expect(200)["model"].clone();
+        ["level", "model"].map(|field| model[field].as_str().unwrap().to_owned())
+    };
+    let about = used(&messages(id), json!({"content": "What happened?"})).await;
+    assert_eq!(about, ["vendor", "xai/grok-4.7"]);
+    let chat = used(&format!("/agents/{}/chat", stage.agent), json!({"message": "Hello"})).await;
+    assert_eq!(chat, ["tier", "xai/grok-4.3"]);
+    let setup = used("/setup/chat", json!({"message": "An agent"})).await;
+    assert_eq!(setup, ["work", "xai/grok-4.3"]);
+}
+
 /// A person's message is kept even if the answer fails. The next turn includes it.
 #[tokio::test]
 async fn a_message_outlives_a_model_that_fails() {
     let away = ModelsConfig {
-        url: Some("http://127.0.0.1:9/v1".into()),
-        model: Some("away".into()),
-        ..ModelsConfig::default()
+        forced: Some("compatible/away".parse().unwrap()),
+        ..free_server(ServerConfig::at("http://127.0.0.1:9/v1"))
     };
     let stage = Stage::with(away).await;
     let id = stage.approved(json!({})).await;

@@ -216,6 +216,45 @@ async fn a_bad_definition_is_refused_by_name() {
     );
 }
 
+#[tokio::test]
+async fn an_action_without_a_ceiling_of_a_run_has_that_of_its_agent_or_of_the_deployment() {
+    let mut config = PlatformConfig::in_memory();
+    config.budget.run_micros = 70_000;
+    let h = Harness::with(config).await;
+    let agent = async |budget: Value| {
+        let agent = json!({"name": "a", "goal": "b", "budget": budget});
+        h.post("/agents", agent).await.expect(201)["agent_id"].as_str().unwrap().to_owned()
+    };
+    let define = async |agent: &str, budget: Value| {
+        let mut body = report();
+        body["budget"] = budget;
+        h.post(&format!("/agents/{agent}/actions"), body).await.expect(201)
+    };
+    let plain = agent(json!({})).await;
+    let thrifty = agent(json!({"per_run_micros": 5_000})).await;
+    for (agent, asked, expected) in [
+        (&plain, json!(null), json!({"per_run_micros": 70_000})),
+        (&plain, json!({}), json!({"per_run_micros": 70_000})),
+        (&plain, json!({"per_month_micros": 9}), json!({"per_run_micros": 70_000, "per_month_micros": 9})),
+        (&plain, json!({"per_run_micros": 7}), json!({"per_run_micros": 7})),
+        (&thrifty, json!({"per_month_micros": 9}), json!({"per_run_micros": 5_000, "per_month_micros": 9})),
+    ] {
+        let action = define(agent, asked.clone()).await;
+        assert_eq!(action["budget"], expected, "{asked}");
+    }
+    // An action keeps what was approved: a change that leaves the ceiling out does not change it.
+    let action = define(&plain, json!({"per_run_micros": 7, "per_month_micros": 9})).await;
+    let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
+    let hash = json!({"approval_hash": action["approval_hash"]});
+    h.post(&format!("{path}/approve"), hash).await.expect(200);
+    let same = h.patch(&path, json!({"budget": {"per_month_micros": 9}})).await.expect(200);
+    assert_eq!((&same["budget"], &same["approval_hash"]), (&action["budget"], &action["approval_hash"]));
+    assert!(same["approval"].is_object(), "{same:#}");
+    let changed = h.patch(&path, json!({"budget": {"per_month_micros": 10}})).await.expect(200);
+    assert_eq!(changed["budget"], json!({"per_run_micros": 7, "per_month_micros": 10}));
+    assert_ne!(changed["approval_hash"], action["approval_hash"]);
+}
+
 async fn propose(cx: &Cx, agent: AgentId, chat: Option<ChatId>, body: ProposalBody) -> ProposalId {
     let run_id = Some(RunId::from_uuid(cx.clock.uuid()));
     let origin = proposals::Origin { agent_id: agent, chat_id: chat, run_id };

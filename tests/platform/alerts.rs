@@ -138,6 +138,7 @@ async fn each_threshold_that_is_reached_is_one_event_on_the_bus() {
         let detail: Value = serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap();
         let expected = json!({
             "owner": "local", "month": month, "month_micros": threshold, "spent_micros": 300,
+            "month_dollars": format!("0.000{threshold}"), "spent_dollars": "0.000300",
         });
         assert_eq!(detail, expected);
     }

@@ -43,6 +43,10 @@ impl Desk {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_command"), desk.path("bin/lamplighter")).unwrap();
         fs::write(desk.path("project/lamplighter.toml"), format!("url = '{}'\n", h.platform.url())).unwrap();
         fs::write(desk.path("project/.claude/settings.json"), settings.to_string()).unwrap();
+        let mut trust = std::process::Command::new(env!("CARGO_BIN_EXE_command"));
+        trust.env_clear().env("HOME", desk.path("")).current_dir(desk.path("project"));
+        let trusted = trust.arg("trust").output().unwrap();
+        assert!(trusted.status.success(), "{trusted:?}");
         Some(desk)
     }
 
@@ -198,7 +202,7 @@ async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
     }
 }
 
-/// The status names the agents that the default filter drops, and how to record them.
+/// The status names the agents that the filter drops, and how to record them.
 #[tokio::test]
 async fn an_agent_that_is_dropped_is_shown_by_status() {
     let h = Harness::start().await;
@@ -207,6 +211,7 @@ async fn an_agent_that_is_dropped_is_shown_by_status() {
         launches(body, "general-purpose", "gen-auth").unwrap_or_else(|| vec![Block::Text("Done.".to_owned())])
     })
     .await;
+    h.patch("/projects/default", json!({"hook_filter": "the-"})).await.expect(200);
     desk.session(&model).await;
     let mut status = desk.command(Path::new(env!("CARGO_BIN_EXE_command")));
     let shown = status.arg("status").output().await.unwrap();

@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use domain::actions::{ActionState, OccurrenceState};
+use domain::ceilings::CeilingOf;
+use domain::ids::Owner;
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
 use serde_json::{Value, json};
-use tests::Answer;
+use shared::config::AuthConfig;
+use shared::store::spend::Spender;
 use tests::model::{Says, ScriptedModel};
+use tests::{Answer, Harness, things};
 
 use crate::durable::{followed, take_over};
 use crate::made::reserve;
@@ -58,6 +63,7 @@ async fn a_turn_waits_at_the_ceiling_of_a_day_until_a_person_raises_it() {
     let stage = stage(&model, 1_000, 5_000_000).await;
     let view = say(&stage).await.expect(200);
     assert_eq!((&view["state"], view["cost_micros"].as_i64()), (&json!("waiting"), Some(0)), "{view:#}");
+    assert!(view.get("finished_at").is_none(), "it has not ended: {view:#}");
     let card = &view["cards"][0];
     assert_eq!(
         (&card["asks"], &card["tool"], &card["call_id"]),
@@ -78,13 +84,16 @@ async fn a_turn_waits_at_the_ceiling_of_a_day_until_a_person_raises_it() {
     assert_eq!(card["expires_at"], "2026-11-22T00:00:00Z");
     assert_eq!((model.asked(), usage(&stage).await["committed_micros"].as_i64()), (0, Some(0)));
 
-    for (body, field) in [
-        (json!({"raise_by_micros": 0}), "1 to 4999000"),
-        (json!({"raise_by_micros": 4_999_001}), "1 to 4999000"),
+    let least = (ceiling["needs_micros"].as_i64().unwrap() - 1_000).max(1);
+    let limits = format!("must be {least} to 4999000 micro-dollars");
+    for body in [
+        json!({"raise_by_micros": 0}),
+        json!({"raise_by_micros": least - 1}),
+        json!({"raise_by_micros": 4_999_001}),
     ] {
         let refused = answer(&stage, &view, "approve", body).await.refused(400, "invalid_input");
         assert_eq!(refused["errors"][0]["field"], "raise_by_micros", "{refused:#}");
-        assert!(refused["errors"][0]["message"].as_str().unwrap().contains(field), "{refused:#}");
+        assert!(refused["errors"][0]["message"].as_str().unwrap().starts_with(&limits), "{refused:#}");
     }
     answer(&stage, &view, "approve", json!({"hash": "0".repeat(64)})).await.refused(409, "card_mismatch");
     answer(&stage, &view, "resolve", json!({"outcome": "happened"})).await.refused(409, "wrong_question");
@@ -97,6 +106,7 @@ async fn a_turn_waits_at_the_ceiling_of_a_day_until_a_person_raises_it() {
     assert_eq!((&today["ceiling_micros"], &today["raised_micros"]), (&json!(2_001_000), &json!(2_000_000)));
     let view = goes_on(&stage, &view).await;
     assert_eq!((&view["state"], &view["message"]), (&json!("completed"), &json!("Here it is.")), "{view:#}");
+    assert!(view["finished_at"].is_string() && view["prefix_hash"].is_string(), "{view:#}");
     let today = usage(&stage).await;
     assert_eq!(
         (&today["spent_micros"], &today["committed_micros"]),
@@ -322,4 +332,202 @@ async fn a_setup_conversation_fails_at_a_ceiling() {
     let refused = stage.h.post("/setup/chat", json!({"message": "I want to follow prices"})).await;
     let refused = refused.refused(402, "budget_exceeded");
     assert!(refused["detail"].as_str().unwrap().contains("1000 micro-dollars"), "{refused:#}");
+}
+
+/// A platform that needs credentials, and the keys of one owner.
+struct Guarded {
+    h: Harness,
+    admin: String,
+    writer: String,
+    agent: String,
+}
+
+impl Guarded {
+    async fn start(model: &ScriptedModel, change: impl FnOnce(&mut PlatformConfig)) -> Self {
+        let mut config = PlatformConfig { models: model.config(MODEL), ..PlatformConfig::in_memory() };
+        config.auth = AuthConfig::On(None);
+        change(&mut config);
+        let h = Harness::with(config).await;
+        let admin = h.key_of("me").await;
+        let writer = h.key_with("me", json!({"name": "writer", "scopes": ["write"]})).await;
+        let caller = things::Caller { h: &h, key: Some(&writer) };
+        let new = json!({"name": "Mine", "goal": "An agent"});
+        let agent = caller.call(Method::POST, "/agents", new).await.expect(201);
+        let agent = agent["agent_id"].as_str().unwrap().to_owned();
+        Self { h, admin, writer, agent }
+    }
+
+    async fn call(&self, key: &str, method: Method, path: &str, body: Value) -> Answer {
+        things::Caller { h: &self.h, key: Some(key) }.call(method, path, body).await
+    }
+
+    async fn budget(&self, path: &str, budget: Value) {
+        self.call(&self.admin, Method::PATCH, path, json!({ "budget": budget })).await.expect(200);
+    }
+
+    /// A turn that waits with a card for this ceiling: the paths of its run and of the card.
+    async fn waits(&self, of: &str) -> (String, String) {
+        let said = json!({"message": "Write a brief", "if_busy": "interrupt"});
+        let path = format!("/agents/{}/chat", self.agent);
+        let view = self.call(&self.writer, Method::POST, &path, said).await.expect(200);
+        assert_eq!(
+            (&view["state"], &view["cards"][0]["ceiling"]["of"]),
+            (&json!("waiting"), &json!(of)),
+            "{view:#}"
+        );
+        let run = format!("/runs/{}", view["run_id"].as_str().unwrap());
+        let card = format!("{run}/calls/{}", view["cards"][0]["call_id"].as_str().unwrap());
+        (run, card)
+    }
+
+    /// By how much people have raised this ceiling.
+    async fn raised(&self, of: CeilingOf) -> i64 {
+        let (cx, owner) = (&self.h.platform.cx, Owner::new("me").unwrap());
+        let spender = Spender { owner: &owner, agent: Some(self.agent.parse().unwrap()), action: None };
+        cx.store.spend_of(spender, of, cx.clock.now()).await.unwrap().raised_micros
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_needs_the_scope_that_sets_the_ceiling() {
+    let model = talker().await;
+    let stage = Guarded::start(&model, |_| {}).await;
+    for (of, name, path, budget, needs_admin) in [
+        (CeilingOf::Month, "month", "/account", json!({"per_month_micros": 200}), true),
+        (CeilingOf::Day, "day", "/account", json!({"per_day_micros": 200}), true),
+        (CeilingOf::AgentMonth, "agent_month", "/agents/", json!({"per_month_micros": 200}), false),
+        (CeilingOf::Run, "run", "/agents/", json!({"per_run_micros": 200}), false),
+    ] {
+        let path = if path.ends_with('/') { format!("{path}{}", stage.agent) } else { path.to_owned() };
+        stage.budget(&path, budget).await;
+        let asked = model.asked();
+        let (run, card) = stage.waits(name).await;
+        let approve = format!("{card}/approve");
+        if needs_admin {
+            for body in
+                [json!({}), json!({"raise_by_micros": 999_999_999_800_i64}), json!({"raise_by_micros": 1})]
+            {
+                let refused = stage.call(&stage.writer, Method::POST, &approve, body).await;
+                let problem = refused.refused(403, "scope_missing");
+                assert_eq!(problem["current"], json!({"needed": "admin", "held": "write"}), "{of:?}");
+            }
+            // Words are no answer, in any way of talking.
+            let yes = json!({"message": "Yes, raise the ceiling"});
+            let chat = format!("/agents/{}/chat", stage.agent);
+            let said = stage.call(&stage.writer, Method::POST, &chat, yes).await;
+            assert_eq!(said.expect(200)["state"], "waiting");
+            let messages = json!([{"role": "user", "content": "yes"}]);
+            let yes = json!({"model": stage.agent, "messages": messages});
+            let said = stage.call(&stage.writer, Method::POST, "/v1/chat/completions", yes).await;
+            assert!(said.status == 409 || said.body.to_string().contains("ceiling"), "{said:?}");
+            let view = stage.call(&stage.writer, Method::GET, &run, Value::Null).await.expect(200);
+            assert_eq!(
+                (&view["state"], &view["cards"][0]["state"]),
+                (&json!("waiting"), &json!("waiting")),
+                "{view:#}"
+            );
+            assert_eq!((stage.raised(of).await, model.asked()), (0, asked));
+            // What costs nothing needs no more than `write`.
+            stage.call(&stage.admin, Method::POST, &approve, json!({})).await.expect(200);
+            // Also a repeated answer is refused.
+            stage.call(&stage.writer, Method::POST, &approve, json!({})).await.refused(403, "scope_missing");
+        } else {
+            stage.call(&stage.writer, Method::POST, &approve, json!({})).await.expect(200);
+        }
+        assert!(of == CeilingOf::Run || stage.raised(of).await > 0, "{of:?}");
+        stage.budget(&path, json!({})).await;
+        stage.call(&stage.writer, Method::POST, &format!("{run}/cancel"), json!({})).await.expect(202);
+    }
+    // No tool of MCP answers a card.
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let request = stage.h.request(Method::POST, "/mcp").bearer_auth(&stage.admin);
+    let request = request.header("accept", "application/json, text/event-stream").json(&message);
+    let listed = tests::send(request).await.expect(200)["result"]["tools"].to_string();
+    assert!(!listed.contains("call_id") && !listed.contains("raise_by_micros"), "{listed}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_raise_pays_for_the_next_call_and_keeps_to_the_maximum_of_the_deployment() {
+    const MOST: i64 = 5_000_000;
+    let model = talker().await;
+    let stage = Guarded::start(&model, |config| config.budget.month_max_micros = Some(MOST)).await;
+    stage.budget("/account", json!({"per_month_micros": 200})).await;
+    let (run, card) = stage.waits("month").await;
+    let approve = format!("{card}/approve");
+    let ceiling = stage.call(&stage.writer, Method::GET, &run, Value::Null).await.expect(200);
+    let ceiling = ceiling["cards"][0]["ceiling"].clone();
+    assert_eq!(ceiling["max_raise_micros"], MOST - 200);
+    let least = ceiling["needs_micros"].as_i64().unwrap() - 200;
+    for by in [1, least - 1, MOST - 199, 999_999_999_800] {
+        let body = json!({"raise_by_micros": by});
+        let refused =
+            stage.call(&stage.admin, Method::POST, &approve, body).await.refused(400, "invalid_input");
+        let named = format!("must be {least} to {} micro-dollars", MOST - 200);
+        assert_eq!(refused["errors"][0]["field"], "raise_by_micros");
+        let message = refused["errors"][0]["message"].as_str().unwrap();
+        assert!(message.starts_with(&named) && message.ends_with(&format!("is {by}")), "{message}");
+    }
+    let body = json!({"raise_by_micros": least});
+    let view = stage.call(&stage.admin, Method::POST, &approve, body).await.expect(200);
+    assert_eq!(view["cards"][0]["state"], "approved");
+    assert_eq!(stage.raised(CeilingOf::Month).await, least);
+
+    // The same maximum holds where a month is set.
+    let task = json!({"instructions": "Do it", "expected_output": "A page"});
+    let action = json!({"title": "Report", "task_config": task});
+    let path = format!("/agents/{}/actions", stage.agent);
+    let made = stage.call(&stage.writer, Method::POST, &path, action.clone()).await.expect(201);
+    let made = format!("/actions/{}", made["action_id"].as_str().unwrap());
+    let agent = format!("/agents/{}", stage.agent);
+    for (method, path, mut body) in [
+        (Method::PATCH, "/account", json!({})),
+        (Method::POST, "/agents", json!({"name": "a", "goal": "b"})),
+        (Method::PATCH, agent.as_str(), json!({})),
+        (Method::POST, path.as_str(), action),
+        (Method::PATCH, made.as_str(), json!({})),
+    ] {
+        body["budget"] = json!({"per_month_micros": MOST + 1, "per_run_micros": 7});
+        if path == "/account" {
+            body["budget"] = json!({"per_month_micros": MOST + 1});
+        }
+        let refused = stage.call(&stage.admin, method.clone(), path, body.clone()).await;
+        let refused = refused.refused(400, "invalid_input");
+        assert_eq!(
+            refused["errors"][0],
+            json!({"field": "budget.per_month_micros", "message": format!("must be 1 to {MOST}, is {}", MOST + 1)}),
+            "{method} {path}"
+        );
+        body["budget"]["per_month_micros"] = json!(MOST);
+        let taken = stage.call(&stage.admin, method.clone(), path, body).await;
+        assert!((200..300).contains(&taken.status), "{method} {path} {taken:?}");
+    }
+}
+
+/// An owner without a ceiling has that of the deployment, and a raise and a setting together do not pass it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_maximum_of_the_deployment_holds_for_everybody() {
+    let model = talker().await;
+    let month = |micros| move |config: &mut PlatformConfig| config.budget.month_max_micros = Some(micros);
+    let stage = Guarded::start(&model, month(100)).await;
+    let path = format!("/agents/{}/chat", stage.agent);
+    let view = stage.call(&stage.writer, Method::POST, &path, json!({"message": "Hello"})).await;
+    view.refused(402, "budget_exceeded");
+    let limits = stage.call(&stage.writer, Method::GET, "/limits", Value::Null).await.expect(200);
+    let ceilings = &limits["ceilings"];
+    assert_eq!((&ceilings["month_micros"], &ceilings["month_max_micros"]), (&json!(100), &json!(100)));
+
+    let days = |config: &mut PlatformConfig| {
+        (config.budget.day_micros, config.budget.day_max_micros) = (2_000_000, 3_000_000);
+    };
+    let stage = Guarded::start(&model, days).await;
+    let limits = stage.call(&stage.writer, Method::GET, "/limits", Value::Null).await.expect(200);
+    assert_eq!(limits["ceilings"]["month_max_micros"], 93_000_000);
+    assert!(limits["ceilings"].get("month_micros").is_none(), "{limits:#}");
+    stage.budget("/account", json!({"per_day_micros": 200})).await;
+    let (_, card) = stage.waits("day").await;
+    let body = json!({"raise_by_micros": 2_999_800});
+    stage.call(&stage.admin, Method::POST, &format!("{card}/approve"), body).await.expect(200);
+    stage.budget("/account", json!({})).await;
+    let today = stage.call(&stage.writer, Method::GET, "/usage", Value::Null).await.expect(200);
+    assert_eq!(today["ceiling_micros"], 3_000_000);
 }

@@ -47,7 +47,9 @@ impl Desk {
     }
 
     fn points_at(&self, url: &str) {
-        fs::write(self.home.path().join("lamplighter.toml"), format!("url = '{url}'\n")).unwrap();
+        let dir = self.home.path().join(".config/lamplighter");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("config.toml"), format!("url = '{url}'\n")).unwrap();
     }
 
     fn path(&self, path: &str) -> PathBuf {

@@ -14,7 +14,8 @@ use shared::flows::logs::{self, seal};
 use shared::store::table::Order;
 use tests::{Answer, Harness, send};
 
-const LIMITS: Limits = Limits { entries: 100, entry_bytes: 64 << 20, total_bytes: 64 << 20, path_bytes: 500 };
+const LIMITS: Limits =
+    Limits { entries: 100, entry_bytes: 64 << 20, total_bytes: 64 << 20, path_bytes: 500, ratio: None };
 
 fn line(session: &str, agent: &str, minute: usize, text: &str) -> String {
     json!({

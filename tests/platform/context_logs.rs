@@ -280,14 +280,17 @@ async fn the_assistants_name_has_priority_and_the_filter_decides() {
     report(&h, "", &answer).await;
     assert_eq!(entries(&h, "sub-7").await[1]["output_summary"], "done");
 
+    // Without a filter of its own, a project records the assistant's own agents, too.
     let general = hook("PreToolUse", "general-purpose", "AgentId: gen-01", "call-2");
     let mut own = hook("PreToolUse", "", "Look around", "call-3");
     own["tool_input"].as_object_mut().unwrap().remove("subagent_type");
+    let some = h.post("/projects", json!({"name": "some", "hook_filter": "the-"})).await.expect(201);
     for payload in [&general, &own] {
-        report(&h, "", payload).await;
+        let query = format!("?project={}&session=some", some["project_id"].as_str().unwrap());
+        report(&h, &query, payload).await;
     }
     assert_eq!(entries(&h, "gen-01").await.len(), 0);
-    let all = h.post("/projects", json!({"name": "all", "hook_filter": "all"})).await.expect(201);
+    let all = h.post("/projects", json!({"name": "all"})).await.expect(201);
     let id = all["project_id"].as_str().unwrap();
     for payload in [&general, &own] {
         report(&h, &format!("?project={id}&session=other"), payload).await;
@@ -380,6 +383,7 @@ async fn a_stop_that_comes_before_its_call_is_kept_and_listed() {
         assert_eq!((events(call).await.len(), &refused().await["count"]), (2, &json!(0)));
     }
     // Hooks that the project does not log are not reported as missing.
+    h.patch("/projects/default", json!({"hook_filter": "the-"})).await.expect(200);
     report(&h, "", &stopped("a9f8e7d6c5b4a3210", "Explore")).await;
     assert_eq!(refused().await["count"], 0);
     // A background agent whose question was lost still has an answer.
@@ -652,6 +656,23 @@ async fn a_start_is_told_the_earlier_work() {
         assert!(session.contains(part), "{part}: {session}");
     }
     assert!(!session.contains("the-architect-20"), "made-up ids can't be continued: {session}");
+    assert!(!session.contains("list_workflows") && !session.contains("## Workflows"), "{session}");
+
+    // The documents of other workflows are named, the last changed first.
+    let text = "# Context Document\n\n## Metadata\n- Task: Pay by card\n\n## ACT\n\n### Progress\n- Half\n";
+    let put = h
+        .request(Method::PUT, "/projects/default/context.md?workflow=checkout")
+        .header("content-type", "text/markdown")
+        .body(text);
+    assert!(send(put).await.status < 300);
+    let session = recalled(&h, "session_id=s8").await;
+    let session = session.as_str().unwrap();
+    let (other, own) = (session.find("\n  | checkout (ACT, "), session.find("\n  | default (PLAN, "));
+    assert!(other.is_some_and(|other| own.is_some_and(|own| other < own)), "{session}");
+    assert!(session.contains("): Pay by card\n") && session.contains("\n  | - Keep it small\n"), "{session}");
+    assert!(!session.contains("- Half"), "{session}");
+    let other = recalled(&h, "session_id=s8&workflow=new").await;
+    assert!(other.as_str().unwrap().contains("\n  | checkout (ACT, "), "{other}");
 
     // With their old names.
     let old_names = "/context/recall?session=s5&agent_type=the-architect&project=default";
@@ -666,6 +687,7 @@ async fn a_start_is_told_the_earlier_work() {
 #[tokio::test]
 async fn dropped_hooks_are_counted_and_shown() {
     let h = Harness::start().await;
+    h.patch("/projects/default", json!({"hook_filter": "the-"})).await.expect(200);
     for (kind, call) in [("Explore", "1"), ("Explore", "2"), ("general-purpose", "3"), ("the-architect", "4")]
     {
         report(&h, "", &hook("PreToolUse", kind, "Look", call)).await;

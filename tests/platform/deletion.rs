@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::accounts::import::AccountImportState;
+use domain::accounts::plans::Plan;
+use domain::accounts::quota::Month;
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
@@ -10,12 +13,15 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
-use shared::config::AuthConfig;
+use shared::config::{AuthConfig, PlansConfig};
 use shared::flows::due;
-use shared::store::DueItem;
+use shared::store::{DueItem, Store};
 use tests::things::Caller;
-use tests::{Harness, send};
+use tests::{Answer, Harness, send};
 
+use crate::export::archived;
+use crate::import::imported;
+use crate::made::settle;
 use crate::occurrences::Stage;
 use crate::walk::{copied, scanned, with_everything};
 
@@ -39,6 +45,24 @@ fn set(cx: &Cx, at: Timestamp) {
 fn pass(cx: &Cx, time: SignedDuration) {
     set(cx, cx.clock.now() + time);
 }
+
+/// The items without the counts of this day and month, which a deletion keeps, and the number of these counts.
+fn without_counts(
+    mut items: BTreeMap<(String, String), Value>,
+    day: &str,
+) -> (BTreeMap<(String, String), Value>, usize) {
+    let (all, month) = (items.len(), &day[..7]);
+    items.retain(|(pk, sk), _| match pk.split('#').nth(2) {
+        Some("SPEND") => *sk != day && *sk != format!("MONTH#{month}"),
+        Some("QUOTA") => sk != month,
+        _ => true,
+    });
+    let counts = all - items.len();
+    (items, counts)
+}
+
+/// The day at which the items of `with_everything` were written.
+const GOLDEN_DAY: &str = "2026-11-22";
 
 #[tokio::test]
 async fn everything_of_the_owner_is_removed_and_nothing_else() {
@@ -71,7 +95,9 @@ async fn everything_of_the_owner_is_removed_and_nothing_else() {
 
     work(cx, "local", Timestamp::MAX).await;
     let left = scanned(cx, "local").await;
-    assert!(!left.is_empty() && left.keys().all(|(pk, _)| pk.ends_with("#KEY")), "{left:#?}");
+    let (others_left, counts) = without_counts(left.clone(), GOLDEN_DAY);
+    assert_eq!(counts, 3, "{left:#?}");
+    assert!(!others_left.is_empty() && others_left.keys().all(|(pk, _)| pk.ends_with("#KEY")), "{left:#?}");
     assert_eq!(objects(cx, "local").await, 0);
     let receipt = h.get(&path).await.expect(200);
     assert_eq!(receipt["state"], "waiting");
@@ -106,7 +132,7 @@ async fn everything_of_the_owner_is_removed_and_nothing_else() {
     assert_eq!(receipt["removed_objects"], my_objects + 1);
     assert!(!receipt.to_string().contains("local"), "a receipt does not name the owner: {receipt:#}");
 
-    assert_eq!(scanned(cx, "local").await, BTreeMap::new());
+    assert_eq!(without_counts(scanned(cx, "local").await, GOLDEN_DAY), (BTreeMap::new(), 3));
     assert!(cx.store.deletion(&owner("local")).await.unwrap().is_none());
     assert_eq!(scanned(cx, "local2").await, others);
     assert_eq!(cx.blobs.get(&others_object).await.unwrap(), "theirs");
@@ -146,8 +172,57 @@ async fn a_deletion_that_is_cut_off_anywhere_goes_on() {
     assert_eq!(receipt["state"], "done", "{receipt:#}");
     let removed: u64 =
         receipt["removed_records"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let (items, counts) = without_counts(items, GOLDEN_DAY);
     assert!(removed <= items.len() as u64 && removed >= items.len() as u64 - keys, "{receipt:#}");
-    assert_eq!(scanned(cx, "local").await, BTreeMap::new());
+    assert_eq!(without_counts(scanned(cx, "local").await, GOLDEN_DAY), (BTreeMap::new(), counts));
+}
+
+/// Polls the work this many times, and then drops it, like a process that is killed. `false` if it ended before.
+async fn killed(work: impl Future<Output = ()>, polls: usize) -> bool {
+    let mut work = Box::pin(work);
+    for _ in 0..polls {
+        if futures::poll!(&mut work).is_ready() {
+            return false;
+        }
+        tokio::task::yield_now().await;
+    }
+    true
+}
+
+#[tokio::test]
+async fn repeated_requests_and_kills_do_not_change_the_counts() {
+    let h = with_everything().await;
+    let cx = &h.platform.cx;
+    let (items, my_objects) = (scanned(cx, "local").await, objects(cx, "local").await);
+    let keys = count(&items, "KEY");
+    let path = h.delete("/account?confirm=local").await.expect(202)["receipt"].as_str().unwrap().to_owned();
+    let removed = |receipt: &Value| -> u64 {
+        receipt["removed_records"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum()
+    };
+
+    // An executor is killed while it works. What it has removed is counted.
+    assert!(killed(work(cx, "local", Timestamp::MAX), 40).await, "the work ended before the kill");
+    let gone = items.len() - scanned(cx, "local").await.len();
+    assert!(gone > 0, "the executor was killed before it removed anything");
+    assert_eq!(removed(&h.get(&path).await.expect(200)), gone as u64);
+    // A repeated request does not start a second executor before the lease has ended.
+    h.delete("/account?confirm=local").await.expect(202);
+    work(cx, "local", Timestamp::MAX).await;
+    assert_eq!(items.len() - scanned(cx, "local").await.len(), gone);
+
+    // The lease of an executor ends while it works: another one continues, and the first one removes and counts nothing more.
+    pass(cx, SignedDuration::from_mins(3));
+    let mut first = Box::pin(work(cx, "local", Timestamp::MAX));
+    assert!(killed(&mut first, 40).await, "the work ended before the second executor began");
+    pass(cx, SignedDuration::from_mins(3));
+    let others = (0..3).map(|_| work(cx, "local", Timestamp::MAX));
+    futures::future::join(first, futures::future::join_all(others)).await;
+    let receipt = h.get(&path).await.expect(200);
+    assert_eq!(receipt["state"], "waiting", "{receipt:#}");
+    let (items, counts) = without_counts(items, GOLDEN_DAY);
+    assert_eq!((removed(&receipt), counts), (items.len() as u64 - keys, 3), "{receipt:#}");
+    assert_eq!(receipt["removed_objects"], my_objects, "{receipt:#}");
+    assert!(receipt.get("leased_until").is_none(), "{receipt:#}");
 }
 
 #[tokio::test]
@@ -179,7 +254,8 @@ async fn the_sweep_finishes_a_deletion_and_no_action_runs_meanwhile() {
     stage.happens_at(80).await;
     let receipt = stage.h.get(&path).await.expect(200);
     assert_eq!(receipt["state"], "done", "{receipt:#}");
-    assert_eq!(scanned(&stage.h.platform.cx, "local").await, BTreeMap::new());
+    let (left, _) = without_counts(scanned(&stage.h.platform.cx, "local").await, "2026-11-21");
+    assert_eq!(left, BTreeMap::new());
 }
 
 #[tokio::test]
@@ -213,4 +289,187 @@ async fn a_holder_of_a_key_is_told_until_the_key_is_gone() {
     me.call(Method::GET, "/agents", Value::Null).await.refused(401, "unauthenticated");
     let agents = you.call(Method::GET, "/agents", Value::Null).await.expect(200);
     assert_eq!(agents["data"].as_array().unwrap().len(), 1, "{agents:#}");
+}
+
+/// A platform on which owners have 50 requests a month, and a ceiling of one dollar a day.
+async fn limited(now: &str) -> Harness {
+    let clock = Clock::Manual(ManualClock::at(now.parse().unwrap()));
+    let plans = PlansConfig { default: Plan::Starter, allowed: vec![Plan::Starter] };
+    let auth = AuthConfig::On(None);
+    let mut config = PlatformConfig { plans, auth, clock, automatic: false, ..PlatformConfig::in_memory() };
+    config.budget.day_micros = 1_000_000;
+    Harness::with(config).await
+}
+
+/// Counts requests of this month.
+async fn requests(cx: &Cx, name: &str, number: u32) {
+    for _ in 0..number {
+        let write = Store::request_write(&owner(name), Month::at(cx.clock.now()), 50);
+        assert!(cx.store.transact(vec![write]).await.unwrap().done());
+    }
+}
+
+async fn delete(h: &Harness, key: &str, name: &str) -> String {
+    let me = Caller { h, key: Some(key) };
+    let accepted =
+        me.call(Method::DELETE, &format!("/account?confirm={name}"), Value::Null).await.expect(202);
+    accepted["receipt"].as_str().unwrap().to_owned()
+}
+
+async fn receipt(h: &Harness, path: &str) -> Value {
+    send(h.request(Method::GET, path)).await.expect(200)
+}
+
+/// A new agent's first turn.
+async fn turn(caller: &Caller<'_>) -> Answer {
+    let agent = caller.call(Method::POST, "/agents", json!({"name": "A", "goal": "G"})).await.expect(201);
+    let path = format!("/agents/{}/chat", agent["agent_id"].as_str().unwrap());
+    caller.call(Method::POST, &path, json!({"message": "Hello"})).await
+}
+
+async fn read(caller: &Caller<'_>, path: &str) -> Value {
+    caller.call(Method::GET, path, Value::Null).await.expect(200)
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_and_reopened_account_has_the_days_ceiling_and_the_months_quota_only_once() {
+    let h = limited("2026-11-29T12:00:00Z").await;
+    let cx = &h.platform.cx;
+    let (first, theirs) = (h.key_of("me").await, h.key_of("you").await);
+    let me = Caller { h: &h, key: Some(&first) };
+    let you = Caller { h: &h, key: Some(&theirs) };
+    assert_eq!(turn(&me).await.expect(200)["state"], "completed");
+    assert_eq!(turn(&you).await.expect(200)["state"], "completed");
+    requests(cx, "me", 40).await;
+    settle(cx, &owner("me"), cx.clock.now(), 0, 990_000).await;
+    let others = scanned(cx, "you").await;
+    let spent = read(&me, "/usage").await["spent_micros"].as_i64().unwrap();
+    assert!(spent > 990_000 && spent < 1_000_000, "{spent}");
+    assert_eq!(read(&me, "/limits").await["requests"]["used"], 41);
+
+    let path = delete(&h, &first, "me").await;
+    work(cx, "me", Timestamp::MAX).await;
+    let kept = json!([
+        {"what": "month_requests", "until": "2026-12-01T00:00:00Z"},
+        {"what": "day_spending", "until": "2026-11-30T00:00:00Z"},
+        {"what": "month_spending", "until": "2026-12-01T00:00:00Z"},
+    ]);
+    assert_eq!(receipt(&h, &path).await["kept"], kept);
+    // The cost of a call that had begun before the deletion is counted late.
+    settle(cx, &owner("me"), cx.clock.now(), 0, 20_000).await;
+    pass(cx, SignedDuration::from_mins(18));
+    work(cx, "me", Timestamp::MAX).await;
+    let done = receipt(&h, &path).await;
+    assert_eq!(
+        (&done["state"], &done["kept"], &done["left"]["records"]),
+        (&json!("done"), &kept, &json!(0)),
+        "{done:#}"
+    );
+    let (left, counts) = without_counts(scanned(cx, "me").await, "2026-11-29");
+    assert_eq!((left, counts), (BTreeMap::new(), 3));
+    for ((_, sk), item) in scanned(cx, "me").await {
+        let until = at(if sk == "2026-11-29" { "2026-11-30T00:00:00Z" } else { "2026-12-01T00:00:00Z" });
+        assert_eq!(item["ttl"]["N"], until.as_second().to_string(), "{item:#}");
+        let numbers =
+            ["committed_micros", "spent_micros", "overage_micros", "raised_micros", "used", "overage"];
+        for (name, value) in item.as_object().unwrap() {
+            let says_no_more = ["pk", "sk"].contains(&name.as_str())
+                || ["_v", "ttl"].iter().chain(&numbers).any(|number| number == name)
+                    && value.get("N").is_some();
+            assert!(says_no_more, "{name}: {item:#}");
+        }
+    }
+    assert_eq!(scanned(cx, "you").await, others);
+
+    // The account is opened again on the same day.
+    pass(cx, SignedDuration::from_secs(31));
+    let second = h.key_of("me").await;
+    let me = Caller { h: &h, key: Some(&second) };
+    assert_eq!(read(&me, "/account").await["owner"], "me");
+    assert_eq!(read(&me, "/agents").await["data"], json!([]));
+    let usage = read(&me, "/usage").await;
+    assert_eq!(usage["spent_micros"], spent + 20_000, "{usage:#}");
+    assert_eq!(read(&me, "/limits").await["requests"]["used"], 41);
+    let waits = turn(&me).await.expect(200);
+    assert_eq!(
+        (&waits["state"], &waits["cards"][0]["ceiling"]["of"]),
+        (&json!("waiting"), &json!("day")),
+        "{waits:#}"
+    );
+    assert_eq!(turn(&you).await.expect(200)["state"], "completed");
+
+    // The next day has its own ceiling, but the month has no more requests.
+    set(cx, at("2026-11-30T00:00:00Z"));
+    assert_eq!(read(&me, "/usage").await["spent_micros"], 0);
+    assert_eq!(turn(&me).await.expect(200)["state"], "completed");
+    requests(cx, "me", 7).await;
+    turn(&me).await.refused(402, "quota_exceeded");
+    // A second deletion changes nothing about that.
+    let path = delete(&h, &second, "me").await;
+    work(cx, "me", Timestamp::MAX).await;
+    pass(cx, SignedDuration::from_mins(18));
+    work(cx, "me", Timestamp::MAX).await;
+    assert_eq!(receipt(&h, &path).await["state"], "done");
+    pass(cx, SignedDuration::from_secs(31));
+    let third = h.key_of("me").await;
+    let me = Caller { h: &h, key: Some(&third) };
+    turn(&me).await.refused(402, "quota_exceeded");
+
+    set(cx, at("2026-12-01T00:00:00Z"));
+    assert_eq!(turn(&me).await.expect(200)["state"], "completed");
+    assert_eq!(read(&me, "/limits").await["requests"]["used"], 1);
+}
+
+#[tokio::test]
+async fn a_count_stays_only_while_its_day_or_month_lasts() {
+    let month = json!([
+        {"what": "month_requests", "until": "2026-12-01T00:00:00Z"},
+        {"what": "month_spending", "until": "2026-12-01T00:00:00Z"},
+    ]);
+    for (begins, ends, kept) in
+        [("2026-11-29T23:50:00Z", "2026-11-30", month), ("2026-11-30T23:50:00Z", "2026-12-01", json!([]))]
+    {
+        let h = limited(begins).await;
+        let cx = &h.platform.cx;
+        let key = h.key_of("me").await;
+        requests(cx, "me", 3).await;
+        settle(cx, &owner("me"), cx.clock.now(), 0, 7).await;
+        // An older month's counts do not stay.
+        settle(cx, &owner("me"), at("2026-10-31T12:00:00Z"), 0, 7).await;
+        let path = delete(&h, &key, "me").await;
+        work(cx, "me", Timestamp::MAX).await;
+        assert_eq!(receipt(&h, &path).await["kept"].as_array().unwrap().len(), 3, "{begins}");
+        pass(cx, SignedDuration::from_mins(18));
+        work(cx, "me", Timestamp::MAX).await;
+        let done = receipt(&h, &path).await;
+        assert_eq!((&done["state"], &done["kept"]), (&json!("done"), &kept), "{done:#}");
+        let (left, counts) = without_counts(scanned(cx, "me").await, ends);
+        assert_eq!((left, counts), (BTreeMap::new(), kept.as_array().unwrap().len()), "{begins}");
+    }
+}
+
+#[tokio::test]
+async fn an_import_into_a_reopened_account_keeps_the_counts() {
+    let h = with_everything().await;
+    let cx = &h.platform.cx;
+    let files = archived(&h, "local").await;
+    let before = cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap();
+    let used = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();
+    assert!(before.spent_micros > 0 && used.used > 0, "{before:?}, {used:?}");
+    h.delete("/account?confirm=local").await.expect(202);
+    work(cx, "local", Timestamp::MAX).await;
+    pass(cx, SignedDuration::from_mins(18));
+    work(cx, "local", Timestamp::MAX).await;
+    assert_eq!(without_counts(scanned(cx, "local").await, GOLDEN_DAY), (BTreeMap::new(), 3));
+
+    pass(cx, SignedDuration::from_secs(31));
+    let view = imported(cx, &owner("local"), &files).await;
+    assert_eq!(view.state, AccountImportState::Done, "{view:?}");
+    assert_eq!(cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap(), before);
+    let after = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();
+    assert_eq!(after, used);
 }

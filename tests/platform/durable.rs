@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::ids::RunId;
+use domain::runs::form::ReplyForm;
 use domain::runs::{Run, RunKind};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
@@ -67,8 +68,14 @@ impl Process {
 
     /// Begins a turn. Returns its run when the run is stored.
     pub async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
+        self.begins_with(stage, topic, message, ReplyForm::default()).await
+    }
+
+    /// Begins a turn whose reply has this form.
+    async fn begins_with(&self, stage: &Stage, topic: Topic, message: &str, form: ReplyForm) -> RunId {
         let (cx, owner) = (self.cx.clone(), stage.owner.clone());
-        let said = Said { topic, message: message.to_owned(), images: Vec::new(), if_busy: IfBusy::Reject };
+        let said =
+            Said { topic, message: message.to_owned(), images: Vec::new(), if_busy: IfBusy::Reject, form };
         let invocation = Invocation { deadline: jiff::Timestamp::MAX };
         let began = self.runtime.spawn(async move { turn::start(&cx, &owner, said, invocation).await });
         began.await.unwrap().unwrap().run()
@@ -190,6 +197,25 @@ async fn a_turn_that_is_killed_at_any_store_is_finished_and_does_nothing_twice()
         }
         assert!(taken_over > 0, "no kill came in time");
     }
+}
+
+/// The process that takes a run over keeps to what the client asks of the reply.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_taken_over_keeps_its_form() {
+    let model = ScriptedModel::held(talks).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    let process = Process::start(&stage);
+    let form =
+        ReplyForm { stop: vec![" saved".to_owned()], max_tokens: Some(50_000_000), ..ReplyForm::default() };
+    let topic = Topic::Agent(stage.agent.parse().unwrap(), None);
+    let run = process.begins_with(&stage, topic, "Hello", form.clone()).await;
+    model.asked_times(1).await;
+    process.kill();
+    model.allow(10);
+    take_over(&stage, run).await;
+    let view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
+    assert_eq!((&view["state"], &view["message"]), (&json!("completed"), &json!("There is nothing")));
+    assert_eq!(stage.h.platform.cx.store.run(&stage.owner, run).await.unwrap().unwrap().value.form, form);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -630,9 +656,10 @@ async fn the_proposals_of_a_turn_are_limited() {
 
 /// The real server, with its data in this folder.
 fn server_with(model: &ScriptedModel, data: &Path) -> Server {
-    let config = model.config("scripted");
     let mut command = command(data);
-    command.env("LAMPLIGHTER_MODEL_URL", config.url.as_deref().unwrap());
+    command
+        .env("LAMPLIGHTER_MODEL_URL", model.url())
+        .env("LAMPLIGHTER_PRICES", r#"{"compatible/*": "free"}"#);
     Server::start(command.env("LAMPLIGHTER_MODEL", "scripted"))
 }
 

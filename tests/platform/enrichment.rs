@@ -382,7 +382,8 @@ async fn a_model_without_tools_answers_in_text() {
     let model =
         ScriptedModel::start(|messages| Says::Text(format!("USE_TOOL: describe_files\n{}", notes(messages))))
             .await;
-    let models = ModelsConfig { url_has_no_tools: true, ..model.config("scripted") };
+    let mut models = model.config("scripted");
+    models.servers.values_mut().for_each(|server| server.tools = false);
     let h = with_theme(config(models)).await;
     deliver(&h, CHANGED).await.unwrap();
     assert_eq!(enriched_paths(&h).await, DESCRIBED);

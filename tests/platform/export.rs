@@ -18,8 +18,13 @@ use tests::{Harness, send};
 
 use crate::walk::{copied, scanned, with_everything};
 
-const LIMITS: Limits =
-    Limits { entries: 1_000, entry_bytes: 50_000_000, total_bytes: 100_000_000, path_bytes: 1_000 };
+const LIMITS: Limits = Limits {
+    entries: 1_000,
+    entry_bytes: 50_000_000,
+    total_bytes: 100_000_000,
+    path_bytes: 1_000,
+    ratio: None,
+};
 
 fn owner(name: &str) -> Owner {
     Owner::new(name).unwrap()
@@ -94,7 +99,7 @@ async fn an_archive_has_everything_but_secrets() {
         })
         .collect();
     assert_eq!(exported.len(), lines.len(), "each record once");
-    let left_out = ["KEY", "EXPORT", "IDEMPOTENCY", "PLACE", "PROVIDERKEY"];
+    let left_out = ["KEY", "EXPORT", "IDEMPOTENCY", "PLACE", "PROVIDERKEY", "SERVER"];
     let stored: BTreeSet<(String, String)> = scanned(cx, "local").await.into_keys().collect();
     let (secret, open): (BTreeSet<_>, BTreeSet<_>) =
         stored.into_iter().partition(|(pk, _)| left_out.contains(&pk.split('#').nth(2).unwrap()));

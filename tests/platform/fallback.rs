@@ -109,11 +109,7 @@ fn answers(messages: &[Value]) -> Says {
 /// A stage with a failing provider, and one that works.
 async fn scene() -> (Stage, Failing, ScriptedModel) {
     let (failing, working) = (Failing::start().await, ScriptedModel::start(answers).await);
-    let addresses = Addresses {
-        anthropic: failing.url.clone(),
-        xai: working.config("").url.unwrap(),
-        ..Addresses::default()
-    };
+    let addresses = Addresses { anthropic: failing.url.clone(), xai: working.url(), ..Addresses::default() };
     let retry = Retry {
         first_pause: Duration::from_millis(1),
         longest_pause: Duration::from_millis(2),
@@ -162,11 +158,11 @@ async fn a_provider_that_fails_is_replaced() {
         // The record says it too.
         let kept = &view["fallbacks"][0];
         assert_eq!((&kept["from"], &kept["to"], &kept["code"]), seen, "{view:#}");
+        // The run names the model that answered, and why.
         let model = &view["model"];
-        assert_eq!(
-            (&model["model"], &model["level"]),
-            (&json!("anthropic/claude-sonnet-5-5"), &json!("tier"))
-        );
+        assert_eq!((&model["model"], &model["level"]), (&json!("xai/grok-4.3"), &json!("tier")));
+        let why = format!("the tier decides; it replaces anthropic/claude-sonnet-5-5 ({code})");
+        assert_eq!(model["why"], json!(why));
         // Nothing stays reserved.
         let spend = stage.h.platform.cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap();
         assert_eq!((spend.committed_micros, spend.spent_micros > 0), (spend.spent_micros, true), "{how:?}");
@@ -191,13 +187,29 @@ async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
     failing.fails(Fails::Limits(60));
     say(&stage, "Hello").await;
     assert_eq!(failing.calls(), 1);
+    let until = stage.clock.now() + jiff::SignedDuration::from_secs(60);
     for _ in 0..3 {
-        say(&stage, "Hello again").await;
+        // The preferred model is not called. The run says so, and names the model that answers.
+        let view = say(&stage, "Hello again").await;
+        assert_eq!(view["model"]["model"], "xai/grok-4.3", "{view:#}");
+        let why = "the tier decides; it replaces anthropic/claude-sonnet-5-5 (model_paused)";
+        assert_eq!(view["model"]["why"], why);
+        assert_eq!(view["fallbacks"][0]["code"], "model_paused", "{view:#}");
+        let events = followed(&stage.h, view["run_id"].as_str().unwrap().parse().unwrap()).await;
+        let fallback = events.iter().find(|event| event.name == "model.fallback").expect("it is told");
+        let reason = fallback.data["reason"].as_str().unwrap();
+        assert!(reason.ends_with(&format!("is not called until {until:.0}")), "{reason}");
     }
     assert_eq!((failing.calls(), working.asked()), (0, 4));
     stage.clock.set(stage.clock.now() + jiff::SignedDuration::from_secs(61));
     say(&stage, "Are you back?").await;
     assert_eq!((failing.calls(), working.asked()), (1, 5));
+    // Costs are those of the model that answered.
+    let path = format!("/usage?month={}", stage.clock.now().strftime("%Y-%m"));
+    let usage = stage.h.get(&path).await.expect(200)["month"].clone();
+    let rows = usage["by_model"].as_array().unwrap();
+    let of = |row: &serde_json::Value| (row["provider"].clone(), row["model"].clone());
+    assert!(rows.iter().any(|row| of(row) == ("xai".into(), "grok-4.3".into())), "{usage:#}");
 }
 
 /// Another process, which has made no call yet, knows that the provider asked for a pause.

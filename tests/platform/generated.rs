@@ -126,6 +126,8 @@ async fn the_client_of_openai_is_served() {
     }
     let h = Harness::start().await;
     let agent = h.agent().await;
-    let printed = output(python, &["openai_chat.py", &h.platform.url(), &agent]).await;
+    let (json, _model, json_agent) = crate::completion_forms::forgetful().await;
+    let (url, json_url) = (h.platform.url(), json.platform.url());
+    let printed = output(python, &["openai_chat.py", &url, &agent, &json_url, &json_agent]).await;
     assert!(printed.contains("the agent has answered"), "{printed}");
 }

@@ -106,7 +106,9 @@ async fn the_limits_name_the_plan_the_ceilings_and_the_features() {
     );
     h.patch("/account", json!({"plan": "team"})).await.expect(200);
     let limits = h.get("/limits").await.expect(200);
-    assert_eq!((&limits["plan"], &limits["includes"]["seats"]), (&json!("team"), &json!(5)));
+    // Only what the platform enforces, and the prices.
+    let includes = json!({"month_cents": 14_900, "year_cents": 143_040, "requests_per_month": 2_000});
+    assert_eq!((&limits["plan"], &limits["includes"]), (&json!("team"), &includes));
 }
 
 /// The cache marks of a turn's request, as Anthropic receives them.

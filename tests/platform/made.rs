@@ -40,7 +40,9 @@ pub async fn settle(cx: &Cx, owner: &Owner, at: Timestamp, reserved: i64, cost: 
         micros: reserved,
         of: vec![CeilingOf::Day],
         model: ModelId::new("scripted"),
+        vendor: None,
         input_tokens: 0,
+        rates: None,
     };
     let spender = Spender::owner(owner);
     let writes = Store::settle_writes(spender, Some(&reservation), at, cost, Charge::Included);

@@ -61,7 +61,12 @@ impl Client<'_> {
 }
 
 pub fn client(h: &Harness) -> Client<'_> {
-    Client { h, path: "/mcp" }
+    client_of(h, "/mcp")
+}
+
+/// The client of an address with parameters.
+pub fn client_of<'a>(h: &'a Harness, path: &'static str) -> Client<'a> {
+    Client { h, path }
 }
 
 fn text(value: &Value) -> &str {
@@ -122,6 +127,84 @@ async fn the_version_is_negotiated_and_everything_is_listed() {
     assert_eq!(c.error("prompts/get", json!({"name": "dance"})).await["code"], -32602);
     assert_eq!(c.error("tools/call", json!({"name": "dance"})).await["code"], -32602);
     assert_eq!(c.error("dance", json!({})).await["code"], -32601);
+}
+
+/// The names that a client is shown by one of the protocol's lists.
+async fn listed(c: &Client<'_>, list: &str) -> Vec<String> {
+    let found = c.ask(&format!("{list}/list"), json!({})).await;
+    found[list].as_array().unwrap().iter().map(|entry| text(&entry["name"]).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_address_chooses_sets_of_tools() {
+    let h = Harness::start().await;
+    let all = listed(&client(&h), "tools").await;
+    assert_eq!(listed(&client_of(&h, "/mcp?tools=all"), "tools").await, all);
+    let instructions = async |c: &Client<'_>| {
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        text(&c.ask("initialize", hello).await["instructions"]).to_owned()
+    };
+
+    let context = client_of(&h, "/mcp?workflow=w&tools=context,logs");
+    let names = [
+        "parse_mode",
+        "update_context",
+        "read_context",
+        "list_context_versions",
+        "restore_context",
+        "read_agent_log",
+        "append_agent_log",
+        "list_workflows",
+    ];
+    assert_eq!(listed(&context, "tools").await, names);
+    assert_eq!(listed(&context, "prompts").await, ["plan", "act", "eval", "auto"]);
+    let told = instructions(&context).await;
+    assert!(told.contains("parse_mode") && !told.contains("propose"), "{told}");
+    context.gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+
+    // What is not listed cannot be called.
+    let agents = client_of(&h, "/mcp?tools=agents");
+    agents.gives("list_agents", json!({})).await;
+    let mut refused = 0;
+    for c in [&context, &agents] {
+        let offered = listed(c, "tools").await;
+        for name in all.iter().filter(|name| !offered.contains(name)) {
+            let error = c.error("tools/call", json!({"name": name, "arguments": {"prompt": "PLAN y"}})).await;
+            assert_eq!(error["code"], -32602, "{error:#}");
+            let message = text(&error["message"]);
+            assert!(
+                message.starts_with(&format!("the tool `{name}` is not in the tool sets of")),
+                "{message}"
+            );
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 2 * all.len() - names.len() - 12);
+    let error = context.error("tools/call", json!({"name": "read_run"})).await;
+    assert!(text(&error["message"]).ends_with("tools=context,logs"), "{error:#}");
+    let kept = context.gives("read_context", json!({})).await;
+    assert_eq!(kept["contextDocument"]["metadata"]["task"], "x", "no refused call was made");
+
+    // Without parse_mode, neither the instructions nor the prompts name it.
+    let told = instructions(&agents).await;
+    assert!(!told.contains("parse_mode") && told.contains("propose"), "{told}");
+    assert_eq!(listed(&agents, "prompts").await, Vec::<String>::new());
+    let error = agents.error("prompts/get", json!({"name": "plan", "arguments": {"task": "x"}})).await;
+    assert_eq!(error["code"], -32602, "{error:#}");
+
+    for query in ["tools=", "tools=agent", "tools=context,,logs", "tools=parse_mode", "tools=a&tools=b"] {
+        let request = h.request(Method::POST, &format!("/mcp?{query}"));
+        let request = request.header("accept", "application/json, text/event-stream");
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let refused = send(request.json(&ping)).await.refused(400, "invalid_input");
+        if query != "tools=a&tools=b" {
+            assert_eq!(refused["errors"][0]["field"], "tools", "{refused:#}");
+            let message = text(&refused["errors"][0]["message"]);
+            assert!(message.contains("context, logs, themes, agents, runs, projects, all"), "{message}");
+        }
+    }
+    let unknown = h.request(Method::POST, "/mcp?tool=context").json(&json!({}));
+    send(unknown).await.refused(400, "invalid_input");
 }
 
 #[tokio::test]
@@ -609,6 +692,32 @@ async fn the_result_of_an_action_is_explained() {
     assert_eq!(times["fire_times"], json!(["2030-01-01T00:00:00Z"]));
     let wrong = c.fails("preview_schedule", json!({"schedule": {"every": "1s"}})).await;
     assert!(wrong.starts_with("schedule.every"), "{wrong}");
+    // A schema does not say which fields exclude each other; the server refuses them.
+    for (schedule, field) in [
+        (
+            json!({"at": "2030-01-01T09:00", "every": "1h"}),
+            "schedule: must have exactly one of `at`, `every` and `cron`",
+        ),
+        (
+            json!({"every": "1h", "cron": "0 9 * * *"}),
+            "schedule: must have exactly one of `at`, `every` and `cron`",
+        ),
+        (json!({"timezone": "Asia/Seoul"}), "schedule: must have exactly one of `at`, `every` and `cron`"),
+        (
+            json!({"at": "2030-01-01T09:00", "start_at": "2029-01-01T09:00"}),
+            "schedule.start_at: must not be given together with `at`",
+        ),
+        (
+            json!({"at": "2030-01-01T09:00", "end_at": "2031-01-01T09:00"}),
+            "schedule.end_at: must not be given together with `at`",
+        ),
+    ] {
+        assert_eq!(c.fails("preview_schedule", json!({ "schedule": schedule })).await, field);
+        let draft = json!({
+            "agent_id": agent, "title": "t", "instructions": "i", "expected_output": "o", "schedule": schedule,
+        });
+        assert_eq!(c.fails("propose_action", draft).await, field);
+    }
     let unknown = c.fails("preview_schedule", json!({"schedule": {"daily": true}})).await;
     assert!(unknown.starts_with("schedule.daily: is not a field here"), "{unknown}");
     c.gives("parse_mode", json!({"prompt": "PLAN x", "workflow": "big"})).await;
@@ -617,6 +726,8 @@ async fn the_result_of_an_action_is_explained() {
         (&workflows["data"][0]["workflow"], &workflows["data"][0]["task"]),
         (&json!("big"), &json!("x"))
     );
+    assert_eq!(workflows["data"][0]["version"], 1);
+    assert!(workflows["data"][0]["updated_at"].is_string(), "{workflows:#}");
     let projects = c.gives("list_projects", json!({})).await;
     assert_eq!(projects["data"][0]["project_id"], "prj_00000000000000000000000000000000");
 

@@ -95,7 +95,8 @@ async fn an_owner_chooses_models() {
         (json!({"preferred": "xai/grok-4.3"}), "preferred", "usable are: anthropic, google"),
         (json!({"preferred": "anthropic/claude-0"}), "preferred", "without a known price"),
         (json!({"preferred": "demo/demo"}), "preferred", "without a key"),
-        (json!({"models": {"deep": "nobody/x"}}), "models.deep", "has no provider"),
+        (json!({"models": {"deep": "nobody/x"}}), "models.deep", "usable are: anthropic, google"),
+        (json!({"models": {"deep": "No body/x"}}), "models.deep", "has no provider"),
     ] {
         let refused = put(body.clone()).await.expect(400);
         let error = &refused["errors"][0];
@@ -125,7 +126,7 @@ async fn the_choice_of_one_owner_is_not_that_of_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deployment_decides_before_an_owner() {
-    let forced = ModelsConfig { model: Some("claude-opus-5".to_owned()), ..config() };
+    let forced = ModelsConfig { forced: Some("anthropic/claude-opus-5".parse().unwrap()), ..config() };
     let h = harness(forced).await;
     let view = put(&h, None, json!({"max_quality": true})).await.expect(200);
     assert_eq!(
@@ -138,6 +139,8 @@ async fn a_deployment_decides_before_an_owner() {
     let h = harness(ModelsConfig { canary: Some(canary), ..config() }).await;
     let view = h.get("/models").await.expect(200);
     assert_eq!(view["choices"][0]["level"], "tier", "it concerns single runs");
+    let expected = json!({"model": "anthropic/claude-opus-5", "percent": 100, "usable": true});
+    assert_eq!(view["canary"], expected, "it is named");
 
     let demo = Harness::start().await;
     let view = demo.get("/models").await.expect(200);

@@ -346,6 +346,18 @@ async fn a_run_ends_when_its_budget_is_used_up() {
     assert_eq!((model.asked(), run.cost_micros), (1, occurrence.cost_micros));
     assert!((99_000..=100_000).contains(&run.cost_micros), "{}", run.cost_micros);
     assert_eq!(stage.action(id).await.state, ActionState::Failed);
+    // The costs of a run are those of its action. A conversation about the action is not one of its runs.
+    stage.h.post(&format!("/actions/{id}/messages"), json!({"content": "Why?"})).await.expect(200);
+    let path = format!("/usage?month={}", at.strftime("%Y-%m"));
+    let month = stage.h.get(&path).await.expect(200)["month"].clone();
+    let rows = month["by_action"].as_array().unwrap();
+    let (of_runs, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row["action_id"] == json!(id));
+    assert_eq!((of_runs.len(), others.len()), (1, 1), "{month:#}");
+    assert_eq!((&of_runs[0]["calls"], &of_runs[0]["cost_micros"]), (&json!(1), &json!(run.cost_micros)));
+    assert!(others[0].get("action_id").is_none() && others[0]["calls"].as_i64() > Some(0), "{month:#}");
+    let models = month["by_model"].as_array().unwrap();
+    assert_eq!((models.len(), &models[0]["model"]), (1, &json!("gpt-5.1")), "{month:#}");
+    assert_eq!(models[0]["provider"], run.model.unwrap().model.vendor.as_str());
 }
 
 /// A count that is too high is corrected, and does not cause wake-ups for ever.
@@ -366,4 +378,43 @@ async fn a_wrong_count_of_queued_runs_is_corrected() {
         let swept = sweep(&stage.h.platform.cx, Timestamp::MAX).await.unwrap();
         assert_eq!(swept.leased, 0, "after {minutes} minutes");
     }
+}
+
+/// Each run counts once for its agent, also if executors die or work twice, and if its action has further due times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_recurring_actions_are_counted_once_each() {
+    const HOURS: i64 = 12;
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(stage.approved(json!({"schedule": {"every": "1h"}})).await);
+    }
+    let once = noon() + SignedDuration::from_mins(60);
+    ids.push(stage.approved(json!({"schedule": {"at": once.to_string()}})).await);
+    let mut killed = 0;
+    for minutes in (0..=HOURS * 60 + 30).step_by(5) {
+        // The last half hour is for what executors that died have left.
+        let share = if minutes < HOURS * 60 { 0.3 } else { 0.0 };
+        stage.executors.trouble(0.2, share);
+        stage.at(minutes);
+        tokio::join!(stage.sweep(), stage.sweep());
+        killed += stage.executors.work().await.killed;
+    }
+    assert!(killed > 0);
+    let (mut succeeded, mut failed) = (0, 0);
+    for id in &ids {
+        for occurrence in stage.occurrences(*id).await {
+            assert!(occurrence.state.is_final(), "{occurrence:?}");
+            succeeded += i64::from(occurrence.state == OccurrenceState::Succeeded);
+            failed += i64::from(occurrence.state == OccurrenceState::Failed);
+        }
+    }
+    assert!(succeeded > 4 * HOURS / 2, "{succeeded} of {}", 4 * HOURS + 1);
+    let metrics = stage.h.get(&format!("/agents/{}", stage.agent)).await.expect(200)["metrics"].clone();
+    assert_eq!(metrics["actions_completed"], succeeded, "{metrics:#}");
+    assert_eq!(metrics["actions_failed"], failed, "{metrics:#}");
+    // A person completes an action: that counts, too.
+    stage.h.post(&format!("/actions/{}/complete", ids[0]), json!({})).await.expect(200);
+    let metrics = stage.h.get(&format!("/agents/{}", stage.agent)).await.expect(200)["metrics"].clone();
+    assert_eq!(metrics["actions_completed"], succeeded + 1);
 }

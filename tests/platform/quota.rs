@@ -195,7 +195,7 @@ async fn a_run_whose_executors_are_killed_counts_once() {
 async fn own_keys_are_not_counted() {
     let model = ScriptedModel::start(|_| Says::Text("Paid by you.".into())).await;
     let mut config = starter();
-    config.models.addresses.xai = model.config("").url.unwrap();
+    config.models.addresses.xai = model.url();
     let h = Harness::with(config).await;
     let agent = h.agent().await;
     leave(&h, 0).await;

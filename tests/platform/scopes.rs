@@ -29,6 +29,9 @@ const ADMIN: &[&str] = &[
     "GET /account/provider-keys",
     "PUT /account/provider-keys/{provider}",
     "DELETE /account/provider-keys/{provider}",
+    "GET /account/servers",
+    "PUT /account/servers/{name}",
+    "DELETE /account/servers/{name}",
 ];
 
 /// The routes that only read, although their method is not GET: each tool of MCP has its own scope.
@@ -133,6 +136,20 @@ async fn each_tool_of_mcp_needs_its_own_scope() {
     assert!(offered.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     assert_eq!(offered.len(), read_only);
     assert!(read_only >= 15 && tools.as_array().unwrap().len() > read_only);
+
+    // The instructions and the prompts do not name a tool that the key may not call.
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    for (key, names_it, prompts) in [(&reader, false, 0), (&writer, true, 4)] {
+        let told = ask(key, "initialize", hello.clone()).await["instructions"].clone();
+        let told = told.as_str().unwrap();
+        assert_eq!(
+            (told.contains("parse_mode"), told.contains("read_context")),
+            (names_it, !names_it),
+            "{told}"
+        );
+        let listed = ask(key, "prompts/list", json!({})).await["prompts"].clone();
+        assert_eq!(listed.as_array().unwrap().len(), prompts);
+    }
 
     let plan = json!({"name": "parse_mode", "arguments": {"prompt": "PLAN a lamp"}});
     assert_eq!(ask(&reader, "tools/call", plan.clone()).await["isError"], true);

@@ -169,6 +169,7 @@ async fn an_index_that_is_behind_hides_nothing() {
     let made = join_all((0..ACTIONS).map(async |_| {
         let input: NewAction = serde_json::from_value(json!({
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+            "budget": {"per_run_micros": 1_000_000},
         }))
         .unwrap();
         let action = input.validate().unwrap().define(in_first_shard(), agent, noon());

@@ -136,6 +136,10 @@ async fn an_imported_theme_answers_questions() {
     );
     let findings = h.get(&format!("{PROJECT}/graph/findings")).await.expect(200);
     assert_eq!(findings["orphans"], json!(["sections/broken.liquid", "snippets/leftover.liquid"]));
+    let unused = findings["probably_unused"].as_array().unwrap();
+    assert_eq!(unused.len(), 2);
+    assert_eq!(unused[1]["path"], "snippets/leftover.liquid");
+    assert!(unused[1]["reason"].as_str().unwrap().starts_with("no file renders this snippet"), "{unused:#?}");
     assert_eq!(
         (&findings["unresolved"][0]["name"], findings["unresolved"][0].get("to")),
         (&json!("long-gone"), None)

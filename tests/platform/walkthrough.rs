@@ -23,7 +23,20 @@ fn missing(program: &str) -> bool {
     !found
 }
 
+/// Every call of curl also writes the status of its answer to standard error.
+const CURL: &str =
+    r#"curl() { command curl -w '%{stderr}[status %{http_code} of %{url_effective}]\n' "$@"; }"#;
+
+/// The failed calls of a script, and the number of all calls.
+fn failures(stderr: &str) -> (Vec<&str>, usize) {
+    let calls = stderr.split("[status ").skip(1).filter_map(|rest| rest.split(']').next());
+    let calls: Vec<&str> = calls.collect();
+    let failed = calls.iter().filter(|call| !call.starts_with('2')).copied().collect();
+    (failed, calls.len())
+}
+
 async fn bash(script: String) -> Output {
+    let script = format!("{CURL}\n{script}");
     let run = tokio::process::Command::new("bash")
         .args(["-euo", "pipefail", "-c", &script])
         .kill_on_drop(true)
@@ -63,10 +76,17 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{wrong}");
+    let (failed, calls) = failures(&wrong);
+    assert!(failed.is_empty() && calls > 15, "{calls} calls, of which these failed: {failed:?}\n{said}");
     assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
     assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
-    assert!(said.contains("scheduled"), "{said}");
-    assert!(said.contains("The last run was due") && said.contains("Name the sources, too"), "{said}");
+    assert!(said.contains("the action is completed"), "{said}");
+    assert_eq!(
+        said.matches("scheduled\n").count(),
+        2,
+        "approved, and approved again after the change: {said}"
+    );
+    assert!(said.contains("The last run was due"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,6 +101,10 @@ async fn the_examples_of_the_api_manual_work() {
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{wrong}");
+    // The page shows two errors on purpose: an invalid input, and an edit of an old version.
+    let (failed, calls) = failures(&wrong);
+    let statuses: Vec<&str> = failed.iter().map(|call| &call[..3]).collect();
+    assert!(statuses == ["400", "409"] && calls > 8, "{calls} calls, of which these failed: {failed:?}");
     let count = |text: &str| said.matches(text).count();
     assert_eq!(count("\"code\":\"invalid_input\""), 1, "an error: {said}");
     assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");

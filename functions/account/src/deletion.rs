@@ -31,6 +31,10 @@ struct Confirmation {
 /// receipt lists what was removed. It needs no credentials and can be read for 90 days. Who then signs in again has an empty
 /// account.
 ///
+/// What the account has spent on this day and in this month, and the number of its requests in this month, stay until the day
+/// or the month ends. So a new account of the same owner does not have the day's ceiling and the month's quota again. The
+/// receipt names these counts in `kept`.
+///
 /// The backups of the table, if the deployment has any, keep the data until they expire.
 #[utoipa::path(
     delete, path = "/account", tag = "account", operation_id = "delete_account",

@@ -9,12 +9,13 @@ mod export;
 mod import;
 mod profile;
 mod provider_keys;
+mod servers;
 mod usage;
 
 use shared::function::{Function, Trigger};
 use shared::models::Models;
 
-shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, usage);
+shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

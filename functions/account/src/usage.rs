@@ -1,6 +1,7 @@
 //! The route of the costs.
 
 use axum::extract::State;
+use domain::ceilings::{Ceiling, CeilingOf};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ struct UsageQuery {
 /// Read today's costs, and the usage of a month
 ///
 /// The sum of all model calls since midnight UTC, the reservations for calls in progress, and the limit. With `month`, also
-/// what models have used in that month: in total, by day, by agent and by model. Usage is kept for 400 days.
+/// what models have used in that month: in total, by day, by agent, by action and by provider and model. Usage is kept for 400 days.
 #[utoipa::path(
     get, path = "/usage", tag = "account", operation_id = "read_usage",
     params(UsageQuery),
@@ -59,7 +60,8 @@ async fn read(
     let spend = cx.store.spend(&caller.owner, now).await?;
     let account = cx.store.account(&caller.owner).await?;
     let (day, _) = ceilings::of_account(&cx, &account.value);
-    let ceiling_micros = day.saturating_add(spend.raised_micros);
+    let day = Ceiling { of: CeilingOf::Day, micros: day };
+    let ceiling_micros = ceilings::raised(&cx, day, spend.raised_micros);
     let date = now.to_zoned(TimeZone::UTC).date();
     Ok(axum::Json(UsageView { date, spend, ceiling_micros, month }))
 }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use domain::agent_loop::CallId;
 use domain::agent_loop::cards::Answer;
-use domain::ids::{Owner, RunId};
+use domain::ids::RunId;
 use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
@@ -117,6 +117,8 @@ struct CallPath(
 /// The call is made once. The run continues when all waiting calls are answered. Repeating the same answer changes nothing. 409 if
 /// the call was rejected (`already_answered`), if the time for an answer is over (`card_expired`), if the run has ended or has
 /// continued without an answer (`card_void`), or if `hash` is not the hash of the card (`card_mismatch`).
+///
+/// An approval that raises a ceiling needs the scope that sets it: `admin` for the account's day and month, `write` for the others.
 #[utoipa::path(
     post, path = "/runs/{run_id}/calls/{call_id}/approve", tag = "runs",
     params(CallPath),
@@ -129,7 +131,7 @@ async fn approve_call(
     Ids(run, call): Ids<RunId, CallId>,
     OptionalJson(input): OptionalJson<ApproveCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller.owner, run, call, input.into()).await
+    answered(&cx, &caller, run, call, input.into()).await
 }
 
 /// Reject a call that waits
@@ -148,7 +150,7 @@ async fn reject_call(
     Ids(run, call): Ids<RunId, CallId>,
     OptionalJson(input): OptionalJson<RejectCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller.owner, run, call, input.try_into()?).await
+    answered(&cx, &caller, run, call, input.try_into()?).await
 }
 
 /// Say whether a call happened whose result was lost
@@ -167,16 +169,16 @@ async fn resolve_call(
     Ids(run, call): Ids<RunId, CallId>,
     Json(input): Json<ResolveCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller.owner, run, call, input.into()).await
+    answered(&cx, &caller, run, call, input.into()).await
 }
 
 async fn answered(
     cx: &Cx,
-    owner: &Owner,
+    caller: &Caller,
     run: RunId,
     call: CallId,
     said: Answer,
 ) -> Result<axum::Json<RunView>> {
-    let run = calls::answer(cx, owner, run, call, &said).await?;
-    Ok(axum::Json(run_view::view(cx, owner, run).await?))
+    let run = calls::answer(cx, caller, run, call, &said).await?;
+    Ok(axum::Json(run_view::view(cx, &caller.owner, run).await?))
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
+use domain::runs::form::ReplyForm;
 use shared::accept::Accept;
 use shared::extract::{Caller, Id, Json};
 use shared::flows::run_view::RunView;
@@ -41,7 +42,8 @@ async fn talk_to_agent(
     invocation: Invocation,
     Json(TurnInput { chat_id, message, images, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let said = Said { topic: Topic::Agent(id, chat_id), message, images, if_busy };
+    let said =
+        Said { topic: Topic::Agent(id, chat_id), message, images, if_busy, form: ReplyForm::default() };
     let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -6,6 +6,7 @@ use axum::response::Response;
 use domain::agents::{AgentPatch, AgentStatus, NewAgent};
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
+use domain::runs::form::ReplyForm;
 use serde::Deserialize;
 use shared::accept::Accept;
 use shared::extract::{Caller, Id, IfMatch, Json, Query};
@@ -135,7 +136,7 @@ async fn set_up(
     invocation: Invocation,
     Json(TurnInput { chat_id, message, images, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
-    let said = Said { topic: Topic::Setup(chat_id), message, images, if_busy };
+    let said = Said { topic: Topic::Setup(chat_id), message, images, if_busy, form: ReplyForm::default() };
     let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

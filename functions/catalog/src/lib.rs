@@ -125,6 +125,36 @@ mod tests {
         assert_eq!(described, served);
     }
 
+    /// The list that the routes' layer checks is that of the document.
+    #[test]
+    fn the_parameters_of_all_queries_are_listed() {
+        let document = openapi();
+        let mut declared = std::collections::BTreeMap::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+                let parameters = parameters.iter().map(|parameter| match parameter["$ref"].as_str() {
+                    Some(name) => document.pointer(name.trim_start_matches('#')).unwrap(),
+                    None => parameter,
+                });
+                let queries = parameters.filter(|parameter| parameter["in"] == "query");
+                let mut names: Vec<&str> =
+                    queries.map(|parameter| parameter["name"].as_str().unwrap()).collect();
+                names.sort_unstable();
+                if !names.is_empty() {
+                    declared.insert((method.to_uppercase(), path.clone()), names);
+                }
+            }
+        }
+        let listed = shared::query::PARAMETERS.iter().map(|(method, path, names)| {
+            let method = if *method == shared::query::ANY { "POST" } else { method };
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            ((method.to_owned(), path.replace("{*", "{")), names)
+        });
+        assert_eq!(listed.collect::<std::collections::BTreeMap<_, _>>(), declared);
+    }
+
     #[test]
     fn the_committed_document_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/openapi.json");

@@ -34,8 +34,8 @@ struct RecallQuery {
 /// Read what was done before, for a session or a sub-agent that starts
 ///
 /// A sub-agent gets the last entries of its own log from earlier sessions. If it has none, it gets those of other
-/// agents of its type. A session gets the agents that it can continue, and the context document. The text is for the
-/// model that starts.
+/// agents of its type. A session gets the agents that it can continue, the names of the project's workflows, and the
+/// context document of its workflow. The text is for the model that starts.
 #[utoipa::path(
     get, path = "/context/recall", tag = "context", operation_id = "recall_context",
     params(RecallQuery),

@@ -2,6 +2,7 @@
 
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
+use domain::tools::ToolSets;
 use shared::extract::Caller;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
@@ -13,13 +14,15 @@ pub struct Client {
     pub scope: Scope,
     /// The context document of calls that name none. It is part of the server's address.
     pub place: DocumentName,
+    /// The sets of tools that the server's address names.
+    pub sets: ToolSets,
     /// What the client writes before a route.
     base: String,
 }
 
 impl Client {
-    pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName) -> Self {
-        Self { cx, owner, scope, place, base: shared::http::path_for_client("") }
+    pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName, sets: ToolSets) -> Self {
+        Self { cx, owner, scope, place, sets, base: shared::http::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

@@ -2,7 +2,7 @@
 //!
 //! The server has no sessions, because a Lambda keeps no state: every request is answered by itself, and the server sends
 //! nothing on its own. The official SDK implements the protocol. The query parameters `project` and `workflow` of the address
-//! choose the context document of calls that name none.
+//! choose the context document of calls that name none, and `tools` chooses the sets of tools.
 //!
 //! The tools are defined in [`domain::tools`]; here is what they do.
 

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::context::Workflow;
 use domain::ids::ProjectId;
+use domain::tools::ToolSets;
 use serde::Deserialize;
 use shared::extract::{Caller, Query};
 use shared::flows::documents::DocumentName;
@@ -27,6 +28,11 @@ struct Target {
     #[serde(default)]
     #[param(value_type = Option<Workflow>)]
     workflow: Workflow,
+    /// The sets of tools that are listed and can be called, with commas: `context`, `logs`, `themes`, `agents`, `runs`,
+    /// `projects` or `all`. Default `all`.
+    #[serde(default)]
+    #[param(value_type = Option<String>, example = "context,agents")]
+    tools: ToolSets,
 }
 
 fn default_project() -> ProjectId {
@@ -53,10 +59,11 @@ fn default_project() -> ProjectId {
 async fn call(
     State(cx): State<Cx>,
     caller: Caller,
-    Query(Target { project, workflow }): Query<Target>,
+    Query(Target { project, workflow, tools }): Query<Target>,
     request: Request,
 ) -> Result<Response> {
-    Ok(as_problem(Server::new(cx, caller, DocumentName { project, workflow }).answer(request).await).await)
+    let server = Server::new(cx, caller, DocumentName { project, workflow }, tools);
+    Ok(as_problem(server.answer(request).await).await)
 }
 
 /// The SDK refuses an invalid message with plain text. This turns the text into a problem document.

@@ -6,7 +6,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use domain::accounts::scopes::Scope;
-use domain::tools::Decision;
+use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
+use domain::tools::{Decision, Effect, ToolDef, ToolSets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -26,11 +27,20 @@ use crate::client::Client;
 use crate::{prompts, resources, tools};
 
 /// What an assistant is told about this server before anything else.
-const INSTRUCTIONS: &str = "\
-Lamplighter keeps what you must not forget when your conversation is compacted. Before you do anything else, call parse_mode with \
-the user's prompt, word for word. It returns the mode (PLAN, ACT, EVAL or AUTO), the context document, and the update_context \
-call that you must make before you end. Call update_context whenever you decide, finish or find something; concurrent calls are all \
-kept. Agents, assets and actions that you propose wait until a person accepts them.";
+const PURPOSE: &str = "Lamplighter keeps what you must not forget when your conversation is compacted.";
+
+/// For clients that can change the context document.
+const MODES: &str = "\
+Before you do anything else, call parse_mode with the user's prompt, word for word. It returns the mode (PLAN, ACT, EVAL or AUTO), \
+the context document, and the update_context call that you must make before you end. Call update_context whenever you decide, \
+finish or find something; concurrent calls are all kept. A project has one context document for each workflow; list_workflows \
+lists them.";
+
+/// For clients that can only read it.
+const READING: &str =
+    "Before you do anything else, call read_context: it returns what was planned, done and found.";
+
+const PROPOSALS: &str = "Agents, assets and actions that you propose wait until a person accepts them.";
 
 /// The server of one request.
 #[derive(Clone)]
@@ -41,8 +51,27 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(cx: Cx, caller: Caller, place: DocumentName) -> Self {
-        Self { client: Client::new(cx, caller, place), span: tracing::Span::current() }
+    pub fn new(cx: Cx, caller: Caller, place: DocumentName, sets: ToolSets) -> Self {
+        Self { client: Client::new(cx, caller, place, sets), span: tracing::Span::current() }
+    }
+
+    /// Whether the client is offered this tool.
+    fn offers(&self, tool: &ToolDef) -> bool {
+        self.client.sets.has(tool) && self.client.scope.includes(Scope::of_tool(tool.effect))
+    }
+
+    /// The instructions name only tools that the client is offered.
+    fn instructions(&self) -> String {
+        let mut parts = vec![PURPOSE];
+        if self.offers(&PARSE_MODE) {
+            parts.push(MODES);
+        } else if self.offers(&READ_CONTEXT) {
+            parts.push(READING);
+        }
+        if tools::of(self.client.scope, &self.client.sets).any(|tool| tool.effect == Effect::Propose) {
+            parts.push(PROPOSALS);
+        }
+        parts.join(" ")
     }
 
     /// Answers one HTTP request.
@@ -66,7 +95,7 @@ impl ServerHandler for Server {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let name = Implementation::new("lamplighter", env!("CARGO_PKG_VERSION")).with_title("Lamplighter");
-        ServerConfig::new(capabilities).with_server_info(name).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities).with_server_info(name).with_instructions(self.instructions())
     }
 
     async fn list_tools(
@@ -74,13 +103,13 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(self.client.scope)))
+        Ok(ListToolsResult::with_all_items(tools::list(self.client.scope, &self.client.sets)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         match tools::decision(name) {
-            Decision::Allowed(tool) => Some(tools::described(tool)),
-            Decision::NeedsPerson(_) | Decision::Refused(_) => None,
+            Decision::Allowed(tool) if self.client.sets.has(tool) => Some(tools::described(tool)),
+            _ => None,
         }
     }
 
@@ -90,6 +119,13 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = match tools::decision(&request.name) {
+            Decision::Allowed(tool) if !self.client.sets.has(tool) => {
+                let text = format!(
+                    "the tool `{}` is not in the tool sets of the server's address: tools={}",
+                    tool.name, self.client.sets
+                );
+                return Err(ErrorData::invalid_params(text, None));
+            }
             Decision::Allowed(tool) => tool,
             Decision::NeedsPerson(reason) => {
                 let text =
@@ -145,7 +181,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(prompts::all()))
+        // The prompts tell the assistant to call parse_mode.
+        let prompts = if self.offers(&PARSE_MODE) { prompts::all() } else { Vec::new() };
+        Ok(ListPromptsResult::with_all_items(prompts))
     }
 
     async fn get_prompt(
@@ -153,6 +191,10 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if !self.offers(&PARSE_MODE) {
+            let text = format!("there is no prompt `{}`: this client may not call parse_mode", request.name);
+            return Err(ErrorData::invalid_params(text, None));
+        }
         prompts::get(&request.name, request.arguments.as_ref()).map(Into::into)
     }
 }

@@ -150,9 +150,9 @@ async fn graph(
     answers::neighbours(&cx, &caller.owner, project, &which.path).await.map(axum::Json)
 }
 
-/// List files that nothing uses, and references to missing files
+/// List files that are probably unused, and references to missing files
 ///
-/// Files that are probably unused, and references to files that do not exist.
+/// Each unused file has a reason. A file that a computed name, a text or a script may load is not listed.
 #[utoipa::path(
     get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "list_theme_findings",
     params(("project_id" = ProjectId, Path)),

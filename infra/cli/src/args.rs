@@ -13,6 +13,9 @@ const DEFAULT_LINES: u32 = 50;
 /// The maximum number of entries of `log --read`.
 const MAX_LINES: u32 = 1000;
 
+/// The longest lifetime of a key, in days.
+const MAX_DAYS: u32 = 365;
+
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -41,6 +44,32 @@ pub enum Command {
     /// Prints what was done before, for a hook.
     Recall,
     Status,
+    Trust(Trust),
+    Keys(Keys),
+}
+
+/// `keys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keys {
+    List,
+    Create {
+        name: String,
+        /// As they are on the command line, separated. If absent, the server gives all scopes.
+        scopes: Option<Vec<String>>,
+        days: Option<u32>,
+    },
+    Revoke {
+        key_id: String,
+    },
+}
+
+/// `trust`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Trusts the project of this folder. If absent, of the current folder.
+    Add(Option<PathBuf>),
+    Revoke(Option<PathBuf>),
+    List,
 }
 
 /// `log --assistant` and `log --user`.
@@ -125,6 +154,18 @@ pub enum UsageError {
     Argument(String),
     #[error("`context` needs one of show, edit, export, init")]
     NoContextCommand,
+    #[error("`keys` needs one of list, create, revoke")]
+    NoKeysCommand,
+    #[error("`keys create` needs a name for the key")]
+    NoKeyName,
+    #[error("`keys revoke` needs the id of a key; `lamplighter keys list` shows it")]
+    NoKeyId,
+    #[error("`{0}` is not the id of a key; it must be `key_` followed by 32 lower-case hexadecimal digits")]
+    KeyId(String),
+    #[error("--scopes must be read, write or admin, or several of them with commas, is `{0}`")]
+    Scopes(String),
+    #[error("--days must be between 1 and {MAX_DAYS}, is `{0}`")]
+    Days(String),
     #[error("`context {0}` needs a folder")]
     NoFolder(&'static str),
     #[error("{0}")]
@@ -146,7 +187,8 @@ impl<E: Into<UsageError>> From<E> for Stop {
     }
 }
 
-const COMMANDS: [&str; 4] = ["log", "context", "status", "help"];
+const COMMANDS: [&str; 6] = ["log", "context", "keys", "status", "trust", "help"];
+const KEYS_COMMANDS: [&str; 3] = ["list", "create", "revoke"];
 const CONTEXT_COMMANDS: [&str; 4] = ["show", "edit", "export", "init"];
 const LOG_FLAGS: [&str; 10] = [
     "--assistant",
@@ -185,6 +227,8 @@ fn command(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
                 None => Ok(Command::Status),
                 Some(other) => Err(stop(&other, &[])),
             },
+            Some("keys") => keys(parser),
+            Some("trust") => trust(parser),
             _ => Err(unknown_command("", &name.to_string_lossy(), &COMMANDS).into()),
         },
         Some(other) => Err(stop(&other, &[])),
@@ -335,6 +379,79 @@ fn document(parser: &mut lexopt::Parser, edits: bool) -> Result<(Document, Optio
         }
     }
     Ok((document, from))
+}
+
+fn keys(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
+    let name = match parser.next()? {
+        Some(Value(name)) => name.string()?,
+        Some(other) => return Err(stop(&other, &[])),
+        None => return Err(UsageError::NoKeysCommand.into()),
+    };
+    let mut value = None;
+    let (mut scopes, mut days) = (None, None);
+    let creates = match name.as_str() {
+        "create" => true,
+        "list" | "revoke" => false,
+        _ => return Err(unknown_command("keys ", &name, &KEYS_COMMANDS).into()),
+    };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Value(given) if value.is_none() && name != "list" => value = Some(given.string()?),
+            Long("scopes") if creates => scopes = Some(key_scopes(&parser.value()?.string()?)?),
+            Long("days") if creates => days = Some(key_days(&parser.value()?.string()?)?),
+            other => return Err(stop(&other, if creates { &["--scopes", "--days"] } else { &[] })),
+        }
+    }
+    Ok(Command::Keys(match name.as_str() {
+        "create" => {
+            let name = value.filter(|name| !name.trim().is_empty()).ok_or(UsageError::NoKeyName)?;
+            Keys::Create { name, scopes, days }
+        }
+        "revoke" => Keys::Revoke { key_id: key_id(value.ok_or(UsageError::NoKeyId)?)? },
+        _ => Keys::List,
+    }))
+}
+
+fn key_scopes(list: &str) -> Result<Vec<String>, UsageError> {
+    let scopes: Vec<String> = list.split(',').map(|scope| scope.trim().to_owned()).collect();
+    let known = scopes.iter().all(|scope| matches!(scope.as_str(), "read" | "write" | "admin"));
+    if known { Ok(scopes) } else { Err(UsageError::Scopes(list.to_owned())) }
+}
+
+fn key_days(text: &str) -> Result<u32, UsageError> {
+    text.parse()
+        .ok()
+        .filter(|days| (1..=MAX_DAYS).contains(days))
+        .ok_or_else(|| UsageError::Days(text.to_owned()))
+}
+
+/// The id is checked here, because a key itself must not become a part of an address or of an error.
+fn key_id(text: String) -> Result<String, UsageError> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digits =
+        text.strip_prefix("key_").filter(|digits| digits.len() == 32 && digits.bytes().all(is_digit));
+    if digits.is_some() {
+        return Ok(text);
+    }
+    let shown = if text.starts_with("llk_") { "llk_…".to_owned() } else { text };
+    Err(UsageError::KeyId(shown))
+}
+
+fn trust(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
+    let (mut dir, mut revoke, mut list) = (None, false, false);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("revoke") if !list => revoke = true,
+            Long("list") if !revoke && dir.is_none() => list = true,
+            Value(value) if dir.is_none() && !list => dir = Some(PathBuf::from(value)),
+            other => return Err(stop(&other, &["--revoke", "--list"])),
+        }
+    }
+    Ok(Command::Trust(match (list, revoke) {
+        (true, _) => Trust::List,
+        (false, true) => Trust::Revoke(dir),
+        (false, false) => Trust::Add(dir),
+    }))
 }
 
 fn folder(

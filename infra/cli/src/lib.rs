@@ -13,12 +13,15 @@ pub mod args;
 mod config;
 mod context;
 mod delivery;
+mod keys;
 mod log;
 mod output;
 mod project;
 mod server;
 mod spool;
 mod status;
+mod trust;
+mod trusted;
 mod url;
 
 pub use context::edit::BEGINNING;
@@ -50,7 +53,16 @@ lamplighter: agent logs and context documents from a shell
       --force                               also over files that hold other lines
   lamplighter context init DIR              teach the agent templates in a folder to read their log
 
+  lamplighter keys list                     show the API keys: id, scopes, last use
+  lamplighter keys create NAME              make an API key and print it, once
+      --scopes read,write,admin             what it may do [all]
+      --days N                              how long it is valid: 1 to 365 [until it is revoked]
+  lamplighter keys revoke KEY_ID            end an API key
+
   lamplighter status                        show the server, what waits, and what was dropped or rejected and why
+  lamplighter trust [DIR]                   use the server and the key that lamplighter.toml of this folder names
+      --revoke                              no longer
+      --list                                show the trusted folders
 
   -h, --help                                print this, for every command
   -V, --version                             print the version
@@ -66,18 +78,11 @@ pub(crate) enum Failure {
     Message(String),
     #[error(transparent)]
     Usage(#[from] UsageError),
-    #[error("{}", with_cause(.0))]
+    #[error(transparent)]
     Config(#[from] config::ConfigError),
     /// An error of a file, with its name, or of the terminal.
     #[error("{0}")]
     Io(#[from] io::Error),
-}
-
-fn with_cause(error: &config::ConfigError) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) if matches!(error, config::ConfigError::Unreadable { .. }) => format!("{error}: {cause}"),
-        _ => error.to_string(),
-    }
 }
 
 /// Runs the command with the arguments after the program's name.
@@ -86,7 +91,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             use io::Write;
-            drop(writeln!(io::stderr(), "lamplighter: {failure}"));
+            // A message may have several lines, and each may quote a path or a server.
+            for (at, line) in failure.to_string().lines().enumerate() {
+                let name = if at == 0 { "lamplighter: " } else { "" };
+                drop(writeln!(io::stderr(), "{name}{}", output::escaped(line)));
+            }
             ExitCode::FAILURE
         }
     }
@@ -108,6 +117,8 @@ fn perform(command: Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Status => status::run(),
+        Command::Keys(keys) => keys::run(&keys),
+        Command::Trust(trust) => trust::run(&trust),
         Command::Flush { background: true } => log::flush::background(),
         Command::Flush { background: false } => log::flush::run(),
         Command::Read(read) => log::read::run(&read),

@@ -8,6 +8,7 @@ use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body};
 
 use crate::config::{ApiKey, Settings};
+use crate::output::escaped;
 use crate::project::ProjectId;
 use crate::spool::Record;
 use crate::url::Url;
@@ -33,8 +34,6 @@ pub struct Server {
     agent: Agent,
     url: Url,
     key: Option<ApiKey>,
-    /// The file that names the server, if it is only the file of a checkout.
-    untrusted: Option<String>,
 }
 
 /// A complete, successful answer.
@@ -52,14 +51,9 @@ pub enum ServerError {
     Unreachable { url: String, cause: String },
     #[error("{url} did not answer in time")]
     Slow { url: String },
-    #[error("{url} gets no hook payloads, because only {named_by} names it: {HOW_TO_TRUST}")]
-    Untrusted { url: String, named_by: String },
     #[error("{url} answered {status}{detail}")]
     Refused { url: String, status: u16, detail: String },
 }
-
-/// How a person allows a server that a checkout names.
-pub const HOW_TO_TRUST: &str = "name it in LAMPLIGHTER_URL or in ~/.config/lamplighter/config.toml, too";
 
 impl ServerError {
     /// Whether the server will always refuse this call because of its content. Other errors may be temporary: a server that is
@@ -73,7 +67,7 @@ impl ServerError {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::Unreachable { .. } | Self::Slow { .. } | Self::Untrusted { .. } => None,
+            Self::Unreachable { .. } | Self::Slow { .. } => None,
         }
     }
 }
@@ -107,22 +101,15 @@ impl Server {
         if settings.url.is_near() {
             config = config.proxy(None);
         }
-        let untrusted = (!settings.is_trusted).then(|| settings.url_from.clone());
         let (url, key) = (settings.url.clone(), settings.key.clone());
-        Self { agent: config.build().into(), url, key, untrusted }
+        Self { agent: config.build().into(), url, key }
     }
 
     /// Delivers the payload of a hook. Sending it twice acts once, because the record's id is its idempotency key.
     ///
-    /// Hooks run unattended, and their payloads contain prompts and answers. So a server that only a checkout names
-    /// gets no payloads: a repository must not make an assistant send prompts to a stranger.
-    ///
     /// # Errors
     /// See [`ServerError`].
     pub fn deliver(&self, record: &Record, project: Option<&ProjectId>) -> Result<(), ServerError> {
-        if let Some(named_by) = &self.untrusted {
-            return Err(ServerError::Untrusted { url: self.url.to_string(), named_by: named_by.clone() });
-        }
         let project = record.project.as_deref().or(project.map(ProjectId::as_str));
         let (session, at) = (record.session.as_deref(), record.at());
         let query = [("session", session), ("project", project), ("at", at.as_deref())];
@@ -168,6 +155,21 @@ impl Server {
         self.answer(request.send(text))
     }
 
+    /// Creates something. This is not repeated: the answer may be lost although the server has created it.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn post_json(&self, path: &str, body: &serde_json::Value) -> Result<ServerResponse, ServerError> {
+        let request = self.authorized(self.agent.post(self.url.at(path, &[])));
+        self.answer(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn delete(&self, path: &str) -> Result<(), ServerError> {
+        self.answer(self.authorized(self.agent.delete(self.url.at(path, &[]))).call()).map(drop)
+    }
+
     fn authorized<Kind>(&self, request: ureq::RequestBuilder<Kind>) -> ureq::RequestBuilder<Kind> {
         match &self.key {
             Some(key) => request.header("authorization", key.bearer()),
@@ -198,6 +200,8 @@ impl Server {
         for FieldError { field, message } in &problem.errors {
             detail.push_str(&format!("; {field} {message}"));
         }
+        // Another server may write anything here, and a person reads it in a terminal.
+        let detail = escaped(&detail);
         Err(ServerError::Refused { url: self.url.to_string(), status: status.as_u16(), detail })
     }
 

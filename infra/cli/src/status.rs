@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::config::{self, Places, Settings};
 use crate::log::flush;
 use crate::output;
-use crate::server::{HOW_TO_TRUST, Patience, Server, ServerError};
+use crate::server::{Patience, Server, ServerError};
 use crate::spool::{Counts, Spool};
 
 /// A person waits for a short time.
@@ -93,11 +93,6 @@ pub fn run() -> Result<(), Failure> {
         Err(_) => "does not answer".to_owned(),
     };
     row(&mut text, "server", &format!("{}, from {}: {found}", settings.url, settings.url_from));
-    if !settings.is_trusted {
-        let why = format!("only the project's file names this server; {HOW_TO_TRUST}");
-        row(&mut text, "hooks", &format!("are kept here and not sent: {why}"));
-        row(&mut text, "recall", &format!("nothing: {why}"));
-    }
     row(&mut text, "key", if settings.key.is_some() { "one is sent" } else { "none" });
     row(&mut text, "spool", &spool(&places));
     let answered = match health {

@@ -15,7 +15,7 @@ pub struct Url {
 }
 
 /// Why a text is not the address of a server.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("it is not a URL")]
     Syntax,

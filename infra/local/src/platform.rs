@@ -27,7 +27,7 @@ use shared::Cx;
 use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    MasterKeysConfig, PlansConfig, RunsConfig,
+    MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::extract::Caller;
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
@@ -84,6 +84,7 @@ pub struct PlatformConfig {
     pub logs: LogsConfig,
     pub cors: CorsConfig,
     pub runs: RunsConfig,
+    pub reach: ReachConfig,
     pub plans: PlansConfig,
     pub rates: RateLimits,
     pub clock: Clock,
@@ -116,6 +117,7 @@ impl PlatformConfig {
             logs: LogsConfig::default(),
             cors: CorsConfig::default(),
             runs: RunsConfig::default(),
+            reach: ReachConfig::default(),
             plans: PlansConfig::default(),
             rates: RateLimits::OFF,
             clock: Clock::System,
@@ -190,6 +192,7 @@ impl Platform {
             logs,
             cors,
             runs,
+            reach,
             plans,
             rates,
             clock,
@@ -201,7 +204,8 @@ impl Platform {
             limits,
             engine_ports,
         } = config;
-        if matches!(auth, AuthConfig::Off) && !address.ip().is_loopback() {
+        let authenticates = matches!(auth, AuthConfig::On(_));
+        if !authenticates && !address.ip().is_loopback() {
             return Err(PlatformError::Unprotected { address });
         }
         // Listen first: a second start by mistake must not change the data.
@@ -218,7 +222,7 @@ impl Platform {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let mut demo_model = None;
-        if models.url.is_none() && models.anthropic_key.is_none() && models.openai_key.is_none() {
+        if !models.has_provider() {
             let demo = DemoModel::start(demo).await.map_err(PlatformError::Demo)?;
             models.demo_url = Some(demo.base_url());
             models.demo_costs = demo_costs;
@@ -239,6 +243,7 @@ impl Platform {
             cors,
             executors: count,
             runs,
+            reach,
             plans,
             rates,
         };
@@ -253,7 +258,7 @@ impl Platform {
             // Only this process uses the folder, so every earlier lease holder is dead.
             shared::flows::restart::free_leases(&cx).await.map_err(PlatformError::Leases)?;
         }
-        let page = home::page(&url);
+        let page = home::page(&url, authenticates);
         let storage = engines.storage().clone();
         let routes = catalog::router()
             .route("/", get(move || async move { page }))
@@ -335,6 +340,7 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
+        reach: ReachConfig::default(),
         plans: PlansConfig::default(),
         rates: RateLimits::OFF,
     };

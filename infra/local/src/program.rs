@@ -9,8 +9,11 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::clock::Clock;
-use shared::config::{self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, RunsConfig};
+use shared::config::{
+    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig,
+};
 use shared::flows::api_keys::NewApiKey;
+use shared::model_keys;
 use shared::models::ModelsConfig;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -127,7 +130,10 @@ fn data() -> PathBuf {
 async fn make_key(input: NewApiKey) -> Result<(), String> {
     let made = platform::api_key(data(), input).await.map_err(|error| match error {
         PlatformError::Engine(EngineError::DataDir(DataDirError::Held { .. })) => {
-            format!("{error}. With a key, a running server makes more of them: POST /account/api-keys")
+            format!(
+                "{error}. With a key, a running server makes more of them: `lamplighter keys create`, or \
+                 POST /account/api-keys"
+            )
         }
         error => error.to_string(),
     })?;
@@ -142,6 +148,7 @@ async fn make_key(input: NewApiKey) -> Result<(), String> {
 }
 
 fn config() -> Result<PlatformConfig, String> {
+    config::warn_of_unknown_variables();
     let env = |name: &str| std::env::var(name).ok();
     let number = |name: &str, default: u16| match env(name) {
         None => Ok(default),
@@ -157,6 +164,11 @@ fn config() -> Result<PlatformConfig, String> {
     };
     let read = |error: shared::config::ConfigError| format!("read the environment: {error}");
     let access = AuthConfig::read(&auth).map_err(read)?;
+    if let Some(variable) = model_keys::named(&env).map_err(read)?.keys().next() {
+        return Err(format!(
+            "read the environment: {variable} names a parameter, which only deployed functions read"
+        ));
+    }
     let rates = config::rates(&env, &access).map_err(read)?;
     Ok(PlatformConfig {
         data: DataLocation::Folder(data()),
@@ -168,6 +180,7 @@ fn config() -> Result<PlatformConfig, String> {
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,
         runs: RunsConfig::read(&env).map_err(read)?,
+        reach: ReachConfig::read(&env).map_err(read)?,
         plans: PlansConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
@@ -185,10 +198,7 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
         DataLocation::Folder(path) => path.display().to_string(),
         DataLocation::Memory => "memory".to_owned(),
     };
-    let auth = match config.auth {
-        AuthConfig::Off => "off, every call is the owner `local`",
-        AuthConfig::On(_) => "on; for a first key stop this server and run `cargo run -- api-key`",
-    };
+    let authenticates = matches!(config.auth, AuthConfig::On(_));
     // Before the start, so that a signal during the start also stops it cleanly.
     let stop = stop_signal();
     let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
@@ -197,18 +207,43 @@ async fn serve(config: PlatformConfig) -> Result<(), String> {
     println!("  functions  {}", catalog::NAMES.join(", "));
     println!("  data       {data}");
     println!("  model      {}", platform.model());
-    println!("  auth       {auth}");
-    println!();
-    println!("Try it:");
-    println!("  curl -s {url}/health");
-    println!(
-        "  curl -s {url}/setup/chat -H 'content-type: application/json' -d '{{\"message\":\"I want to follow my market\"}}'"
-    );
-    println!("  curl -s {url}/agents");
+    println!("{}", advice(&url, authenticates, &own_command()));
     stop.await;
     println!("\nstopping");
     platform.stop().await;
     Ok(())
+}
+
+/// How a person started this program, for advice.
+fn own_command() -> String {
+    if std::env::var_os("CARGO").is_some() {
+        return "cargo run --".to_owned();
+    }
+    std::env::args().next().unwrap_or_else(|| "lamplighter-local".to_owned())
+}
+
+/// The rest of the lines that the start prints: who may call, and commands that work as they are printed.
+fn advice(url: &str, authenticates: bool, program: &str) -> String {
+    let (auth, key, header) = if authenticates {
+        (
+            "on, every call needs an API key or a JWT".to_owned(),
+            format!(
+                "  export LAMPLIGHTER_API_KEY=llk_…   # a first key: stop this server, run `{program} api-key`, start it again\n"
+            ),
+            " -H \"authorization: Bearer $LAMPLIGHTER_API_KEY\"",
+        )
+    } else {
+        ("off, every call is the owner `local`".to_owned(), String::new(), "")
+    };
+    format!(
+        "  auth       {auth}\n\n\
+         Try it:\n\
+         {key}\
+         \x20 curl -s {url}/health\n\
+         \x20 curl -s {url}/setup/chat{header} -H 'content-type: application/json' -H 'accept: application/json' \
+         -d '{{\"message\":\"I want to follow my market\"}}'\n\
+         \x20 curl -s {url}/agents{header}"
+    )
 }
 
 /// Completes at Ctrl-C or SIGTERM. Signals count from this call on.

@@ -65,8 +65,8 @@ pub struct CeilingReached {
     pub committed_micros: i64,
     /// What the next call may cost at least.
     pub needs_micros: i64,
-    /// By how much an approval raises the ceiling. A person may choose another amount. After the answer: the amount that was
-    /// approved.
+    /// By how much an approval raises the ceiling. A person may choose another amount, if it pays for the next call. After the
+    /// answer: the amount that was approved.
     pub raise_by_micros: i64,
     /// The most by which a person may raise the ceiling.
     pub max_raise_micros: i64,
@@ -95,11 +95,21 @@ impl CeilingReached {
         }
     }
 
+    /// The least by which the ceiling must be raised, so that it pays for the next call.
+    #[must_use]
+    pub fn min_raise_micros(&self) -> i64 {
+        self.committed_micros.saturating_add(self.needs_micros).saturating_sub(self.limit_micros).max(1)
+    }
+
     /// Whether the next call can be paid for after a person has raised the ceiling.
     #[must_use]
     pub fn can_be_raised(&self) -> bool {
-        self.committed_micros.saturating_add(self.needs_micros)
-            <= self.limit_micros.saturating_add(self.max_raise_micros)
+        self.min_raise_micros() <= self.max_raise_micros
+    }
+
+    /// `max_micros` is the most to which a person may raise the ceiling now. It may be less than when the person was asked.
+    pub fn limit_raise(&mut self, max_micros: i64) {
+        self.max_raise_micros = self.max_raise_micros.min((max_micros - self.limit_micros).max(0));
     }
 }
 
@@ -121,7 +131,8 @@ pub struct AccountBudget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_i64, example = 5_000_000)]
     pub per_day_micros: Option<i64>,
-    /// The most that everything may cost in a month (UTC), in micro-dollars. Default: no ceiling.
+    /// The most that everything may cost in a month (UTC), in micro-dollars, up to the deployment's highest ceiling of a month
+    /// (`ceilings.month_max_micros` in `GET /limits`). Default: no ceiling of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_i64, example = 50_000_000)]
     pub per_month_micros: Option<i64>,
@@ -168,9 +179,19 @@ mod tests {
         ] {
             let reached = reached(limit, committed, needs, max);
             assert_eq!((reached.raise_by_micros, reached.can_be_raised()), (by, can), "{reached:?}");
+            assert_eq!(reached.min_raise_micros(), committed + needs - limit);
             if can {
                 assert!(committed + needs <= limit + by, "{reached:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_lower_maximum_holds_for_cards_that_wait() {
+        for (max, most) in [(2_000, 900), (1_000, 900), (150, 50), (100, 0), (50, 0)] {
+            let mut card = reached(100, 95, 10, 1_000);
+            card.limit_raise(max);
+            assert_eq!(card.max_raise_micros, most, "{max}");
         }
     }
 

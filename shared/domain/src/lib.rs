@@ -18,6 +18,7 @@
 //! - [`theme`]: finds the files and lines of a shop's theme that a request is about
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
+//! - [`reach`]: which servers may be reached outside
 
 pub mod accounts;
 pub mod actions;
@@ -37,6 +38,7 @@ pub mod models;
 pub mod places;
 pub mod projects;
 pub mod prompts;
+pub mod reach;
 pub mod runs;
 pub mod schedule;
 pub mod theme;

@@ -7,6 +7,10 @@ use serde::Serialize;
 /// The message for a time that is not [`is_sane`].
 pub const TIME_LIMIT: &str = "must be between the years 1970 and 9000";
 
+/// The highest value of a stored number: a counter, a size in bytes, or an amount in micro-dollars. Sums and products of a few
+/// such numbers fit into 64 bits.
+pub const MAX_STORED: u64 = 1_000_000_000_000;
+
 /// Whether a time is far enough from the ends of the calendar for all arithmetic, and has a year of four digits. Keys
 /// are sorted as text, so all years need the same length.
 #[must_use]
@@ -73,6 +77,21 @@ impl FieldErrors {
     pub fn time(&mut self, field: &str, time: Timestamp) {
         if !is_sane(time) {
             self.add(field, TIME_LIMIT);
+        }
+    }
+
+    /// Checks that `number` is 0 to `max`.
+    pub fn most(&mut self, field: &str, number: u64, max: u64) {
+        if number > max {
+            self.add(field, format!("must be 0 to {max}, is {number}"));
+        }
+    }
+
+    /// Checks that `text` is a SHA-256 as the platform writes it. Keys of objects are built from it.
+    pub fn sha256(&mut self, field: &str, text: &str) {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() != 64 || !text.bytes().all(is_digit) {
+            self.add(field, "must be a SHA-256: 64 lower-case hexadecimal digits");
         }
     }
 

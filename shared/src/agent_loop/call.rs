@@ -3,8 +3,9 @@
 use domain::agent_loop::{Call, Reply};
 use domain::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::chats::signals::SignalReader;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, prices};
-use domain::runs::{EventKind, Reservation, RunError, RunFallback};
+use domain::models::{Block, ModelError, ModelEvent, ModelRef, ModelRequest, StopReason, Usage};
+use domain::runs::form::StopReader;
+use domain::runs::{EventKind, Reservation, Run, RunError, RunFallback};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::ceilings::{self, Ceilings};
 use crate::context::Cx;
 use crate::flows::edit;
 use crate::model_choice;
-use crate::models::gateway::{self, Caller, Fallback, Quote};
+use crate::models::gateway::{self, Caller, Cause, Fallback, Quote};
 use crate::models::{BreakerChange, Route};
 use crate::problem::Error;
 use crate::store::spend::{Spend, Spender};
@@ -21,6 +22,9 @@ use crate::store::table::Write;
 
 /// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.
 const MIN_OUTPUT_TOKENS: u32 = 64;
+
+/// What separates the texts of two steps in a run's reply.
+pub(super) const BETWEEN_STEPS: &str = "\n\n";
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -79,6 +83,7 @@ fn model_code(error: &ModelError) -> &'static str {
         ModelError::Quota => "model_quota",
         ModelError::NotFound => "model_unknown",
         ModelError::Refused => "model_declined",
+        ModelError::AddressRefused { .. } => "model_address_refused",
         ModelError::NotConfigured => "model_not_configured",
     }
 }
@@ -119,13 +124,14 @@ pub async fn call(
     if run.prefix_hash.is_none() {
         run.prefix_hash = Some(request.prefix_hash(preferred.id()));
     }
+    let reading = Reading::of(run, shown);
     let mut caller = RunCaller {
         cx,
         recorder,
         limits,
         shown,
         has_shown: false,
-        reading: Reading::default(),
+        reading,
         reply: None,
         settle: Vec::new(),
         usage: None,
@@ -147,8 +153,39 @@ pub async fn call(
 #[derive(Default)]
 struct Reading {
     reader: SignalReader,
+    stops: StopReader,
+    /// The text with its signals.
+    raw: String,
     text: String,
     native: Vec<Call>,
+}
+
+impl Reading {
+    /// A check has no form: it is no reply.
+    fn of(run: &Run, shown: bool) -> Self {
+        let stop = if shown { run.form.stop.as_slice() } else { &[] };
+        let before = if run.message.is_empty() { "" } else { BETWEEN_STEPS };
+        Self { stops: StopReader::new(stop, before), ..Self::default() }
+    }
+
+    /// The blocks of a reply, up to the text that ends it.
+    fn cut(&self, mut blocks: Vec<Block>) -> Vec<Block> {
+        let mut left = self.raw.rfind(self.stops.rest()).unwrap_or(self.raw.len());
+        blocks.retain_mut(|block| match block {
+            Block::Text { text } => {
+                let end = text.floor_char_boundary(left);
+                left -= end;
+                text.truncate(end);
+                !text.is_empty()
+            }
+            Block::ToolUse { id, .. } => self.native.iter().any(|call| call.id.as_ref() == Some(id)),
+            Block::Image(_) | Block::ToolResult { .. } | Block::Native { .. } => true,
+        });
+        let has_words =
+            blocks.iter().any(|block| matches!(block, Block::Text { .. } | Block::ToolUse { .. }));
+        // Providers refuse a message that has only thoughts.
+        if has_words { blocks } else { Vec::new() }
+    }
 }
 
 /// A run that calls a model.
@@ -168,6 +205,11 @@ struct RunCaller<'a> {
 
 impl RunCaller<'_> {
     async fn text(&mut self, chat: &str) -> Result<(), CallError> {
+        let chat = self.reading.stops.feed(chat);
+        self.pass(&chat).await
+    }
+
+    async fn pass(&mut self, chat: &str) -> Result<(), CallError> {
         self.reading.text.push_str(chat);
         if self.shown && !chat.is_empty() {
             self.has_shown = true;
@@ -182,20 +224,13 @@ impl Caller for RunCaller<'_> {
 
     /// Shortens the longest reply to what the ceilings pay for, and reserves the highest possible cost under each of them.
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
-        let &Quote { model, input_tokens, max_output_tokens, tools_micros } = quote;
-        let id = &model.model;
+        let &Quote { model, price, input_tokens, max_output_tokens, tools_micros } = quote;
         let (charge, spent) = (self.recorder.run().charge, self.recorder.run().cost_micros);
         let run_ceiling = Ceiling { of: CeilingOf::Run, micros: self.limits.ceilings.run_micros };
-        let affordable = |micros: i64| {
-            prices::max_output_affordable(id, input_tokens, micros.saturating_sub(tools_micros))
-        };
-        let Some(pays_for) = affordable(run_ceiling.micros - spent) else {
-            // A model without a known price counts as free, for example a model on a person's own machine.
-            return Ok(max_output_tokens);
-        };
-        let estimate = |output| {
-            prices::estimate_micros(id, input_tokens, output).unwrap_or(0).saturating_add(tools_micros)
-        };
+        let affordable =
+            |micros: i64| price.max_output_affordable(input_tokens, micros.saturating_sub(tools_micros));
+        let estimate = |output| price.estimate_micros(input_tokens, output).saturating_add(tools_micros);
+        let pays_for = affordable(run_ceiling.micros - spent);
         let least = estimate(MIN_OUTPUT_TOKENS);
         let most = |of| ceilings::most(self.cx, of);
         let reached = |ceiling: Ceiling, raised, committed, needs| {
@@ -208,12 +243,22 @@ impl Caller for RunCaller<'_> {
         }
         let mut longest = max_output_tokens.min(pays_for);
         let now = self.cx.clock.now();
-        let mut of_times = self.limits.ceilings.of_times.clone();
+        // What costs nothing is not limited by a ceiling that is used up.
+        let is_free = price.is_free() && tools_micros == 0;
+        let mut of_times = if is_free { Vec::new() } else { self.limits.ceilings.of_times.clone() };
         let mut tries = edit::Tries::default();
         loop {
             tries.next().await?;
-            let (model, micros) = (id.clone(), estimate(longest));
-            let reservation = Reservation { at: now, micros, of: Vec::new(), model, input_tokens };
+            let rates = Some(*price.rates_for(input_tokens));
+            let reservation = Reservation {
+                at: now,
+                micros: estimate(longest),
+                of: Vec::new(),
+                model: model.model.clone(),
+                vendor: Some(model.vendor),
+                input_tokens,
+                rates,
+            };
             match self.recorder.reserve(reservation, &of_times).await? {
                 Reserved::Yes => return Ok(longest),
                 Reserved::TooDear => {}
@@ -222,9 +267,9 @@ impl Caller for RunCaller<'_> {
             for (ceiling, base) in of_times.iter_mut().zip(&self.limits.ceilings.of_times) {
                 let spender = Spender::of(self.recorder.owner(), self.recorder.run());
                 let spend = self.cx.store.spend_of(spender, ceiling.of, now).await?;
-                ceiling.micros = base.micros.saturating_add(spend.raised_micros);
+                ceiling.micros = ceilings::raised(self.cx, *base, spend.raised_micros);
                 let left = charge.affords(ceiling.micros.saturating_sub(spend.committed_micros));
-                let pays_for = affordable(left).unwrap_or(0);
+                let pays_for = affordable(left);
                 if pays_for < MIN_OUTPUT_TOKENS {
                     let Spend { raised_micros, committed_micros, .. } = spend;
                     return Err(reached(*ceiling, raised_micros, committed_micros, charge.counted(least)));
@@ -235,9 +280,14 @@ impl Caller for RunCaller<'_> {
     }
 
     async fn event(&mut self, event: ModelEvent) -> Result<(), CallError> {
+        let is_over = self.reading.stops.is_over();
         match event {
             ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost(_) => {}
+            // The reply has ended. What the model still writes counts for the cost only.
+            ModelEvent::TextDelta(_) | ModelEvent::ToolUse { .. } | ModelEvent::InvalidToolInput { .. }
+                if is_over => {}
             ModelEvent::TextDelta(delta) => {
+                self.reading.raw.push_str(&delta);
                 let chat = self.reading.reader.feed(&delta);
                 self.text(&chat).await?;
             }
@@ -257,10 +307,17 @@ impl Caller for RunCaller<'_> {
             ModelEvent::Finished { stop, assistant_blocks, .. } => {
                 let rest = std::mem::take(&mut self.reading.reader).finish();
                 self.text(&rest.text).await?;
-                let Reading { text, native, .. } = std::mem::take(&mut self.reading);
+                let held = self.reading.stops.finish();
+                self.pass(&held).await?;
+                let reading = std::mem::take(&mut self.reading);
+                let (blocks, stop) = match reading.stops.is_over() {
+                    true => (reading.cut(assistant_blocks), StopReason::StopSequence),
+                    false => (assistant_blocks, stop),
+                };
+                let Reading { text, native, .. } = reading;
                 let mut calls: Vec<Call> = rest.deliverables.into_iter().map(Call::of_signal).collect();
                 calls.extend(native);
-                self.reply = Some(Reply { blocks: assistant_blocks, text, calls, stop });
+                self.reply = Some(Reply { blocks, text, calls, stop });
             }
         }
         Ok(())
@@ -274,7 +331,7 @@ impl Caller for RunCaller<'_> {
         self.has_shown
     }
 
-    async fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Result<(), CallError> {
+    async fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Result<(), CallError> {
         self.settle = self.recorder.settle(model, used, cost_micros);
         let (run, step) = (self.recorder.run(), self.recorder.step());
         self.usage = (used != Usage::default()).then(|| {
@@ -290,19 +347,22 @@ impl Caller for RunCaller<'_> {
 
     /// Stores what the failed call has cost, and tells followers why another model is called.
     async fn fall_back(&mut self, fallback: &Fallback<'_>) -> Result<(), CallError> {
-        self.reading = Reading::default();
-        let Fallback { from, to, error } = fallback;
+        self.reading = Reading::of(self.recorder.run(), self.shown);
+        let Fallback { from, to, cause } = fallback;
         let (step, at) = (self.recorder.step(), self.cx.clock.now());
+        let code = match cause {
+            Cause::Failed(error) => model_code(error),
+            Cause::Paused { .. } => "model_paused",
+        };
         self.recorder.run_mut().fell_back(RunFallback {
             at,
             step,
             from: ModelRef::clone(from),
             to: ModelRef::clone(to),
-            code: model_code(error).to_owned(),
+            code: code.to_owned(),
         });
         let data = json!({
-            "from": from, "to": to, "code": model_code(error), "reason": error.to_string(),
-            "step": step,
+            "from": from, "to": to, "code": code, "reason": cause.to_string(), "step": step,
         });
         let events = self.usage.take().into_iter().chain([(EventKind::ModelFallback, data)]).collect();
         match self.recorder.commit(events, std::mem::take(&mut self.settle)).await? {

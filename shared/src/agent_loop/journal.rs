@@ -38,6 +38,14 @@ struct Body {
     result: Option<CallResult>,
 }
 
+/// Checks that bytes are the content of a part, as the bucket has it.
+///
+/// # Errors
+/// What is wrong.
+pub(crate) fn check_stored(bytes: &[u8]) -> Result<(), serde_json::Error> {
+    serde_json::from_slice::<Body>(bytes).map(|_| ())
+}
+
 impl Journal {
     /// For a run without stored steps.
     #[must_use]

@@ -21,9 +21,10 @@ use domain::agent_loop::check::Verdict;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::ProposalId;
 use domain::models::reduce::{Reduction, reduce};
-use domain::models::routing::{AgentRole, Ask};
+use domain::models::routing::{AgentRole, Ask, TaskTier};
 use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, SystemBlock, ToolChoice};
 use domain::prompts;
+use domain::runs::form::JsonForm;
 use domain::runs::{EventKind, Run, RunError, RunModel};
 use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
@@ -35,7 +36,7 @@ use crate::model_choice;
 use crate::problem::Result;
 use crate::store::table::Write;
 
-use call::{CallError, Limits, Replied, call, look};
+use call::{BETWEEN_STEPS, CallError, Limits, Replied, call, look};
 use journal::Journal;
 use recorder::{MAX_PIECE, Recorder, Stored};
 
@@ -43,7 +44,7 @@ use recorder::{MAX_PIECE, Recorder, Stored};
 pub const PUT_DOWN_BEFORE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The longest reply of a step, in tokens: room for a long document.
-const MAX_OUTPUT_TOKENS: u32 = 16_000;
+pub const MAX_OUTPUT_TOKENS: u32 = 16_000;
 
 /// The longest reply of a check, in tokens.
 const MAX_CHECK_TOKENS: u32 = 1_000;
@@ -53,13 +54,21 @@ pub trait Kind: Send {
     fn policy(&self) -> Policy;
     fn tier(&self) -> ModelTier;
 
-    /// What a call of a model is for.
+    /// What a call of a model for the kind's own work is for.
+    fn work(&self) -> Ask {
+        Ask { tier: Some(self.tier()), ..Ask::default() }
+    }
+
+    /// What a call of a model is for. The work of a deep agent is checked by a deep model, and that of others by the standard one.
     fn ask(&self, purpose: Purpose) -> Ask {
-        let role = match purpose {
-            Purpose::Work | Purpose::Person => AgentRole::Lead,
-            Purpose::Check => AgentRole::Review,
-        };
-        Ask { role, tier: Some(self.tier()), ..Ask::default() }
+        match purpose {
+            Purpose::Work | Purpose::Person => self.work(),
+            Purpose::Check => Ask {
+                role: AgentRole::Review,
+                task: (self.tier() == ModelTier::Deep).then_some(TaskTier::Complex),
+                ..Ask::default()
+            },
+        }
     }
 
     /// The most that the run may cost, in micro-dollars.
@@ -205,11 +214,15 @@ impl<K: Kind> Agent<K> {
                 next @ (Next::CallModel { .. } | Next::Check) => {
                     self.look().await?;
                     if let Next::CallModel { may_call_tools } = next {
+                        let Some(longest) = self.longest_reply() else {
+                            self.recorder.run_mut().cut_off = true;
+                            return Ok(Rest::Ended(Outcome::completed()));
+                        };
                         if history.is_none() {
                             history = Some(self.kind.history().await?);
                         }
                         let history = history.as_deref().unwrap_or_default();
-                        let request = self.request(history, may_call_tools);
+                        let request = self.request(history, may_call_tools, longest);
                         let replied = Box::pin(self.call(Purpose::Work, request)).await?;
                         self.store(Purpose::Work, replied).await?;
                     } else {
@@ -277,7 +290,13 @@ impl<K: Kind> Agent<K> {
         }
     }
 
-    fn request(&self, history: &[Message], may_call_tools: bool) -> ModelRequest {
+    /// The longest reply of the next step, in tokens. `None` if the reply of the run has the length that the client wants.
+    fn longest_reply(&self) -> Option<u32> {
+        let run = self.recorder.run();
+        run.form.tokens_left(run.usage.output_tokens, MAX_OUTPUT_TOKENS)
+    }
+
+    fn request(&self, history: &[Message], may_call_tools: bool, longest: u32) -> ModelRequest {
         let mut messages = history.to_vec();
         messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
         let setting = self.kind.setting();
@@ -293,11 +312,11 @@ impl<K: Kind> Agent<K> {
             provider_tools: self.kind.provider_tools(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
-            max_output_tokens: MAX_OUTPUT_TOKENS,
+            max_output_tokens: longest,
             cache_last_turn: true,
             effort: Some(self.kind.tier().into()),
             context_editing: true,
-            output_schema: None,
+            output_schema: self.recorder.run().form.json.as_ref().and_then(JsonForm::for_provider),
         }
     }
 
@@ -328,7 +347,7 @@ impl<K: Kind> Agent<K> {
             if !text.is_empty() {
                 let run = self.recorder.run_mut();
                 if !run.message.is_empty() {
-                    run.message.push_str("\n\n");
+                    run.message.push_str(BETWEEN_STEPS);
                 }
                 run.message.push_str(text);
                 run.message = shortened(std::mem::take(&mut run.message));

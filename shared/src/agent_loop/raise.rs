@@ -21,9 +21,12 @@ impl<K: Kind> Agent<K> {
     pub(super) async fn ceilings(&self) -> Result<Ceilings> {
         let mut of_times = ceilings::of_owner(&self.cx, self.recorder.owner()).await?;
         let MonthCeilings { agent, action } = self.kind.month_ceilings();
-        of_times.extend(agent.map(|micros| Ceiling { of: CeilingOf::AgentMonth, micros }));
-        of_times.extend(action.map(|micros| Ceiling { of: CeilingOf::ActionMonth, micros }));
-        let run_micros = self.kind.ceiling_micros().saturating_add(self.recorder.run().raised_micros);
+        // A ceiling may have been set before the deployment's maximum.
+        let of_month = |of, micros: i64| Ceiling { of, micros: micros.min(ceilings::most(&self.cx, of)) };
+        of_times.extend(agent.map(|micros| of_month(CeilingOf::AgentMonth, micros)));
+        of_times.extend(action.map(|micros| of_month(CeilingOf::ActionMonth, micros)));
+        let run = Ceiling { of: CeilingOf::Run, micros: self.kind.ceiling_micros() };
+        let run_micros = ceilings::raised(&self.cx, run, self.recorder.run().raised_micros);
         Ok(Ceilings { run_micros, of_times })
     }
 

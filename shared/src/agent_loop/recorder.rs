@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::ceilings::Ceiling;
 use domain::ids::Owner;
-use domain::models::{ModelId, Usage, estimate, prices};
+use domain::models::{ModelRef, Usage, UsedModel, estimate};
 use domain::runs::{EventKind, Reservation, Run, RunError, RunEvent, RunKind, RunState};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use crate::store::{Store, Versioned};
 const PIECE: Duration = Duration::from_millis(200);
 
 /// The longest text of one event, in bytes. An item of the table holds 400 KB.
-pub(super) const MAX_PIECE: usize = 100_000;
+pub(crate) const MAX_PIECE: usize = 100_000;
 
 /// How much of what a model thinks in one step is stored, in bytes.
 const MAX_THINKING: usize = 50_000;
@@ -348,11 +348,11 @@ impl Recorder {
 
     /// Adds the usage of a call to the record, and returns the writes that settle its reservation. The next commit must include
     /// them.
-    pub fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Vec<Write> {
+    pub fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Vec<Write> {
         self.run.usage += used;
-        self.run.cost_micros += cost_micros;
+        self.run.cost_micros = self.run.cost_micros.saturating_add(cost_micros);
         let (reserved, now) = (self.run.reserved.take(), self.cx.clock.now());
-        settle_writes(&self.owner, &self.run, reserved.as_ref(), now, (model, &used, cost_micros))
+        settle_writes(&self.owner, &self.run, reserved.as_ref(), now, (&model.into(), &used, cost_micros))
     }
 
     /// Whether somebody asked the run to stop. Reads the table at most twice a second.
@@ -406,7 +406,7 @@ impl Recorder {
             self.run.waited = id;
             self.run.lease_until = now;
         }
-        writes.extend(end_writes(&self.owner, &self.run, self.version, id)?);
+        writes.extend(end_writes(&self.owner, &self.run, self.version, id, now)?);
         Ok(writes)
     }
 
@@ -464,7 +464,7 @@ impl Drop for Recorder {
 }
 
 /// The writes that end a run: its record, which is in its final state already, and its last event.
-fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<Vec<Write>> {
+fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64, now: Timestamp) -> Result<Vec<Write>> {
     let kind = run.state.event().ok_or_else(|| Error::internal("a run must end in a final state"))?;
     let data = json!({
         "run_id": run.run_id,
@@ -473,7 +473,7 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
         "cost_micros": run.cost_micros,
         "error": run.error,
     });
-    let event = RunEvent::new(event_id, kind, run.finished_at.unwrap_or(run.created_at), data);
+    let event = RunEvent::new(event_id, kind, now, data);
     Ok(vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?])
 }
 
@@ -484,7 +484,7 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64) -> Result<V
 /// If the table does not answer.
 pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> Result<Vec<Write>> {
     let Some(reserved) = run.reserved.take() else { return Ok(Vec::new()) };
-    let Reservation { model, input_tokens, .. } = &reserved;
+    let Reservation { model, vendor, input_tokens, .. } = &reserved;
     let (mut bytes, mut after) = (0, since);
     loop {
         let events = cx.store.run_events(owner, run.run_id, after, 100).await?;
@@ -496,10 +496,11 @@ pub async fn settle_left(cx: &Cx, owner: &Owner, run: &mut Run, since: u64) -> R
     }
     let output_tokens = estimate::tokens(model, bytes).max(1);
     let used = Usage { input_tokens: *input_tokens, output_tokens, estimated: true, ..Usage::default() };
-    let cost = prices::cost_micros(model, &used).unwrap_or(0);
+    let cost = reserved.cost_micros(&used);
     run.usage += used;
-    run.cost_micros += cost;
-    Ok(settle_writes(owner, run, Some(&reserved), reserved.at, (model, &used, cost)))
+    run.cost_micros = run.cost_micros.saturating_add(cost);
+    let model = UsedModel { vendor: *vendor, model: model.clone() };
+    Ok(settle_writes(owner, run, Some(&reserved), reserved.at, (&model, &used, cost)))
 }
 
 /// The writes that return the reservation of a call, and count what it has used.
@@ -508,11 +509,12 @@ fn settle_writes(
     run: &Run,
     reserved: Option<&Reservation>,
     now: Timestamp,
-    (model, used, cost): (&ModelId, &Usage, i64),
+    (model, used, cost): (&UsedModel, &Usage, i64),
 ) -> Vec<Write> {
     let at = reserved.map_or(now, |reserved| reserved.at);
-    let mut writes = Store::settle_writes(Spender::of(owner, run), reserved, now, cost, run.charge);
-    writes.extend(Store::usage_write(owner, at, run.agent_id, model, used, cost));
+    let spender = Spender::of(owner, run);
+    let mut writes = Store::settle_writes(spender, reserved, now, cost, run.charge);
+    writes.extend(Store::usage_write(spender, at, model, used, cost));
     writes
 }
 
@@ -529,7 +531,8 @@ pub async fn end_without_executor(
     error: Option<RunError>,
 ) -> Result<bool> {
     let Versioned { value: mut run, version } = found;
-    run.rest(state, error, cx.clock.now());
+    let now = cx.clock.now();
+    run.rest(state, error, now);
     let (settled, last) = tokio::try_join!(
         async {
             let since = cx.store.last_stored_event(owner, run.run_id).await?;
@@ -540,7 +543,7 @@ pub async fn end_without_executor(
         async { Ok(cx.store.last_event_id(owner, run.run_id).await?) },
     )?;
     let (run, settle) = settled;
-    let mut writes = end_writes(owner, &run, version, last + 1)?;
+    let mut writes = end_writes(owner, &run, version, last + 1, now)?;
     writes.extend(settle);
     let free = thread_of(&run).map(|thread| Store::free_thread(owner, thread, run.run_id));
     let freeing = writes.iter().cloned().chain(free).collect();

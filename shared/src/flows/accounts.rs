@@ -3,13 +3,14 @@
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
 use domain::accounts::quota::Month;
-use domain::ceilings::AccountBudget;
+use domain::ceilings::{AccountBudget, CeilingOf};
 use domain::ids::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::edit;
+use crate::ceilings;
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::Result;
@@ -124,6 +125,10 @@ pub async fn change(
         edit::check(if_match, found.version, &view(cx, owner, found.clone()).await?)?;
         let version = found.version;
         let account = found.value.patched(patch.clone(), &cx.config.plans.allowed, cx.clock.now())?;
+        // Other fields can be changed if the deployment's maximum has become lower.
+        if let Some(budget) = patch.budget {
+            ceilings::check_month(cx, CeilingOf::Month, budget.per_month_micros)?;
+        }
         if cx.store.replace_account(owner, &account, version).await?.done() {
             return view(cx, owner, Versioned { value: account, version: version + 1 }).await;
         }

@@ -1,6 +1,7 @@
 //! Agents: created, read, changed, deleted with everything that belongs to them.
 
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
+use domain::ceilings::CeilingOf;
 use domain::ids::{AgentId, AssetId, ChatId, Owner};
 use futures::FutureExt;
 use futures::future::try_join_all;
@@ -10,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::actions::{StaleApproval, stale_after};
 use super::edit;
+use crate::ceilings;
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::page::{self, Page, PageQuery};
@@ -58,6 +60,7 @@ pub async fn propose(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentVie
 
 async fn make(cx: &Cx, owner: &Owner, input: NewAgent, status: AgentStatus) -> Result<AgentView> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
     let agent = Agent { status, ..agent };
     if !cx.store.create_agent(owner, &agent).await?.done() {
         return Err(Error::internal("a new id was taken"));
@@ -131,6 +134,10 @@ pub async fn change(
         let current = load(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let agent = current.value.patched(patch.clone(), cx.clock.now())?;
+        // Other fields can be changed if the deployment's maximum has become lower.
+        if let Some(budget) = patch.budget {
+            ceilings::check_month(cx, CeilingOf::AgentMonth, budget.per_month_micros)?;
+        }
         if cx.store.replace_agent(owner, &agent, current.version).await?.done() {
             // Also if the agent had these words already: a repeated call names the same approvals.
             let AgentPatch { name, goal, success_criteria, timeline, instructions, .. } = &patch;

@@ -43,16 +43,23 @@ async fn try_check(cx: &Cx, owner: &Owner, kind: RunKind) -> Result<()> {
             // Another process was faster, and tells.
             continue;
         }
-        tracing::info!(month_micros, spent_micros, %month, "a spending alert is reached");
+        let alert = SpendingAlert::new(owner.clone(), month.to_string(), month_micros, spent_micros);
+        // On a person's own machine nobody listens to the bus. There this line is the message.
+        tracing::warn!(
+            month_micros,
+            spent_micros,
+            "the costs of {} are ${} and have reached the spending alert at ${}",
+            alert.month,
+            alert.spent_dollars,
+            alert.month_dollars,
+        );
         let function = match kind {
             RunKind::Setup => "agents",
             RunKind::Chat => "agent-chat",
             RunKind::Action => "scheduled-executor",
         };
         metrics::emit(function, now, &[("SpendingAlerts", "Count", 1)]);
-        let month = month.to_string();
-        let event = SpendingAlert { owner: owner.clone(), month, month_micros, spent_micros };
-        events.push(Event::SpendingAlert(event));
+        events.push(Event::SpendingAlert(alert));
     }
     if !events.is_empty() {
         cx.bus.publish(&events).await?;

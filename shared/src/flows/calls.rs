@@ -3,6 +3,7 @@
 //! The answer, its event and the state of the run are stored in one transaction. When the last question is answered, the run is
 //! due, and any process can continue it.
 
+use domain::accounts::scopes::Scope;
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::agent_loop::CallId;
 use domain::agent_loop::cards::{self, Answer, AnswerRefused, Card, CardState, MAX_REASON};
@@ -16,7 +17,9 @@ use utoipa::ToSchema;
 
 use super::actions::{self, Loaded};
 use super::{due, edit, run_view, runs};
+use crate::ceilings;
 use crate::context::Cx;
+use crate::extract::Caller;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;
@@ -32,6 +35,7 @@ pub struct ApproveCall {
     #[serde(default)]
     pub hash: Option<String>,
     /// If the card is about a ceiling: by how many micro-dollars it is raised. Default: the `raise_by_micros` of the card.
+    /// It must pay for the next call.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub raise_by_micros: Option<i64>,
@@ -95,19 +99,29 @@ impl From<ResolveCall> for Answer {
 ///
 /// # Errors
 /// 404 if the run does not exist, or it has no such call that waits or has waited for an answer; 409 if the call already has
-/// another answer, the time for an answer is over, or the run has ended.
-pub async fn answer(cx: &Cx, owner: &Owner, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
+/// another answer, the time for an answer is over, or the run has ended; 403 if the answer raises a ceiling that the caller may
+/// not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
+pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
+    let owner = &caller.owner;
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;
         let Versioned { value: found, version } = runs::load(cx, owner, id).await?;
         let now = cx.clock.now();
         let mut run = found.clone();
+        let card = run.cards.iter_mut().find(|card| card.call_id == call);
+        if let (Answer::Approve { .. }, Some(ceiling)) = (said, card.and_then(|card| card.ceiling.as_mut())) {
+            let (needed, held) = (Scope::to_raise(ceiling.of), caller.scope);
+            if !held.includes(needed) {
+                return Err(Error::ScopeMissing { needed, held });
+            }
+            ceiling.limit_raise(ceilings::most(cx, ceiling.of));
+        }
         match cards::answer(&mut run.cards, call, said, now) {
             Ok(false) => return Ok(found),
             Ok(true) => {}
             Err(AnswerRefused::NoCard) => return Err(Error::NotFound("call")),
-            Err(refused @ AnswerRefused::Raise(_)) => {
+            Err(refused @ AnswerRefused::Raise { .. }) => {
                 return Err(FieldErrors::one("raise_by_micros", refused.to_string()).into());
             }
             Err(refused) => {

@@ -5,19 +5,26 @@
 //! call removes the mark, so that one chat never gets two continuations. A call without a mark begins a new chat with the messages
 //! that it contains. This happens if the conversation is new, if it was edited, or if the client asks for a reply again.
 
+use domain::actions::{ActionPatch, DefineAction};
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
-use domain::ids::{AgentId, ChatId, Owner};
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, ChatId, Owner, ProposalId};
 use domain::models::{ImageInput, Role};
+use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use sha2::{Digest, Sha256};
 
+use super::actions;
+use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
 use super::runs::Begun;
 use super::turn::{self, IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::function::Invocation;
+use crate::http::ClientAddress;
 use crate::problem::{Error, Result};
 use crate::store::ClaimedRequest;
+use crate::store::chats::ClientConversation;
 
 /// A conversation as its client sends it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +38,19 @@ pub struct Conversation {
     /// The images of the new message.
     pub images: Vec<ImageInput>,
 }
+
+/// Texts with which a person accepts the drafts of the last reply.
+const YES: [&str; 9] = [
+    "yes",
+    "yes please",
+    "accept",
+    "accept it",
+    "accept all",
+    "yes accept",
+    "yes accept it",
+    "please accept",
+    "yes accept all",
+];
 
 /// A turn that has begun, with what is needed to find its chat again.
 pub struct Completion {
@@ -95,13 +115,23 @@ impl Conversation {
         Ok(errors.into_result((messages, message))?)
     }
 
+    /// Whether the person accepts what the last reply has shown.
+    fn is_yes(&self) -> bool {
+        let words = |text: &str| {
+            let text: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+            text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        self.images.is_empty() && self.message.len() <= 100 && YES.contains(&words(&self.message).as_str())
+    }
+
     fn title(&self) -> String {
         let first = self.history.first().map_or(&self.message, |said| &said.content);
         first.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_TITLE / 2).collect()
     }
 }
 
-/// Begins the turn that answers a conversation.
+/// Begins the turn that answers a conversation. If the last reply has shown drafts and the person says yes, the turn accepts them and
+/// says so, without a call of a model.
 ///
 /// # Errors
 /// 404 if the agent does not exist; 400 if a message is empty or too long; 409 if the agent is archived.
@@ -110,6 +140,8 @@ pub async fn begin(
     owner: &Owner,
     agent: AgentId,
     conversation: Conversation,
+    form: ReplyForm,
+    address: &ClientAddress,
     invocation: Invocation,
 ) -> Result<Completion> {
     let (messages, message) = conversation.unfold()?;
@@ -122,10 +154,24 @@ pub async fn begin(
     };
     let said = |chat, message| {
         let (topic, images) = (Topic::Agent(agent, Some(chat)), conversation.images.clone());
-        Said { topic, message, images, if_busy: IfBusy::Reject }
+        Said { topic, message, images, if_busy: IfBusy::Reject, form: form.clone() }
     };
-    if let Some(chat) = known {
-        match turn::start(cx, owner, said(chat, message.clone()), invocation).await {
+    if let Some(ClientConversation { chat_id: chat, proposals }) = known {
+        let drafts = if conversation.is_yes() && form.json.is_none() {
+            waiting(cx, owner, agent, chat, &proposals).await?
+        } else {
+            Vec::new()
+        };
+        let turn = said(chat, message.clone());
+        let begun = if drafts.is_empty() {
+            turn::start(cx, owner, turn, invocation).await
+        } else {
+            // No model writes this reply, so no limit of a reply holds for it.
+            let turn = Said { form: ReplyForm::default(), ..turn };
+            let accepted = accept_all(cx, owner, agent, drafts, address);
+            Box::pin(turn::answer(cx, owner, turn, invocation, accepted)).await
+        };
+        match begun {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
             Err(Error::NotFound("chat")) | Err(Error::Conflict { code: "turn_in_progress", .. }) => {}
             begun => return Ok(Completion { begun: begun?, agent, chat, conversation }),
@@ -138,9 +184,84 @@ pub async fn begin(
     Ok(Completion { begun, agent, chat, conversation })
 }
 
+/// The proposals of these that still wait in the chat.
+async fn waiting(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    chat: ChatId,
+    ids: &[ProposalId],
+) -> Result<Vec<Proposal>> {
+    let mut waiting = Vec::new();
+    for id in ids {
+        let found = cx.store.proposal(owner, *id, cx.clock.now()).await?;
+        waiting.extend(found.filter(|found| found.agent_id == agent && found.chat_id == Some(chat)));
+    }
+    Ok(waiting)
+}
+
+/// Accepts proposals as their own routes do. Returns what to tell the person about each.
+async fn accept_all(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    proposals: Vec<Proposal>,
+    address: &ClientAddress,
+) -> String {
+    let mut told = Vec::with_capacity(proposals.len());
+    for proposal in proposals {
+        let title = proposal.body.title().to_owned();
+        told.push(match accept(cx, owner, agent, proposal, address).await {
+            Ok(done) => done,
+            Err(Error::NotFound(_)) => {
+                format!("\"{title}\" was not accepted: it was accepted or discarded meanwhile.")
+            }
+            Err(error) => {
+                tracing::warn!(cause = %error.causes(), "a proposal was not accepted");
+                format!("\"{title}\" was not accepted: {}.", error.detail().trim_end_matches('.'))
+            }
+        });
+    }
+    told.join("\n\n")
+}
+
+async fn accept(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    proposal: Proposal,
+    address: &ClientAddress,
+) -> Result<String> {
+    let proposal_id = Some(proposal.proposal_id);
+    match proposal.body {
+        ProposalBody::Asset { .. } => {
+            let input = SaveAsset { proposal_id, ..SaveAsset::default() };
+            let asset = Box::pin(assets::save(cx, owner, agent, input)).await?.asset;
+            let at = address.at(&format!("/assets/{}", asset.asset_id));
+            Ok(format!("\"{}\" is saved at {at}.", asset.title))
+        }
+        ProposalBody::Action(_) => {
+            let input = DefineAction { proposal_id, ..DefineAction::default() };
+            let action = Box::pin(actions::define(cx, owner, agent, input)).await?.action;
+            let at = address.at(&format!("/actions/{}", action.id));
+            Ok(format!(
+                "\"{}\" is defined at {at}. It does not run on its own until you approve it with a POST to {at}/approve.",
+                action.title
+            ))
+        }
+        ProposalBody::Change { action_id, .. } => {
+            let patch = ActionPatch { proposal_id, ..ActionPatch::default() };
+            let action = Box::pin(actions::change(cx, owner, action_id, None, patch)).await?.action;
+            let at = address.at(&format!("/actions/{}", action.id));
+            Ok(format!("\"{}\" is changed at {at}.", action.title))
+        }
+    }
+}
+
 impl Completion {
-    /// Notes the reply as the client has received it, so that the next call continues the same chat.
-    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str) {
+    /// Notes the reply as the client has received it, so that the next call continues the same chat. `proposals` are the drafts that
+    /// it shows.
+    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, proposals: Vec<ProposalId>) {
         let Self { agent, chat, conversation, .. } = self;
         let mut said = conversation.history.clone();
         let (content, images) = (conversation.message.clone(), conversation.images.clone());
@@ -148,7 +269,8 @@ impl Completion {
         said.push(NewMessage { role: Role::Assistant, content: text.to_owned(), images: Vec::new() });
         let hash = conversation.hash(agent, &said);
         // Without the mark, the next call begins a new chat with the same messages.
-        if let Err(error) = cx.store.mark_client_conversation(owner, &hash, chat, cx.clock.now()).await {
+        let mark = ClientConversation { chat_id: chat, proposals };
+        if let Err(error) = cx.store.mark_client_conversation(owner, &hash, &mark, cx.clock.now()).await {
             tracing::warn!(cause = %Error::from(error).causes(), "the next call of a conversation will begin a new chat");
         }
     }
@@ -187,6 +309,21 @@ mod tests {
             assert!(refused.contains("messages[].content"), "{refused}");
         }
         assert_eq!(conversation("s", &[(User, "a \n b")], "c").title(), "a b");
+    }
+
+    #[test]
+    fn only_a_plain_yes_accepts() {
+        for yes in ["yes", "Yes!", " accept. ", "Yes, please", "YES, accept it.", "Accept all"] {
+            assert!(conversation("", &[], yes).is_yes(), "{yes}");
+        }
+        for other in
+            ["", "no", "yes?no", "yes, but shorter", "do not accept", "y", "accept the risk", "yesterday"]
+        {
+            assert!(!conversation("", &[], other).is_yes(), "{other}");
+        }
+        let mut with_image = conversation("", &[], "yes");
+        with_image.images.push(ImageInput { media_type: String::new(), data: "x".into() });
+        assert!(!with_image.is_yes());
     }
 
     #[test]

@@ -524,6 +524,8 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         let mut writes = vec![Store::replace_occurrence(&owner, &next, kind.occurrence.version)?];
         let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
         writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
+        // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.
+        writes.extend(actions::run_count(&owner, &next, &after));
         let new_cost = cost - kind.began_at_cost;
         if new_cost > 0 {
             writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));

@@ -247,6 +247,7 @@ const fn is_exported(partition: &Partition) -> bool {
             | Partition::Idempotency
             | Partition::Places
             | Partition::ProviderKeys
+            | Partition::Servers
     )
 }
 

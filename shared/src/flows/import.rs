@@ -4,27 +4,36 @@
 //! invalid. Then it writes the objects, and then the records, which name them. It creates records and never replaces one, so
 //! what exists here stays, and another executor can continue at any time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 
-use domain::accounts::import::{AccountImport, AccountImportState, MAX_ARCHIVE, Position, UPLOAD_WITHIN};
+use domain::accounts::import::{
+    AccountImport, AccountImportState, MAX_ARCHIVE, Position, UPLOAD_WITHIN, most_inflated,
+};
+use domain::chats::conversation::check_images;
 use domain::dispatch::{LEASE, SWEEP_EVERY};
-use domain::ids::{Owner, ProjectId, RunId};
+use domain::ids::{MessageId, Owner, ProjectId, RunId};
+use domain::log::{Entry, InstanceId, SessionId};
+use domain::models::Block;
+use domain::theme::enrich::Notes;
+use domain::validate::FieldErrors;
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
 use super::uploads::{self, NewUpload, UploadTarget};
 use super::{accounts, due};
-use crate::archive::{self, ArchiveError, Limits};
+use crate::agent_loop::journal;
+use crate::archive::{self, ArchiveError, Limits, Ratio};
 use crate::blobs::{BlobError, BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::partitions::Partition;
-use crate::store::restore::{Line, Restore, Restored, restore};
+use crate::store::restore::{Line, Named, Restore, Restored, restore};
 use crate::store::{DueItem, StoreError, Versioned, Walk};
 
 /// An executor saves how far it has come when this time has passed.
@@ -37,14 +46,19 @@ const RESERVE: SignedDuration = SignedDuration::from_secs(20);
 const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 
 /// What an archive may have. The bytes are counted here, because records are read line by line.
-const LIMITS: Limits =
-    Limits { entries: 500_000, entry_bytes: u64::MAX, total_bytes: u64::MAX, path_bytes: 1_000 };
+const LIMITS: Limits = Limits {
+    entries: MAX_ENTRIES,
+    entry_bytes: u64::MAX,
+    total_bytes: u64::MAX,
+    path_bytes: 1_000,
+    ratio: Some(Ratio { entry: 250, archive: 100 }),
+};
+
+/// The most files of an archive, and the most objects that its records name.
+const MAX_ENTRIES: usize = 500_000;
 
 /// The most bytes of one object.
 const MAX_OBJECT: u64 = 32 * 1024 * 1024;
-
-/// The most bytes of all objects together.
-const MAX_OBJECTS: u64 = 50_000_000_000;
 
 /// The longest line, in bytes. An item of the table has at most 400 KB.
 const MAX_LINE: u64 = 2_000_000;
@@ -87,12 +101,12 @@ pub struct AccountImportView {
     pub finished_at: Option<Timestamp>,
     /// The size of the archive in bytes.
     pub bytes: u64,
-    /// How many records were written, by kind.
+    /// How many things were written, by kind, such as `agents` and `messages`. What the platform stores for itself is not counted.
     pub records: BTreeMap<String, u64>,
     /// How many objects were written.
     pub objects: u64,
-    /// How many records were left out, by kind: what had not ended, what only mattered to the other deployment, and what exists
-    /// here already.
+    /// How many things were left out, by kind: what had not ended, what only mattered to the other deployment, what needs an
+    /// object that the archive does not have, and what exists here already. Objects that no record names are `objects`.
     pub left_out: BTreeMap<String, u64>,
     /// Why the import failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +131,8 @@ impl AccountImportView {
 /// 409 if an import is running, or if the account has contents.
 pub async fn request(cx: &Cx, owner: &Owner, input: &NewAccountImport) -> Result<AccountImportView> {
     let new = NewUpload { bytes: input.bytes, sha256: input.sha256.clone() };
-    let sha256 = new.check(MAX_ARCHIVE)?;
+    let plan = accounts::plan_of(cx, owner).await?;
+    let sha256 = new.check(MAX_ARCHIVE.min(most_inflated(plan)))?;
     let found = cx.store.account_import(owner).await?;
     let version = found.as_ref().map_or(0, |found| found.version);
     if let Some(Versioned { value: earlier, .. }) = found {
@@ -159,6 +174,7 @@ async fn must_be_empty(cx: &Cx, owner: &Owner) -> Result<()> {
                 | Partition::Places
                 | Partition::ProviderKeys
                 | Partition::Quota
+                | Partition::Servers
                 | Partition::Spend
                 | Partition::Usage(_)
         );
@@ -214,6 +230,10 @@ pub(super) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         saved_at: now,
         deadline,
         unfinished: HashSet::new(),
+        most_bytes: most_inflated(accounts::plan_of(cx, owner).await?),
+        named: HashMap::new(),
+        logs: HashMap::new(),
+        found: HashMap::new(),
         projects: 0,
         counted: BTreeMap::new(),
     };
@@ -281,9 +301,47 @@ enum Pass {
 enum Piece {
     /// Lines with their numbers, from 1.
     Lines(Vec<(u64, Vec<u8>)>),
-    /// An object without `objects/`. In the check it has no bytes.
-    Object(String, Vec<u8>),
+    /// An object. `None`: it stays behind whatever the records say.
+    Object(String, Option<Object>),
     Manifest(Vec<u8>),
+}
+
+/// An object of an archive, without `objects/` in its path.
+struct Object {
+    bytes: u64,
+    lines: u64,
+    /// The objects that its content names.
+    names: Vec<String>,
+    /// Empty in the check.
+    content: Vec<u8>,
+}
+
+/// Identifies a path of an object: a part of its SHA-256. An archive has too many paths to keep all of them in memory.
+type PathHash = u128;
+
+fn path_hash(path: &str) -> PathHash {
+    let hash: [u8; 32] = Sha256::digest(path).into();
+    hash[..16].iter().fold(0, |all, byte| (all << 8) | PathHash::from(*byte))
+}
+
+fn log_hash(session: &SessionId, agent: &InstanceId) -> PathHash {
+    path_hash(&format!("{session}/{agent}"))
+}
+
+/// The log whose head this record is.
+fn log_of_head(restored: &Restored) -> Option<PathHash> {
+    let Partition::Session(session) = &restored.partition else { return None };
+    let agent = restored.key.sk.strip_prefix("HEAD#")?.parse().ok()?;
+    Some(log_hash(session, &agent))
+}
+
+/// What the records say about an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Expected {
+    /// The line that names it first.
+    line: u64,
+    bytes: Option<u64>,
+    lines: Option<u64>,
 }
 
 /// What the platform must know from the manifest.
@@ -306,6 +364,14 @@ struct Work<'a> {
     deadline: Timestamp,
     /// Runs that have not ended. All of them stays behind.
     unfinished: HashSet<RunId>,
+    /// The most bytes of the whole archive, inflated.
+    most_bytes: u64,
+    /// The objects that records and contents name.
+    named: HashMap<PathHash, Expected>,
+    /// How many lines each log has, by the hash of its session and agent.
+    logs: HashMap<PathHash, u64>,
+    /// The bytes and lines of the objects that the archive has.
+    found: HashMap<PathHash, (u64, u64)>,
     projects: u64,
     /// How many records of each kind the check has found.
     counted: BTreeMap<String, u64>,
@@ -329,9 +395,13 @@ impl Work<'_> {
                         self.check_line(line)?;
                     }
                 }
-                Piece::Object(path, _) => {
+                Piece::Object(path, object) => {
                     objects += 1;
-                    object_key(self.owner, &path).map_err(Stop::Invalid)?;
+                    let Some(object) = object else { continue };
+                    for name in object.names {
+                        self.name(path_hash(&name), Expected::default())?;
+                    }
+                    self.found.insert(path_hash(&path), (object.bytes, object.lines));
                 }
                 Piece::Manifest(bytes) => {
                     let read: Manifest = serde_json::from_slice(&bytes)
@@ -351,6 +421,7 @@ impl Work<'_> {
             let told = "the archive has not as many records and objects as its manifest says";
             return Err(Stop::Invalid(told.to_owned()));
         }
+        self.check_named()?;
         let plan = accounts::plan_of(self.cx, self.owner).await?;
         match plan.terms().projects {
             Some(most) if self.projects > u64::from(most) => Err(Stop::Invalid(format!(
@@ -361,10 +432,59 @@ impl Work<'_> {
         }
     }
 
+    /// Notes that an object is named.
+    fn name(&mut self, path: PathHash, expected: Expected) -> Result<(), Stop> {
+        let known = *self.named.entry(path).or_insert(expected);
+        let differs = |was: Option<u64>, is: Option<u64>| was.zip(is).is_some_and(|(was, is)| was != is);
+        if differs(known.bytes, expected.bytes) || differs(known.lines, expected.lines) {
+            let told = format!(
+                "line {} of {RECORDS}: `bytes` or `last`: line {} says another size of the same object",
+                expected.line, known.line
+            );
+            return Err(Stop::Invalid(told));
+        }
+        if self.named.len() > MAX_ENTRIES {
+            return Err(Stop::Invalid(format!("the records name more than {MAX_ENTRIES} objects")));
+        }
+        Ok(())
+    }
+
+    /// Checks that the named objects have the sizes that the records say.
+    fn check_named(&self) -> Result<(), Stop> {
+        for (path, expected) in &self.named {
+            let Some((bytes, lines)) = self.found.get(path) else { continue };
+            let differs = [("bytes", expected.bytes, bytes), ("lines", expected.lines, lines)];
+            for (what, said, has) in differs {
+                if let Some(said) = said.filter(|said| said != has) {
+                    let told = format!(
+                        "line {} of {RECORDS}: `bytes` or `last`: its object has {has} {what}, and the record says {said}",
+                        expected.line
+                    );
+                    return Err(Stop::Invalid(told));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of an object without its owner.
+    fn path_of<'k>(&self, key: &'k BlobKey) -> &'k str {
+        key.as_str().strip_prefix(BlobKey::everything(self.owner).as_str()).unwrap_or_default()
+    }
+
     fn check_line(&mut self, (number, line): (u64, Vec<u8>)) -> Result<(), Stop> {
         let partition = match self.read_line(number, &line)? {
-            Restore::Item(restored) => restored.partition,
-            Restore::LeftOut(partition) => partition,
+            Restore::Item(restored) => {
+                if let (Some(log), Some(line)) = (log_of_head(&restored), restored.line) {
+                    self.logs.insert(log, line);
+                }
+                for Named { key, bytes, lines } in restored.objects {
+                    let hash = path_hash(self.path_of(&key));
+                    self.name(hash, Expected { line: number, bytes, lines })?;
+                }
+                restored.partition
+            }
+            Restore::LeftOut { partition, .. } => partition,
             Restore::Unfinished(run) => {
                 self.unfinished.insert(run);
                 Partition::Run(run)
@@ -388,8 +508,9 @@ impl Work<'_> {
         loop {
             let piece = pieces.recv().await;
             let is_last = piece.is_none();
-            if let Some(Piece::Object(path, content)) = piece {
-                bytes += content.len();
+            if let Some(Piece::Object(path, object)) = piece {
+                let content = object.filter(|_| self.is_kept(&path)).map(|object| object.content);
+                bytes += content.as_ref().map_or(0, Vec::len);
                 waiting.push((path, content));
             }
             if is_last || waiting.len() >= AT_ONCE || bytes >= WRITTEN_AT {
@@ -403,15 +524,26 @@ impl Work<'_> {
         }
     }
 
-    async fn write_objects(&mut self, objects: Vec<(String, Vec<u8>)>) -> Result<(), Stop> {
+    /// Whether a record that comes along names the object.
+    fn is_kept(&self, path: &str) -> bool {
+        let run = path.strip_prefix("runs/").and_then(|rest| rest.split('/').next()?.parse().ok());
+        self.named.contains_key(&path_hash(path)) && !run.is_some_and(|run| self.unfinished.contains(&run))
+    }
+
+    /// Writes objects. Those without a content stay behind.
+    async fn write_objects(&mut self, objects: Vec<(String, Option<Vec<u8>>)>) -> Result<(), Stop> {
         let count = objects.len() as u64;
-        let put = async |(path, content): (String, Vec<u8>)| {
-            let Some(key) = object_key(self.owner, &path).map_err(Stop::Invalid)? else { return Ok(0) };
+        let put = async |(path, content): (String, Option<Vec<u8>>)| {
+            let key = object_key(self.owner, &path).map_err(Stop::Invalid)?;
+            let Some((key, content)) = key.zip(content) else { return Ok(0) };
             self.cx.blobs.put(&key, content, "application/octet-stream").await?;
             Ok::<u64, Stop>(1)
         };
         let written: u64 = try_join_all(objects.into_iter().map(put)).await?.into_iter().sum();
-        self.import.objects += written;
+        self.import.objects = self.import.objects.saturating_add(written);
+        if written < count {
+            *self.import.left_out.entry("objects".to_owned()).or_default() += count - written;
+        }
         self.import.advance(count, 0);
         Ok(())
     }
@@ -432,32 +564,38 @@ impl Work<'_> {
         let mut items = Vec::new();
         for (number, line) in lines {
             match self.read_line(number, &line)? {
-                Restore::Item(restored) if !self.belongs_to_unfinished(&restored) => {
-                    items.push((number, restored));
+                Restore::Item(mut restored) => {
+                    if !self.belongs_to_unfinished(&restored)
+                        && self.is_in_its_log(&restored)
+                        && self.has_objects(&mut restored)
+                    {
+                        items.push((number, restored));
+                    } else {
+                        self.leave_out(restored.thing);
+                    }
                 }
-                Restore::Item(restored) => self.leave_out(&restored.partition),
-                Restore::LeftOut(partition) => self.leave_out(&partition),
-                Restore::Unfinished(run) => self.leave_out(&Partition::Run(run)),
+                Restore::LeftOut { thing, .. } => self.leave_out(thing),
+                Restore::Unfinished(_) => self.leave_out(Some("runs")),
             }
         }
         let create = async |(number, restored): (u64, Box<Restored>)| {
-            let Restored { partition, key, version, item } = *restored;
+            let Restored { partition, key, version, item, thing, .. } = *restored;
             match self.cx.store.create_at(&key, version, item).await {
-                Ok(written) => Ok((partition, key, written.done())),
+                Ok(written) => Ok((partition, key, thing, written.done())),
                 Err(error @ (StoreError::Invalid { .. } | StoreError::TooLarge)) => {
                     Err(Stop::Invalid(format!("line {number} of {RECORDS}: {error}")))
                 }
                 Err(error) => Err(error.into()),
             }
         };
-        for (partition, key, is_new) in try_join_all(items.into_iter().map(create)).await? {
+        for (partition, key, thing, is_new) in try_join_all(items.into_iter().map(create)).await? {
             if let (Partition::Project(project), "THEME") = (&partition, key.sk.as_str()) {
                 self.index(*project).await?;
             }
-            if is_new {
-                *self.import.records.entry(partition.kind().to_owned()).or_default() += 1;
-            } else {
-                self.leave_out(&partition);
+            match thing {
+                Some(thing) if is_new => *self.import.records.entry(thing.to_owned()).or_default() += 1,
+                _ if is_new => {}
+                _ => self.leave_out(thing),
             }
         }
         self.import.advance(0, count);
@@ -478,15 +616,41 @@ impl Work<'_> {
         }
     }
 
-    fn leave_out(&mut self, partition: &Partition) {
-        *self.import.left_out.entry(partition.kind().to_owned()).or_default() += 1;
+    fn leave_out(&mut self, thing: Option<&'static str>) {
+        if let Some(thing) = thing {
+            *self.import.left_out.entry(thing.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Whether the head of its log counts the lines of the record. An export of an account that changes meanwhile may have newer
+    /// lines. They would prevent that lines with the same numbers are added here.
+    fn is_in_its_log(&self, restored: &Restored) -> bool {
+        let Partition::Log(session, agent) = &restored.partition else { return true };
+        let lines = self.logs.get(&log_hash(session, agent)).copied().unwrap_or_default();
+        restored.line.is_none_or(|line| line <= lines)
+    }
+
+    /// Whether the archive has the objects that the record names. An export of an account that changes meanwhile may lack some. A
+    /// record that can do without its object comes along without it.
+    fn has_objects(&self, restored: &mut Restored) -> bool {
+        let has_all = restored
+            .objects
+            .iter()
+            .all(|Named { key, .. }| self.found.contains_key(&path_hash(self.path_of(key))));
+        match restored.without {
+            Some(attribute) if !has_all => {
+                restored.item.remove(attribute);
+                true
+            }
+            _ => has_all,
+        }
     }
 
     /// Reads the archive on a thread that may block.
     fn begin(&self, pass: Pass) -> (mpsc::Receiver<Piece>, tokio::task::JoinHandle<Result<(), Unreadable>>) {
         let (sender, pieces) = mpsc::channel(1);
-        let reader = self.reader.clone();
-        (pieces, tokio::task::spawn_blocking(move || read_pieces(reader, pass, &sender)))
+        let (reader, owner, most) = (self.reader.clone(), self.owner.clone(), self.most_bytes);
+        (pieces, tokio::task::spawn_blocking(move || read_pieces(reader, &owner, most, pass, &sender)))
     }
 
     async fn end(&self, reading: tokio::task::JoinHandle<Result<(), Unreadable>>) -> Result<(), Stop> {
@@ -550,12 +714,25 @@ impl From<ArchiveError> for Unreadable {
     }
 }
 
-fn read_pieces(reader: BlobReader, pass: Pass, pieces: &mpsc::Sender<Piece>) -> Result<(), Unreadable> {
+fn read_pieces(
+    reader: BlobReader,
+    owner: &Owner,
+    most_bytes: u64,
+    pass: Pass,
+    pieces: &mpsc::Sender<Piece>,
+) -> Result<(), Unreadable> {
     let send = |piece| pieces.blocking_send(piece).map_err(|_| Unreadable::Unwanted);
-    let (mut objects, mut left) = (0, MAX_OBJECTS);
+    let (mut objects, mut left) = (0, most_bytes);
+    let too_large = || ArchiveError::TooLarge { limit: most_bytes };
     archive::stream(reader, &LIMITS, |path, file| match (path, path.strip_prefix(OBJECTS)) {
         (RECORDS, _) => match pass {
-            Pass::Check => read_lines(file, 0, send),
+            Pass::Check => {
+                // One more byte than is left tells a file that just fits from one that is too large.
+                let mut limited = file.take(left.saturating_add(1));
+                read_lines(&mut limited, 0, send)?;
+                left = limited.limit().checked_sub(1).ok_or_else(too_large)?;
+                Ok(())
+            }
             Pass::Records(done) => read_lines(file, done, send),
             Pass::Objects(_) => Ok(()),
         },
@@ -566,18 +743,84 @@ fn read_pieces(reader: BlobReader, pass: Pass, pieces: &mpsc::Sender<Piece>) -> 
             match pass {
                 // The bytes are read, so that a damaged archive is found before anything is written.
                 Pass::Check => {
-                    let bytes = read_whole(path, file, MAX_OBJECT)?.len() as u64;
-                    left = left.checked_sub(bytes).ok_or(ArchiveError::TooLarge { limit: MAX_OBJECTS })?;
-                    send(Piece::Object(rest.to_owned(), Vec::new()))
+                    let content = read_whole(path, file, MAX_OBJECT)?;
+                    left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
+                    let object = read_object(owner, rest, content)?;
+                    let object = object.map(|object| Object { content: Vec::new(), ..object });
+                    send(Piece::Object(rest.to_owned(), object))
                 }
+                // The content is checked again: its owner may have uploaded another archive meanwhile.
                 Pass::Objects(done) if objects > done => {
-                    send(Piece::Object(rest.to_owned(), read_whole(path, file, MAX_OBJECT)?))
+                    let content = read_whole(path, file, MAX_OBJECT)?;
+                    send(Piece::Object(rest.to_owned(), read_object(owner, rest, content)?))
                 }
                 Pass::Objects(_) | Pass::Records(_) => Ok(()),
             }
         }
         (other, None) => Err(Unreadable::Content(format!("the archive has an unknown file {other:?}"))),
     })
+}
+
+/// Checks an object. `None` if it stays behind.
+fn read_object(owner: &Owner, path: &str, content: Vec<u8>) -> Result<Option<Object>, Unreadable> {
+    let told = |told: String| Unreadable::Content(format!("the object {path:?} {told}"));
+    if object_key(owner, path).map_err(Unreadable::Content)?.is_none() {
+        return Ok(None);
+    }
+    let (mut lines, mut names) = (0, Vec::new());
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts[..] {
+        ["assets", _, sha256] => {
+            check_hash(sha256, &content).map_err(told)?;
+            std::str::from_utf8(&content).map_err(|_| told("is not UTF-8".to_owned()))?;
+        }
+        ["projects", _, "files" | "maps", sha256] => check_hash(sha256, &content).map_err(told)?,
+        ["projects", _, "notes", _] => {
+            Notes::from_json(&content).map_err(|error| told(format!("has no valid notes: {error}")))?;
+        }
+        ["chats" | "actions", thread, name] if let Ok(message) = name.parse::<MessageId>() => {
+            let blocks: Vec<Block> = serde_json::from_slice(&content)
+                .map_err(|error| told(format!("has no valid content of a message: {error}")))?;
+            let mut errors = FieldErrors::default();
+            check_images(&mut errors, message, &blocks);
+            errors.into_result(()).map_err(|errors| told(format!("is invalid: {errors}")))?;
+            let images = blocks.iter().filter_map(|block| match block {
+                Block::Image(image) => Some(format!("{}/{thread}/{}", parts[0], image.object)),
+                _ => None,
+            });
+            names = images.collect();
+        }
+        ["runs", _, _] => journal::check_stored(&content)
+            .map_err(|error| told(format!("has no valid part of a step: {error}")))?,
+        ["logs", session, agent, "lines", _] => {
+            lines = check_lines(session, agent, &[&content[..], b"\n"].concat()).map_err(told)?;
+        }
+        ["logs", session, agent, "segments", _] | ["logs", ".imports", _, session, agent, _] => {
+            lines = check_lines(session, agent, &content).map_err(told)?;
+        }
+        _ => {}
+    }
+    Ok(Some(Object { bytes: content.len() as u64, lines, names, content }))
+}
+
+/// Checks that a content is the one that its name says.
+fn check_hash(sha256: &str, content: &[u8]) -> Result<(), String> {
+    let is = domain::hex(&Sha256::digest(content));
+    if is == sha256 { Ok(()) } else { Err(format!("has the SHA-256 {is}, and not the one of its name")) }
+}
+
+/// Checks lines of a log, each with its newline, and counts them.
+fn check_lines(session: &str, agent: &str, text: &[u8]) -> Result<u64, String> {
+    let session = session.parse().map_err(|error| format!("has an invalid session: {error}"))?;
+    let agent = agent.parse().map_err(|error| format!("has an invalid agent: {error}"))?;
+    let text = text.strip_suffix(b"\n").ok_or("does not end with a newline")?;
+    let mut lines = 0;
+    for line in text.split(|byte| *byte == b'\n') {
+        lines += 1;
+        Entry::from_line(line, &session, &agent)
+            .map_err(|error| format!("has an invalid line {lines}: {error}"))?;
+    }
+    Ok(lines)
 }
 
 fn read_whole(path: &str, file: &mut dyn Read, limit: u64) -> Result<Vec<u8>, Unreadable> {
@@ -599,8 +842,7 @@ fn read_lines(
     for number in 1.. {
         let mut line = Vec::new();
         let read = (&mut file).take(MAX_LINE + 1).read_until(b'\n', &mut line);
-        let read = read
-            .map_err(|error| ArchiveError::Damaged { path: RECORDS.to_owned(), cause: error.to_string() })?;
+        let read = read.map_err(|error| ArchiveError::reading(RECORDS, error))?;
         if line.len() as u64 > MAX_LINE || number > MAX_LINES {
             let told = format!(
                 "line {number} of {RECORDS}: there are at most {MAX_LINES} lines of {MAX_LINE} bytes"

@@ -82,9 +82,11 @@ pub struct Ceilings {
     pub day_micros: i64,
     /// The most to which the ceiling of a day may be raised by answering a card.
     pub day_max_micros: i64,
-    /// In a month (UTC), if the account has such a ceiling.
+    /// In a month (UTC), if the account or the deployment has such a ceiling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub month_micros: Option<i64>,
+    /// The most to which a ceiling of a month may be set, or raised by answering a card.
+    pub month_max_micros: i64,
     /// By one pass of a model over a theme.
     pub enrichment_micros: i64,
 }
@@ -150,6 +152,7 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
     let account = cx.store.account(owner).await?.value;
     let plan = accounts::plan(cx, &account);
     let BudgetConfig { run_micros, day_max_micros, enrichment_micros, .. } = cx.config.budget;
+    let month_max_micros = cx.config.budget.month_max();
     let (day_micros, month_micros) = ceilings::of_account(cx, &account);
     let quota = Quota::of(cx, owner).await?;
     let month = Month::at(cx.clock.now());
@@ -170,7 +173,14 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
             .into_iter()
             .filter_map(|class| Some(RateView { class, per_minute: cx.config.rates.per_minute(class)? }))
             .collect(),
-        ceilings: Ceilings { run_micros, day_micros, day_max_micros, month_micros, enrichment_micros },
+        ceilings: Ceilings {
+            run_micros,
+            day_micros,
+            day_max_micros,
+            month_micros,
+            month_max_micros,
+            enrichment_micros,
+        },
         sizes: Sizes::ALL,
         features: cx.config.models.features,
     })

@@ -33,6 +33,7 @@ pub mod restart;
 pub mod run_view;
 pub mod runs;
 pub mod schedules;
+pub mod servers;
 pub mod sweep;
 pub mod themes;
 pub mod tools;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use domain::ids::Owner;
 use domain::models::breaker::Gate;
-use domain::models::prices::{self, Rates};
+use domain::models::prices::Rates;
 use domain::models::provider_tools;
 use domain::models::routing::{AgentRole, Ask, Level, TaskTier, Work};
-use domain::models::{ModelClass, ModelRef, ModelTier, Vendor};
+use domain::models::{ModelClass, ModelPrice, ModelRef, ModelTier, Vendor};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -60,16 +60,32 @@ pub struct ModelsView {
     pub providers: Vec<ProviderView>,
     /// Which models calls would use now.
     pub choices: Vec<ModelChoice>,
+    /// The model that the deployment tries out, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryView>,
     /// The known models.
     pub models: Vec<ModelView>,
     /// What the account has chosen.
     pub settings: ModelSettings,
 }
 
+/// A model that a part of the runs uses, in place of the one that is chosen for them.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CanaryView {
+    /// The provider and the model.
+    #[schema(value_type = String, example = "openai/gpt-6-sol")]
+    pub model: ModelRef,
+    /// How many of a hundred runs use it, 1 to 100.
+    pub percent: u32,
+    /// Whether its provider can be called for this account.
+    pub usable: bool,
+}
+
 /// A provider that can be called.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct ProviderView {
-    /// Its name, as in models.
+    /// Its name, as in models: that of a provider or of a server.
+    #[schema(value_type = String, example = "anthropic")]
     pub provider: Vendor,
     /// Whether the key belongs to the account. Otherwise it belongs to the deployment.
     pub own_key: bool,
@@ -121,7 +137,7 @@ pub struct ModelView {
     pub kinds: Vec<ModelClass>,
     /// Whether its provider can be called.
     pub usable: bool,
-    /// Left out if the price is not known. Then a call counts as free.
+    /// Left out if the price is not known. Such a model is not called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceView>,
 }
@@ -178,11 +194,9 @@ impl From<&Rates> for RatesView {
 }
 
 impl PriceView {
-    /// `None` if the model has no known price.
-    fn of(model: &ModelRef) -> Option<Self> {
-        let price = prices::price(&model.model)?;
+    fn of(model: &ModelRef, price: &ModelPrice) -> Self {
         let tools = provider_tools::prices(model);
-        Some(Self {
+        Self {
             rates: (&price.rates).into(),
             max_input_tokens: price.max_input,
             max_output_tokens: price.max_output,
@@ -191,7 +205,7 @@ impl PriceView {
                 .map(|tier| AboveView { input_tokens: tier.tokens, rates: (&tier.rates).into() }),
             web_search_micros: tools.map(|tools| tools.web_search_micros),
             code_execution_micros: tools.map(|tools| tools.code_execution_micros),
-        })
+        }
     }
 }
 
@@ -215,7 +229,11 @@ pub struct ChooseModels {
 impl ChooseModels {
     /// # Errors
     /// With every field that names no model that can be called.
-    fn checked(self, usable: &[(Vendor, bool)]) -> Result<ModelSettings, FieldErrors> {
+    fn checked(
+        self,
+        usable: &[(Vendor, bool)],
+        price: impl Fn(&ModelRef) -> Option<ModelPrice>,
+    ) -> Result<ModelSettings, FieldErrors> {
         let mut errors = FieldErrors::default();
         let mut parsed = |field: &str, text: &str| {
             let wrong = match text.parse::<ModelRef>() {
@@ -224,7 +242,7 @@ impl ChooseModels {
                     let names: Vec<&str> = usable.iter().map(|(vendor, _)| vendor.as_str()).collect();
                     format!("names a provider without a key; usable are: {}", names.join(", "))
                 }
-                Ok(model) if model.vendor.has_prices() && prices::price(&model.model).is_none() => {
+                Ok(model) if price(&model).is_none() => {
                     "names a model without a known price, so no budget would limit it; GET /models lists the others"
                         .to_owned()
                 }
@@ -261,6 +279,11 @@ pub async fn view(cx: &Cx, owner: &Owner, asked: AskedModels) -> Result<ModelsVi
         models: models(cx, &of_owner, &providers),
         providers: providers.iter().map(|&(provider, own_key)| ProviderView { provider, own_key }).collect(),
         choices,
+        canary: cx.models.canary().map(|canary| CanaryView {
+            model: canary.model.clone(),
+            percent: canary.percent,
+            usable: providers.iter().any(|(vendor, _)| *vendor == canary.model.vendor),
+        }),
         settings: settings.value,
     })
 }
@@ -298,7 +321,7 @@ fn models(cx: &Cx, owner: &OwnerModels, providers: &[(Vendor, bool)]) -> Vec<Mod
         .map(|model| ModelView {
             kinds: ModelClass::ALL.into_iter().filter(|class| catalog.of(*class).contains(&model)).collect(),
             usable: is_usable(model.vendor),
-            price: PriceView::of(&model),
+            price: cx.models.price(owner, &model).map(|price| PriceView::of(&model, &price)),
             model,
         })
         .collect()
@@ -309,8 +332,9 @@ fn models(cx: &Cx, owner: &OwnerModels, providers: &[(Vendor, bool)]) -> Vec<Mod
 /// # Errors
 /// 400 with every field that names no model that can be called.
 pub async fn choose(cx: &Cx, owner: &Owner, input: ChooseModels) -> Result<ModelsView> {
-    let usable = cx.models.vendors_of(&model_choice::of_owner(cx, owner).await?);
-    let settings = input.checked(&usable)?;
+    let of_owner = model_choice::of_owner(cx, owner).await?;
+    let usable = cx.models.vendors_of(&of_owner);
+    let settings = input.checked(&usable, |model| cx.models.price(&of_owner, model))?;
     let mut tries = edit::Tries::default();
     loop {
         tries.next().await?;

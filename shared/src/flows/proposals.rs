@@ -87,7 +87,9 @@ pub async fn propose_action(
     draft: ActionDraft,
 ) -> Result<ProposalView> {
     let owning = super::agents::load(cx, owner, agent).await?.value;
-    DefineAction::default().complete(Some(draft.clone()), &owning)?.validate()?;
+    DefineAction::default()
+        .complete(Some(draft.clone()), &owning, cx.config.budget.run_micros)?
+        .validate()?;
     let id = ProposalId::from_uuid(cx.clock.uuid());
     keep(cx, owner, new(cx, outside(agent), id, ProposalBody::Action(draft))).await
 }

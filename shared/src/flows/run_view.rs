@@ -41,10 +41,17 @@ pub struct RunView {
     pub cost_micros: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// The model that was chosen for the newest call of the run.
+    /// Whether the reply ends because it reached a limit of its length.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub cut_off: bool,
+    /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix_hash: Option<String>,
+    /// The model of the run's newest call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<RunModel>,
-    /// Models that failed and were replaced, oldest first. At most 20.
+    /// Models that were replaced, oldest first. At most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub fallbacks: Vec<RunFallback>,
@@ -84,13 +91,16 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         chat_id: run.chat_id,
         action_id: run.action_id,
         created_at: run.created_at,
-        finished_at: run.finished_at,
+        // Earlier versions stored it when a run began to wait.
+        finished_at: run.finished_at.filter(|_| run.state.has_ended()),
+        prefix_hash: run.prefix_hash,
         message: run.message,
         proposals,
         agent_draft: run.agent_draft,
         usage: run.usage,
         cost_micros: run.cost_micros,
         error: run.error,
+        cut_off: run.cut_off,
         model: run.model,
         fallbacks: run.fallbacks,
     })

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::ids::{AgentId, Owner};
+use domain::ids::{ActionId, AgentId, Owner};
+use domain::models::{ModelId, UsedModel, Vendor};
 use domain::validate::FieldErrors;
 use jiff::civil::Date;
 use serde::Serialize;
@@ -24,7 +25,9 @@ pub struct MonthUsage {
     pub by_day: Vec<DayUsage>,
     /// The agents with calls, the most expensive first.
     pub by_agent: Vec<AgentUsage>,
-    /// The models, the most expensive first.
+    /// The actions whose runs made calls, the most expensive first.
+    pub by_action: Vec<ActionUsage>,
+    /// The models of each provider, the most expensive first.
     pub by_model: Vec<ModelUsage>,
 }
 
@@ -52,12 +55,27 @@ pub struct AgentUsage {
     pub cache_hit_ratio: Option<f64>,
 }
 
-/// The usage of a model.
+/// The usage of an action's runs.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ActionUsage {
+    /// The action. It is absent for calls that no run of an action makes, such as conversations about actions, and for calls that an
+    /// earlier version of the platform counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<ActionId>,
+    #[serde(flatten)]
+    pub used: Used,
+}
+
+/// The usage of a provider's model.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ModelUsage {
-    /// The id of the model.
-    #[schema(example = "claude-opus-4-7")]
-    pub model: String,
+    /// The provider of the model, or the name of a server. It is absent for calls that an earlier version of the platform counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "anthropic")]
+    pub provider: Option<Vendor>,
+    /// The id of the model at this provider.
+    #[schema(value_type = String, example = "claude-opus-4-7")]
+    pub model: ModelId,
     #[serde(flatten)]
     pub used: Used,
 }
@@ -85,11 +103,13 @@ pub async fn of_month(cx: &Cx, owner: &Owner, month: Date) -> Result<MonthUsage>
 
 fn summed(month: Date, entries: Vec<UsageEntry>) -> MonthUsage {
     let mut total = Used::default();
-    let (mut days, mut agents, mut models) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    for UsageEntry { date, agent, model, used } in entries {
+    let (mut days, mut agents) = (BTreeMap::new(), BTreeMap::new());
+    let (mut actions, mut models) = (BTreeMap::new(), BTreeMap::new());
+    for UsageEntry { date, agent, action, model, used } in entries {
         total += used;
         *days.entry(date).or_insert_with(Used::default) += used;
         *agents.entry(agent).or_insert_with(Used::default) += used;
+        *actions.entry(action).or_insert_with(Used::default) += used;
         *models.entry(model).or_insert_with(Used::default) += used;
     }
     let by_day = days.into_iter().map(|(date, used)| DayUsage { date, used }).collect();
@@ -98,10 +118,15 @@ fn summed(month: Date, entries: Vec<UsageEntry>) -> MonthUsage {
         .map(|(agent_id, used)| AgentUsage { agent_id, used, cache_hit_ratio: cache_hit_ratio(&used) })
         .collect();
     by_agent.sort_by_key(|agent| std::cmp::Reverse(agent.used.cost_micros));
-    let mut by_model: Vec<ModelUsage> =
-        models.into_iter().map(|(model, used)| ModelUsage { model, used }).collect();
+    let mut by_action: Vec<ActionUsage> =
+        actions.into_iter().map(|(action_id, used)| ActionUsage { action_id, used }).collect();
+    by_action.sort_by_key(|action| std::cmp::Reverse(action.used.cost_micros));
+    let mut by_model: Vec<ModelUsage> = models
+        .into_iter()
+        .map(|(UsedModel { vendor, model }, used)| ModelUsage { provider: vendor, model, used })
+        .collect();
     by_model.sort_by_key(|model| std::cmp::Reverse(model.used.cost_micros));
-    MonthUsage { month: month.strftime("%Y-%m").to_string(), total, by_day, by_agent, by_model }
+    MonthUsage { month: month.strftime("%Y-%m").to_string(), total, by_day, by_agent, by_action, by_model }
 }
 
 fn cache_hit_ratio(used: &Used) -> Option<f64> {
@@ -126,10 +151,12 @@ mod tests {
     #[test]
     fn the_parts_add_up_to_the_total() {
         let agent = |n| Some(AgentId::from_uuid(uuid::Uuid::from_u128(n)));
-        let entry = |date: &str, agent, model: &str, n: u64| UsageEntry {
+        let action = |n| Some(ActionId::from_uuid(uuid::Uuid::from_u128(n)));
+        let entry = |date: &str, (agent, action), (vendor, model): (&str, &str), n: u64| UsageEntry {
             date: date.parse().unwrap(),
             agent,
-            model: model.to_owned(),
+            action,
+            model: UsedModel { vendor: vendor.parse().ok(), model: ModelId::new(model) },
             used: Used {
                 calls: 1,
                 input_tokens: n,
@@ -139,29 +166,40 @@ mod tests {
             },
         };
         let entries = vec![
-            entry("2026-11-21", agent(1), "small", 10),
-            entry("2026-11-21", agent(2), "large", 100),
-            entry("2026-11-22", agent(1), "large", 1_000),
-            entry("2026-11-22", None, "small", 0),
+            entry("2026-11-21", (agent(1), None), ("xai", "small"), 10),
+            entry("2026-11-21", (agent(2), action(3)), ("openai", "large"), 100),
+            entry("2026-11-22", (agent(1), action(4)), ("gpu", "large"), 1_000),
+            entry("2026-11-22", (agent(2), action(3)), ("openai", "large"), 200),
+            // As an earlier version counted it.
+            entry("2026-11-22", (None, None), ("", "large"), 0),
         ];
         let month = summed("2026-11-01".parse().unwrap(), entries);
         assert_eq!(
             month.total,
             Used {
-                calls: 4,
-                input_tokens: 1_110,
-                cache_read_tokens: 3_330,
-                cost_micros: 1_110,
+                calls: 5,
+                input_tokens: 1_310,
+                cache_read_tokens: 3_930,
+                cost_micros: 1_310,
                 ..Used::default()
             }
         );
         let days: Vec<_> = month.by_day.iter().map(|day| (day.date.day(), day.used.cost_micros)).collect();
-        assert_eq!(days, [(21, 110), (22, 1_000)]);
+        assert_eq!(days, [(21, 110), (22, 1_200)]);
         let agents: Vec<_> =
             month.by_agent.iter().map(|a| (a.agent_id, a.used.cost_micros, a.cache_hit_ratio)).collect();
-        assert_eq!(agents, [(agent(1), 1_010, Some(0.75)), (agent(2), 100, Some(0.75)), (None, 0, None)]);
-        let models: Vec<_> =
-            month.by_model.iter().map(|model| (model.model.as_str(), model.used.calls)).collect();
-        assert_eq!(models, [("large", 2), ("small", 2)]);
+        assert_eq!(agents, [(agent(1), 1_010, Some(0.75)), (agent(2), 300, Some(0.75)), (None, 0, None)]);
+        let actions: Vec<_> =
+            month.by_action.iter().map(|action| (action.action_id, action.used.cost_micros)).collect();
+        assert_eq!(actions, [(action(4), 1_000), (action(3), 300), (None, 10)]);
+        let models: Vec<_> = month
+            .by_model
+            .iter()
+            .map(|row| (row.provider.as_ref().map_or("", Vendor::as_str), row.model.as_str(), row.used.calls))
+            .collect();
+        assert_eq!(
+            models,
+            [("gpu", "large", 1), ("openai", "large", 2), ("xai", "small", 1), ("", "large", 1)]
+        );
     }
 }

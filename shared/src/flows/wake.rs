@@ -280,6 +280,7 @@ async fn claim(
             Some(&changed).filter(|c| next.live_run == Some(c.run_id)),
             now,
         )?);
+        writes.extend(actions::run_count(owner, &changed, &next));
         if !cx.store.transact(writes).await?.done() {
             continue;
         }

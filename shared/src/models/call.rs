@@ -6,11 +6,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use domain::models::error::{TimeoutPhase, Unsendable, classify};
 use domain::models::{Block, HttpFailure, ModelError, ModelEvent, ModelRequest, Provider, Role, Usage};
+use domain::reach::Policy;
 use futures::future;
-use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value};
 use sse_stream::SseByteStream;
 use tokio::time::{Instant, timeout_at};
@@ -19,9 +21,13 @@ use super::EventStream;
 use super::aws::{self, Signer};
 use super::retry::Retry;
 use crate::aws_keys::AwsKeys;
+use crate::reach;
 
 /// The most bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// The most bytes of a list of models that are read.
+const MAX_LIST_BYTES: usize = 1024 * 1024;
 
 /// The most bytes of an answer that are read. A longer answer counts as broken off. The longest reply that a run
 /// requests has 16,000 tokens, which are at most a few megabytes with their frames. Ten runs share an executor's
@@ -62,6 +68,15 @@ pub struct Endpoint {
     signer: Option<Arc<Signer>>,
     limits: Limits,
     client: Arc<OnceLock<reqwest::Client>>,
+    /// Judges the address of an owner's server, and connects to what it has judged.
+    guarded: Option<Guarded>,
+}
+
+/// The hosts that may be reached, and the client for them.
+#[derive(Clone)]
+struct Guarded {
+    policy: Arc<Policy>,
+    client: Arc<OnceLock<reach::Client>>,
 }
 
 /// Why an endpoint is invalid. The message follows "failed to set up the model: …".
@@ -136,12 +151,31 @@ impl Endpoint {
             signer: None,
             limits: Limits::default(),
             client: Arc::default(),
+            guarded: None,
         })
     }
 
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, client: Arc::default(), ..self }
+    }
+
+    /// The same endpoint, which reaches only what the policy permits: for addresses that people name.
+    #[must_use]
+    pub fn guarded(self, policy: Arc<Policy>) -> Self {
+        Self { guarded: Some(Guarded { policy, client: Arc::default() }), ..self }
+    }
+
+    /// Begins a request to an address below the base.
+    fn request(&self, method: Method, url: &str) -> Result<reqwest::RequestBuilder, ModelError> {
+        let Some(guarded) = &self.guarded else { return Ok(self.client().request(method, url)) };
+        let silence = self.limits.first_byte.max(self.limits.idle);
+        let client = guarded
+            .client
+            .get_or_init(|| reach::client(guarded.policy.clone(), self.limits.connect, silence));
+        let checked =
+            client.check(url).map_err(|refused| ModelError::AddressRefused { why: refused.to_string() })?;
+        Ok(client.request(method, &checked))
     }
 
     /// The base address, for people.
@@ -171,9 +205,14 @@ impl Endpoint {
 
     /// The first model that the server lists. It is used if no model was configured.
     pub(super) async fn first_model(&self) -> Result<String, ModelError> {
-        let request = self.client().get(format!("{}/models", self.base)).headers(self.headers.clone());
-        let answer = self.send(request, Provider::OpenAi, Instant::now() + self.limits.first_byte).await?;
-        let list: Value = answer.json().await.map_err(|_| ModelError::Malformed)?;
+        let url = format!("{}/models", self.base);
+        let request = self.request(Method::GET, &url)?.headers(self.headers.clone());
+        let deadline = Instant::now() + self.limits.first_byte;
+        let answer = self.send(request, Provider::OpenAi, deadline).await?;
+        // A server may send its list very slowly.
+        let list = timeout_at(deadline, read_at_most(answer, MAX_LIST_BYTES)).await;
+        let list = list.map_err(|_| ModelError::Timeout(TimeoutPhase::FirstByte))?;
+        let list: Value = serde_json::from_slice(&list).map_err(|_| ModelError::Malformed)?;
         let model = list["data"][0]["id"].as_str().ok_or(ModelError::NotFound)?;
         Ok(model.to_owned())
     }
@@ -196,7 +235,7 @@ impl Endpoint {
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // If the body can't be read, the status is enough.
-        let body = timeout_at(first_byte, read_some(answer)).await.unwrap_or_default();
+        let body = timeout_at(first_byte, read_at_most(answer, MAX_ERROR_BYTES)).await.unwrap_or_default();
         let failure = HttpFailure {
             status,
             retry_after: header("retry-after"),
@@ -215,12 +254,13 @@ fn secret(text: &str) -> Result<HeaderValue, InvalidEndpoint> {
     Ok(value)
 }
 
-async fn read_some(answer: reqwest::Response) -> Vec<u8> {
+/// The beginning of an answer.
+async fn read_at_most(answer: reqwest::Response, limit: usize) -> Vec<u8> {
     let mut body = Vec::new();
     let mut chunks = answer.bytes_stream();
     while let Some(Ok(chunk)) = chunks.next().await {
-        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
-        if body.len() == MAX_ERROR_BYTES {
+        body.extend_from_slice(&chunk[..chunk.len().min(limit - body.len())]);
+        if body.len() == limit {
             break;
         }
     }
@@ -228,6 +268,9 @@ async fn read_some(answer: reqwest::Response) -> Vec<u8> {
 }
 
 fn transport(error: &reqwest::Error) -> ModelError {
+    if let Some(refused) = reach::refusal(error) {
+        return ModelError::AddressRefused { why: refused.to_string() };
+    }
     if !error.is_connect() {
         return ModelError::ConnectionLost;
     }
@@ -378,22 +421,16 @@ async fn open<D: Decode>(
     if let Some(signer) = &endpoint.signer {
         signer.sign(&url, &mut headers, &body, SystemTime::now())?;
     }
-    let request = endpoint.client().post(url).headers(headers).body(body);
+    let request = endpoint.request(Method::POST, &url)?.headers(headers).body(body);
     let answer = endpoint.send(request, provider, deadline).await?;
     let mut left = MAX_ANSWER_BYTES;
     let bytes = answer.bytes_stream().take_while(move |chunk| {
-        let read = chunk.as_ref().map_or(0, bytes::Bytes::len);
+        let read = chunk.as_ref().map_or(0, Bytes::len);
         let fits = read <= left;
         left = left.saturating_sub(read);
         future::ready(fits)
     });
-    let events = match D::FRAMING {
-        Framing::ServerSentEvents => SseByteStream::new(bytes)
-            .map_ok(|event| event.data.unwrap_or_default())
-            .map_err(|_| ModelError::ConnectionLost)
-            .boxed(),
-        Framing::EventStream => aws::events(bytes.map_err(|_| ModelError::ConnectionLost)).boxed(),
-    };
+    let events = frames(D::FRAMING, bytes.map_err(|_| ModelError::ConnectionLost));
     let reading = Reading {
         events,
         decoder,
@@ -412,6 +449,20 @@ async fn open<D: Decode>(
         }
     }
     Ok(stream::iter(std::mem::take(seen).into_iter().map(Ok)).chain(events).boxed())
+}
+
+/// Cuts an answer into the data of its events.
+pub(crate) fn frames(
+    framing: Framing,
+    bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
+) -> BoxStream<'static, Result<String, ModelError>> {
+    match framing {
+        Framing::ServerSentEvents => SseByteStream::new(bytes)
+            .map_ok(|event| event.data.unwrap_or_default())
+            .map_err(|_| ModelError::ConnectionLost)
+            .boxed(),
+        Framing::EventStream => aws::events(bytes).boxed(),
+    }
 }
 
 /// An answer that is being read.

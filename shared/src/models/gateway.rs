@@ -4,14 +4,16 @@
 //! The gateway knows neither runs nor enrichment. A [`Caller`] says what a call may cost, receives the reply, and may stop it.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::Duration;
 
-use domain::models::breaker::{self, Verdict};
+use domain::models::breaker::{self, Gate, Verdict};
 use domain::models::meter::Meter;
 use domain::models::{
-    ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage, estimate, prices, provider_tools, sight,
+    ModelError, ModelEvent, ModelPrice, ModelRef, ModelRequest, Usage, estimate, provider_tools, sight,
 };
 use futures::StreamExt;
+use jiff::Timestamp;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{BreakerChange, Candidate};
@@ -24,6 +26,7 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Quote<'a> {
     pub model: &'a ModelRef,
+    pub price: &'a ModelPrice,
     /// The most that the request is likely to have.
     pub input_tokens: u64,
     /// The longest reply that was asked for.
@@ -32,12 +35,32 @@ pub struct Quote<'a> {
     pub tools_micros: i64,
 }
 
-/// One candidate failed, and another one is called.
+/// A candidate is not called, or has failed, and another one is called.
 #[derive(Debug)]
 pub struct Fallback<'a> {
     pub from: &'a ModelRef,
     pub to: &'a ModelRef,
-    pub error: &'a ModelError,
+    pub cause: Cause<'a>,
+}
+
+/// Why another candidate is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause<'a> {
+    /// The call has failed.
+    Failed(&'a ModelError),
+    /// The model has failed too often in other calls. Its circuit breaker is open until this time.
+    Paused { until: Timestamp },
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::Paused { until } => {
+                write!(f, "the model has failed in other calls and is not called until {until:.0}")
+            }
+        }
+    }
 }
 
 /// The part of the platform that needs a reply: a run, or an enrichment.
@@ -63,7 +86,7 @@ pub trait Caller: Send {
     /// Is told what the call has used and cost, in micro-dollars, also if it failed. Gives the reservation back.
     fn settle(
         &mut self,
-        model: &ModelId,
+        model: &ModelRef,
         used: Usage,
         cost_micros: i64,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
@@ -73,7 +96,8 @@ pub trait Caller: Send {
         std::future::ready(())
     }
 
-    /// Discards the part of the reply that it has received: another candidate is called.
+    /// Discards the part of the reply that it has received: another candidate is called. It is also told, before the first call,
+    /// if the preferred candidate is not called because its circuit breaker is open.
     fn fall_back(&mut self, fallback: &Fallback<'_>) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
@@ -98,6 +122,13 @@ pub async fn call<C: Caller>(
     let gates: Vec<_> = candidates.iter().map(|candidate| candidate.gate(now)).collect();
     let mut order: VecDeque<&Candidate> =
         breaker::order(&gates).into_iter().map(|at| &candidates[at]).collect();
+    if let (Some(preferred), Some(first), Some(Gate::Open { until })) =
+        (candidates.first(), order.front(), gates.first())
+        && !std::ptr::eq(preferred, *first)
+    {
+        let cause = Cause::Paused { until: *until };
+        caller.fall_back(&Fallback { from: &preferred.model, to: &first.model, cause }).await?;
+    }
     while let Some(candidate) = order.pop_front() {
         let (model, id) = (&candidate.model, candidate.id());
         // Not every candidate can read every image.
@@ -107,7 +138,8 @@ pub async fn call<C: Caller>(
         let input_tokens =
             estimate::request_tokens(id, &request) + provider_tools::most_input_tokens(&request);
         let tools_micros = provider_tools::most_micros(&request, model);
-        let quote = Quote { model, input_tokens, max_output_tokens, tools_micros };
+        let price = &candidate.price;
+        let quote = Quote { model, price, input_tokens, max_output_tokens, tools_micros };
         request.max_output_tokens = caller.reserve(&quote).await?;
         let gate = candidate.begin(clock.now());
         let mut meter = Meter::default();
@@ -121,8 +153,7 @@ pub async fn call<C: Caller>(
             caller.breaker_changed(&change).await;
         }
         let used = meter.used(id, &request, error);
-        let cost = prices::cost_micros(id, &used).unwrap_or(0);
-        caller.settle(id, used, cost).await?;
+        caller.settle(model, used, price.cost_micros(&used)).await?;
         let error = match ended {
             Ok(()) => return Ok(()),
             Err(Ended::Stopped(error)) => return Err(error),
@@ -134,7 +165,8 @@ pub async fn call<C: Caller>(
         match order.front() {
             Some(next) if error.may_work_elsewhere() && !caller.has_shown() => {
                 tracing::warn!(from = %model, to = %next.model, %error, "another model is called");
-                caller.fall_back(&Fallback { from: model, to: &next.model, error: &error }).await?;
+                let cause = Cause::Failed(&error);
+                caller.fall_back(&Fallback { from: model, to: &next.model, cause }).await?;
             }
             _ => return Err(error.into()),
         }

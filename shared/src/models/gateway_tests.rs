@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use domain::models::error::TimeoutPhase;
 use domain::models::routing::Ask;
-use domain::models::{Message, ModelId, ModelTier, Provider, StopReason, ToolChoice, Vendor};
+use domain::models::{
+    Message, ModelId, ModelPrice, ModelTier, Provider, ServerName, StopReason, ToolChoice, Vendor,
+};
 use futures::stream;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
@@ -115,7 +117,7 @@ impl Caller for Notes {
         self.shown && !self.text.is_empty()
     }
 
-    async fn settle(&mut self, _: &ModelId, used: Usage, _: i64) -> Result<(), Why> {
+    async fn settle(&mut self, _: &ModelRef, used: Usage, _: i64) -> Result<(), Why> {
         self.open -= 1;
         self.settled.push(used);
         Ok(())
@@ -125,9 +127,9 @@ impl Caller for Notes {
         self.changes += 1;
     }
 
-    async fn fall_back(&mut self, Fallback { from, to, error }: &Fallback<'_>) -> Result<(), Why> {
+    async fn fall_back(&mut self, Fallback { from, to, cause }: &Fallback<'_>) -> Result<(), Why> {
         self.text.clear();
-        self.fallbacks.push(format!("{from} to {to}: {error}"));
+        self.fallbacks.push(format!("{from} to {to}: {cause}"));
         Ok(())
     }
 }
@@ -145,7 +147,8 @@ fn request() -> ModelRequest {
 }
 
 fn candidate(id: &str, model: &Arc<Scripted>) -> Candidate {
-    Candidate::new(ModelRef { vendor: Vendor::Compatible, model: ModelId::new(id) }, model.clone() as _)
+    let model_ref = ModelRef { vendor: Vendor::Server(ServerName::COMPATIBLE), model: ModelId::new(id) };
+    Candidate::new(model_ref, ModelPrice::FREE, model.clone() as _)
 }
 
 struct Scene {
@@ -265,8 +268,12 @@ async fn a_model_whose_breaker_is_open_is_not_called() {
     let limited = ModelError::RateLimited { retry_after: Some(Duration::from_secs(60)) };
     let scene =
         Scene::new([Does::Fails(limited.clone())], [Does::Answers, Does::Answers, Does::Fails(limited)]);
-    for _ in 0..3 {
-        let _ = scene.call(&mut Notes::default()).await;
+    for at in 0..3 {
+        let mut notes = Notes::default();
+        let _ = scene.call(&mut notes).await;
+        // The caller is told why the preferred model is not called.
+        let paused = notes.fallbacks[0].ends_with("is not called until 1970-01-01T00:01:00Z");
+        assert_eq!((notes.fallbacks.len(), paused), (1, at > 0), "{:?}", notes.fallbacks);
     }
     assert_eq!(scene.calls(), (1, 3));
     // Both are limited now. The one that may be called first is called all the same.

@@ -85,7 +85,10 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         body["generationConfig"]["thinkingConfig"] =
             json!({"thinkingLevel": effort, "includeThoughts": true});
     }
-    if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
+    // The models before those that think by levels refuse a schema beside tools.
+    let takes_both = request.tools.is_empty() || prices::thinks(model) == Some(Thinks::Level);
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| takes_both && prices::takes_schema(model))
+    {
         body["generationConfig"]["responseMimeType"] = "application/json".into();
         body["generationConfig"]["responseJsonSchema"] = schema.clone();
     }

@@ -13,7 +13,7 @@ pub mod bedrock;
 pub mod breakers;
 mod breakpoints;
 mod cache;
-mod call;
+pub(crate) mod call;
 pub mod gateway;
 pub mod google;
 pub mod openai;
@@ -35,9 +35,10 @@ use futures::stream::BoxStream;
 
 pub use breakers::BreakerChange;
 pub use call::{Endpoint, InvalidEndpoint, Limits};
+pub use openai::FIRST_MODEL;
 pub use retry::Retry;
 pub use routing::{Candidate, Models, OwnerModels, Route};
-pub use settings::{Addresses, BedrockConfig, Canary, ModelsConfig};
+pub use settings::{Addresses, BedrockConfig, Canary, ModelsConfig, ServerConfig, ServerOfOwner};
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;

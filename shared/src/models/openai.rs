@@ -15,7 +15,7 @@ use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
 /// The model id that selects the first model that the server lists.
-pub const FIRST_MODEL: &str = "auto";
+pub use domain::accounts::servers::FIRST_MODEL;
 
 /// What a server of this family supports. Strict servers refuse unknown fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

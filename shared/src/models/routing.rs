@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use domain::models::breaker::{Gate, Verdict};
 use domain::models::routing::{self, Ask, Level, Wishes};
-use domain::models::{Catalog, ModelClass, ModelError, ModelId, ModelRef, ModelRequest, Provider, Vendor};
+use domain::models::{
+    Catalog, ModelClass, ModelError, ModelId, ModelPrice, ModelRef, ModelRequest, Provider, ServerName,
+    Vendor,
+};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -18,7 +21,9 @@ use super::breakers::{BreakerCell, BreakerChange, Breakers};
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::Responses;
-use super::{Endpoint, EventStream, InvalidEndpoint, Limits, Model, Retry};
+use super::{
+    Canary, Endpoint, EventStream, InvalidEndpoint, Limits, Model, Retry, ServerConfig, ServerOfOwner,
+};
 
 /// The most tries of a provider, and the longest pause between them, if another provider can be called instead.
 const TRIES_BEFORE_FALLBACK: u32 = 2;
@@ -34,6 +39,7 @@ const MAX_OWN_CLIENTS: usize = 100;
 #[derive(Clone)]
 pub struct Candidate {
     pub model: ModelRef,
+    pub price: ModelPrice,
     client: Arc<dyn Model>,
     /// Shared by all candidates of this process with the same model, endpoint and key.
     breaker: Arc<BreakerCell>,
@@ -41,8 +47,8 @@ pub struct Candidate {
 
 impl Candidate {
     /// A candidate with a circuit breaker of its own.
-    pub fn new(model: ModelRef, client: Arc<dyn Model>) -> Self {
-        Self { model, client, breaker: Arc::default() }
+    pub fn new(model: ModelRef, price: ModelPrice, client: Arc<dyn Model>) -> Self {
+        Self { model, price, client, breaker: Arc::default() }
     }
 
     #[must_use]
@@ -106,6 +112,8 @@ pub struct OwnerModels {
     pub keys: BTreeMap<Vendor, SecretString>,
     /// Whether the deployment's keys must not be used.
     pub only_own_keys: bool,
+    /// The owner's own servers. They come before the deployment's.
+    pub servers: Arc<[ServerOfOwner]>,
 }
 
 /// A provider that can be called.
@@ -128,7 +136,6 @@ pub struct Models {
     config: Arc<ModelsConfig>,
     clients: Arc<[Client]>,
     catalog: Arc<Catalog>,
-    forced: Option<ModelRef>,
     breakers: Breakers,
     /// Clients of owners' own keys.
     own: OwnClients,
@@ -138,10 +145,8 @@ impl Models {
     /// # Errors
     /// [`InvalidEndpoint`] if an address or a key is invalid.
     pub fn from_config(config: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
-        let forced = config.forced();
-        let mut vendors: Vec<Vendor> =
-            Vendor::ALL.into_iter().filter(|vendor| config.key_of(*vendor).is_some()).collect();
-        match &forced {
+        let mut vendors = config.vendors();
+        match &config.forced {
             Some(forced) => vendors.retain(|vendor| *vendor == forced.vendor),
             // The demo is for people who have no key.
             None if vendors.len() > 1 => vendors.retain(|vendor| *vendor != Vendor::Demo),
@@ -154,11 +159,7 @@ impl Models {
         };
         Ok(Self {
             clients: vendors.into_iter().map(client).collect::<Result<_, _>>()?,
-            catalog: Arc::new(match &forced {
-                Some(model) => Catalog::only(model),
-                None => Catalog::default().preferring(&config.first).ending_with(&config.demo()),
-            }),
-            forced,
+            catalog: Arc::new(config.catalog()),
             config: Arc::new(config.clone()),
             breakers: Breakers::default(),
             own: Arc::default(),
@@ -174,7 +175,6 @@ impl Models {
             config: Arc::default(),
             clients: Arc::default(),
             catalog: Arc::default(),
-            forced: None,
             breakers: Breakers::default(),
             own: Arc::default(),
         })
@@ -199,21 +199,29 @@ impl Models {
         let usable = |vendor| clients.iter().any(|client| client.vendor == vendor);
         let canary = self.config.canary.as_ref().filter(|canary| number < canary.percent);
         let wishes = Wishes {
-            forced: self.forced.clone(),
+            forced: self.config.forced.clone(),
             max_quality: owner.max_quality,
             canary: canary.map(|canary| canary.model.clone()),
             preferred: owner.preferred.clone(),
         };
         let resolved = routing::resolve(ask, &wishes, usable);
-        let catalog = Catalog::clone(&self.catalog).preferring(&owner.first);
+        let own = self.servers_of(owner).iter();
+        let own = of_servers(own.map(|server| (server.name, &server.config)));
+        let catalog = Catalog::clone(&self.catalog).preferring(&own).preferring(&owner.first);
         let chain = routing::chain(&resolved, &catalog, usable);
         let candidate = |model: ModelRef| {
             let client = clients.iter().find(|client| client.vendor == model.vendor)?;
+            // The start and the routes refuse models without a price. The setting may have changed since.
+            let price = self.price(owner, &model)?;
             let name = format!("{}#{}#{}", client.vendor, client.endpoint, model.model);
             let breaker = self.breakers.of(&name, client.is_deployments);
-            Some(Candidate { breaker, client: Arc::clone(&client.model), model })
+            Some(Candidate { breaker, client: Arc::clone(&client.model), price, model })
         };
-        let candidates: Vec<Candidate> = chain.into_iter().filter_map(candidate).collect();
+        let mut candidates: Vec<Candidate> = chain.into_iter().filter_map(candidate).collect();
+        // The demo is for people who have no other model.
+        if candidates.iter().any(|candidate| candidate.model.vendor != Vendor::Demo) {
+            candidates.retain(|candidate| candidate.model.vendor != Vendor::Demo);
+        }
         if candidates.is_empty() {
             return Err(ModelError::NotConfigured);
         }
@@ -223,38 +231,51 @@ impl Models {
     /// The providers that can be called for an owner, and whether its own key is used.
     #[must_use]
     pub fn vendors_of(&self, owner: &OwnerModels) -> Vec<(Vendor, bool)> {
-        self.clients_of(owner).iter().map(|client| (client.vendor, !client.is_deployments)).collect()
+        let mut clients = self.clients_of(owner);
+        if clients.iter().any(|client| client.vendor != Vendor::Demo) {
+            clients.retain(|client| client.vendor != Vendor::Demo);
+        }
+        clients.iter().map(|client| (client.vendor, !client.is_deployments)).collect()
     }
 
     fn clients_of(&self, owner: &OwnerModels) -> Vec<Client> {
-        let mut clients: Vec<Client> = Vec::new();
-        if self.forced.is_none() {
-            clients.extend(owner.keys.iter().filter_map(|(vendor, key)| self.own_client(*vendor, key)));
-        }
+        let servers = self.servers_of(owner).iter();
+        let mut clients: Vec<Client> = servers.filter_map(|server| self.server_client(server)).collect();
+        let forced = self.config.forced.as_ref().map(|model| model.vendor);
+        let own = owner.keys.iter().filter(|(vendor, _)| forced.is_none_or(|forced| forced == **vendor));
+        clients.extend(own.filter_map(|(vendor, key)| self.own_client(*vendor, key)));
         if !owner.only_own_keys {
             let is_new = |client: &&Client| clients.iter().all(|own| own.vendor != client.vendor);
             let others: Vec<Client> = self.clients.iter().filter(is_new).cloned().collect();
             clients.extend(others);
-        }
-        if clients.iter().any(|client| client.vendor != Vendor::Demo) {
-            clients.retain(|client| client.vendor != Vendor::Demo);
         }
         clients
     }
 
     /// A client with an owner's own key. `None` if the key is not one that HTTP can send, which was checked when it was stored.
     fn own_client(&self, vendor: Vendor, key: &SecretString) -> Option<Client> {
-        let id = (vendor, endpoint_id(vendor, key.expose_secret(), &self.config));
+        self.own(vendor, endpoint_id(vendor, key.expose_secret(), &self.config), || {
+            let limits = before_fallback(self.config.limits);
+            client(vendor, key.expose_secret(), &self.config, limits, false).ok()
+        })
+    }
+
+    /// The client of an owner with this endpoint, or a new one.
+    fn own(
+        &self,
+        vendor: Vendor,
+        endpoint: Arc<str>,
+        new: impl FnOnce() -> Option<Client>,
+    ) -> Option<Client> {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = own.get(&id) {
+        if let Some(client) = own.get(&(vendor, endpoint.clone())) {
             return Some(client.clone());
         }
-        let limits = before_fallback(self.config.limits);
-        let client = client(vendor, key.expose_secret(), &self.config, limits, false).ok()?;
+        let client = new()?;
         if own.len() >= MAX_OWN_CLIENTS {
             own.clear();
         }
-        own.insert(id, client.clone());
+        own.insert((vendor, endpoint), client.clone());
         Some(client)
     }
 
@@ -272,8 +293,50 @@ impl Models {
 
     /// The only model that the deployment calls, if it has chosen one.
     #[must_use]
-    pub const fn forced(&self) -> Option<&ModelRef> {
-        self.forced.as_ref()
+    pub fn forced(&self) -> Option<&ModelRef> {
+        self.config.forced.as_ref()
+    }
+
+    /// The model that the deployment tries out with a part of the runs.
+    #[must_use]
+    pub fn canary(&self) -> Option<&Canary> {
+        self.config.canary.as_ref()
+    }
+
+    /// The price of a model for an owner. `None` if nobody knows it: then it is not called.
+    #[must_use]
+    pub fn price(&self, owner: &OwnerModels, model: &ModelRef) -> Option<ModelPrice> {
+        let is_its = |server: &&ServerOfOwner| model.vendor == Vendor::Server(server.name);
+        match self.servers_of(owner).iter().find(is_its) {
+            Some(server) => server.prices.of(model),
+            None => self.config.prices.of(model),
+        }
+    }
+
+    /// The servers of an owner that may be called: none if the deployment uses one model for everything.
+    fn servers_of<'a>(&self, owner: &'a OwnerModels) -> &'a [ServerOfOwner] {
+        if self.config.forced.is_some() { &[] } else { &owner.servers }
+    }
+
+    /// A client of an owner's server. `None` if its address or key is invalid, which was checked when it was stored.
+    fn server_client(&self, server: &ServerOfOwner) -> Option<Client> {
+        let ServerOfOwner { name, config, .. } = server;
+        let key = config.key.as_ref().map(ExposeSecret::expose_secret);
+        let vendor = Vendor::Server(*name);
+        let mut hash = Sha256::new();
+        for part in [config.url.as_str(), key.unwrap_or_default(), if config.tools { "tools" } else { "" }] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        let id: Arc<str> = domain::hex(&hash.finalize()[..12]).into();
+        self.own(vendor, id.clone(), || {
+            let limits = before_fallback(self.config.limits);
+            let endpoint = Endpoint::bearer(&config.url, key).ok()?.with_limits(limits);
+            let endpoint = endpoint.guarded(self.config.reach.clone());
+            let dialect = Dialect { native_tools: config.tools, ..Dialect::COMPATIBLE };
+            let model: Arc<dyn Model> = Arc::new(OpenAi::new(endpoint, dialect));
+            Some(Client { vendor, model, endpoint: id, is_deployments: false })
+        })
     }
 
     /// Whether any model can be called.
@@ -292,26 +355,29 @@ impl Models {
             Vendor::Google => "Google".to_owned(),
             Vendor::Xai => "xAI".to_owned(),
             Vendor::Bedrock => "Amazon Bedrock".to_owned(),
-            Vendor::Compatible => {
-                format!("OpenAI-compatible at {}", self.config.url.as_deref().unwrap_or_default())
-            }
+            Vendor::Server(name) => format!("{name} at {}", address(vendor, &self.config)),
             Vendor::Demo => "the demo model".to_owned(),
         };
         let named = name(first.vendor);
-        let mut text = match &self.forced {
-            Some(model) if model.model.as_str() == FIRST_MODEL => {
-                format!("{named} (the first model that it lists)")
-            }
-            Some(model) => format!("{named} ({})", model.model),
+        let shown = |model: &ModelRef| match model.model.as_str() {
+            FIRST_MODEL => "the first model that it lists".to_owned(),
+            id => id.to_owned(),
+        };
+        let mut text = match &self.config.forced {
+            Some(model) => format!("{named} ({})", shown(model)),
             // The demo's model says no more than its provider.
             None if first.vendor == Vendor::Demo => named,
             None => {
                 let [fast, standard, deep] =
                     [ModelClass::Fast, ModelClass::Standard, ModelClass::Deep].map(|class| {
                         let own = self.catalog.of(class).iter().find(|model| model.vendor == first.vendor);
-                        own.map_or_else(String::new, |model| model.model.to_string())
+                        own.map_or_else(|| "none".to_owned(), shown)
                     });
-                format!("{named} (fast {fast}, standard {standard}, deep {deep})")
+                if fast == standard && standard == deep {
+                    format!("{named} ({fast})")
+                } else {
+                    format!("{named} (fast {fast}, standard {standard}, deep {deep})")
+                }
             }
         };
         if !others.is_empty() {
@@ -323,8 +389,20 @@ impl Models {
 }
 
 impl ModelsConfig {
+    /// The configured providers, the preferred one first.
+    pub(crate) fn vendors(&self) -> Vec<Vendor> {
+        let known = Vendor::ALL.into_iter().filter(|vendor| self.key_of(*vendor).is_some());
+        self.servers.keys().map(|name| Vendor::Server(*name)).chain(known).collect()
+    }
+
+    /// Whether any provider is configured, besides the demo model.
+    #[must_use]
+    pub fn has_provider(&self) -> bool {
+        self.vendors().into_iter().any(|vendor| vendor != Vendor::Demo)
+    }
+
     /// The key of a provider. `None` if it is not configured.
-    fn key_of(&self, vendor: Vendor) -> Option<&str> {
+    pub(crate) fn key_of(&self, vendor: Vendor) -> Option<&str> {
         match vendor {
             Vendor::Anthropic => self.anthropic_key.as_deref(),
             Vendor::OpenAi => self.openai_key.as_deref(),
@@ -334,9 +412,16 @@ impl ModelsConfig {
             Vendor::Bedrock => {
                 self.bedrock.as_ref().map(|bedrock| bedrock.credentials.access_key_id.as_str())
             }
-            Vendor::Compatible => self.url.as_ref().map(|_| self.url_key.as_deref().unwrap_or_default()),
+            Vendor::Server(name) => {
+                let server = self.servers.get(&name)?;
+                Some(server.key.as_ref().map_or("", |key| key.expose_secret()))
+            }
             Vendor::Demo => self.demo_url.as_ref().map(|_| "demo"),
         }
+    }
+
+    fn of_servers(&self) -> BTreeMap<ModelClass, Vec<ModelRef>> {
+        of_servers(self.servers.iter().map(|(name, server)| (*name, server)))
     }
 
     fn demo(&self) -> ModelRef {
@@ -344,18 +429,45 @@ impl ModelsConfig {
         ModelRef { vendor: Vendor::Demo, model: ModelId::new(model) }
     }
 
-    /// The only model to call, if the address or the model was chosen by name.
-    fn forced(&self) -> Option<ModelRef> {
-        let first = Vendor::ALL.into_iter().find(|vendor| self.key_of(*vendor).is_some())?;
-        let vendor = if self.url.is_some() { Vendor::Compatible } else { first };
-        let model = match (vendor, &self.model) {
-            (Vendor::Demo, _) => return None,
-            (_, Some(model)) => model.as_str(),
-            (Vendor::Compatible, None) => FIRST_MODEL,
-            (_, None) => return None,
-        };
-        Some(ModelRef { vendor, model: ModelId::new(model) })
+    /// The models of each kind: chosen ones first, then those of servers, then the known ones.
+    fn catalog(&self) -> Catalog {
+        if let Some(forced) = &self.forced {
+            return Catalog::only(forced);
+        }
+        Catalog::default().preferring(&self.of_servers()).preferring(&self.first).ending_with(&self.demo())
     }
+
+    /// The first model without a price, and the setting that names it.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(crate) fn all_have_prices(&self) -> Result<(), (&'static str, ModelRef)> {
+        let unpriced = |model: &&ModelRef| self.prices.of(model).is_none();
+        let refused = |variable| move |model: &ModelRef| Err((variable, model.clone()));
+        if let Some(forced) = &self.forced {
+            return Some(forced).filter(unpriced).map_or(Ok(()), refused("LAMPLIGHTER_MODEL"));
+        }
+        let chosen = self.first.values().flatten().chain(self.canary.iter().map(|canary| &canary.model));
+        if let Some(model) = chosen.into_iter().find(unpriced) {
+            return Err(("LAMPLIGHTER_MODELS", model.clone()));
+        }
+        let of_servers = self.of_servers();
+        match of_servers.values().flatten().find(unpriced) {
+            Some(model) if model.vendor == Vendor::Server(ServerName::COMPATIBLE) => {
+                Err(("LAMPLIGHTER_MODEL_URL", model.clone()))
+            }
+            Some(model) => Err(("LAMPLIGHTER_SERVERS", model.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The models of servers, by kind.
+fn of_servers<'a>(
+    servers: impl Iterator<Item = (ServerName, &'a ServerConfig)> + Clone,
+) -> BTreeMap<ModelClass, Vec<ModelRef>> {
+    let of = |class| (class, servers.clone().flat_map(|(name, server)| server.of(name, class)).collect());
+    ModelClass::ALL.map(of).into()
 }
 
 fn before_fallback(limits: Limits) -> Limits {
@@ -378,7 +490,7 @@ fn address(vendor: Vendor, config: &ModelsConfig) -> &str {
         Vendor::Google => &at.google,
         Vendor::Xai => &at.xai,
         Vendor::Bedrock => config.bedrock.as_ref().map_or("", |bedrock| &bedrock.region),
-        Vendor::Compatible => config.url.as_deref().unwrap_or_default(),
+        Vendor::Server(name) => config.servers.get(&name).map_or("", |server| &server.url),
         Vendor::Demo => config.demo_url.as_deref().unwrap_or_default(),
     }
 }
@@ -415,9 +527,9 @@ fn client(
             let endpoint = Endpoint::bedrock(&bedrock.region, address, &bedrock.credentials)?;
             Arc::new(Bedrock::new(endpoint.with_limits(limits)))
         }
-        Vendor::Compatible => {
-            let dialect = Dialect { native_tools: !config.url_has_no_tools, ..Dialect::COMPATIBLE };
-            Arc::new(OpenAi::new(bearer()?, dialect))
+        Vendor::Server(name) => {
+            let native_tools = config.servers.get(&name).is_none_or(|server| server.tools);
+            Arc::new(OpenAi::new(bearer()?, Dialect { native_tools, ..Dialect::COMPATIBLE }))
         }
     };
     Ok(Client { vendor, model, endpoint: endpoint_id(vendor, key, config), is_deployments })
@@ -425,7 +537,7 @@ fn client(
 
 #[cfg(test)]
 mod tests {
-    use domain::models::{ModelTier, prices};
+    use domain::models::{ModelTier, PriceList, prices};
 
     use super::*;
     use crate::aws_keys::AwsKeys;
@@ -455,11 +567,6 @@ mod tests {
         check(ModelsConfig::default(), "none", None);
         let demo = ModelsConfig { demo_url: some("http://127.0.0.1:1"), ..ModelsConfig::default() };
         check(demo.clone(), "the demo model", Some(("demo", Provider::Anthropic)));
-        check(
-            ModelsConfig { model: some("gpt"), ..demo.clone() },
-            "the demo model",
-            Some(("demo", Provider::Anthropic)),
-        );
         let keys = AwsKeys {
             access_key_id: "AKIA1".to_owned(),
             secret_access_key: "aws-secret".to_owned(),
@@ -502,19 +609,27 @@ mod tests {
         );
         // If the model was chosen by name, nothing else is called.
         check(
-            ModelsConfig { model: some("claude-x"), ..anthropic.clone() },
-            "Anthropic (claude-x)",
-            Some(("claude-x", Provider::Anthropic)),
+            ModelsConfig { forced: Some("anthropic/claude-opus-5".parse().unwrap()), ..anthropic.clone() },
+            "Anthropic (claude-opus-5)",
+            Some(("claude-opus-5", Provider::Anthropic)),
         );
-        let url = ModelsConfig { url: some("http://localhost:11434/v1"), ..anthropic };
+        // A server comes before the other providers, which replace it.
+        let server =
+            ServerConfig { key: Some("sk-3".into()), ..ServerConfig::at("http://localhost:11434/v1") };
+        let url = ModelsConfig {
+            servers: [(ServerName::COMPATIBLE, server)].into(),
+            prices: PriceList::parse(r#"{"compatible/*": "free"}"#).unwrap(),
+            ..anthropic
+        };
         check(
             url.clone(),
-            "OpenAI-compatible at http://localhost:11434/v1 (the first model that it lists)",
+            "compatible at http://localhost:11434/v1 (the first model that it lists); if it fails: Anthropic, OpenAI, \
+             Google, xAI, Amazon Bedrock",
             Some(("auto", Provider::OpenAi)),
         );
         check(
-            ModelsConfig { model: some("qwen3-max"), ..url.clone() },
-            "OpenAI-compatible at http://localhost:11434/v1 (qwen3-max)",
+            ModelsConfig { forced: Some("compatible/qwen3-max".parse().unwrap()), ..url.clone() },
+            "compatible at http://localhost:11434/v1 (qwen3-max)",
             Some(("qwen3-max", Provider::OpenAi)),
         );
         let shown = format!("{url:?}");
@@ -555,6 +670,66 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Several servers stand beside other providers, each for its own kinds of work.
+    #[test]
+    fn servers_are_providers_among_others() {
+        let models = |models: &[(ModelClass, &str)]| {
+            models.iter().map(|(class, model)| (*class, vec![ModelId::new(*model)])).collect()
+        };
+        let quick = ServerConfig {
+            models: models(&[(ModelClass::Fast, "qwen3"), (ModelClass::Coder, "qwen3-coder")]),
+            ..ServerConfig::at("http://127.0.0.1:1/v1")
+        };
+        let large = ServerConfig {
+            models: models(&[(ModelClass::Deep, "glm-5")]),
+            ..ServerConfig::at("http://127.0.0.1:2/v1")
+        };
+        let prices = r#"{"quick/*": "free", "large/glm-5": {"input": 1000000, "output": 3000000}}"#;
+        let config = ModelsConfig {
+            servers: [("quick".parse().unwrap(), quick), ("large".parse().unwrap(), large)].into(),
+            prices: PriceList::parse(prices).unwrap(),
+            anthropic_key: some("k"),
+            ..ModelsConfig::default()
+        };
+        config.all_have_prices().unwrap();
+        let models = Models::from_config(&config).unwrap();
+        let check = |tier, expected: &[&str]| {
+            let found = ids(&of_tier(&models, tier).unwrap());
+            assert_eq!(found[..expected.len()], *expected, "{tier:?}");
+        };
+        check(ModelTier::Fast, &["quick/qwen3", "anthropic/claude-haiku-5-5", "anthropic/claude-sonnet-5-5"]);
+        check(ModelTier::Standard, &["anthropic/claude-sonnet-5-5", "quick/qwen3"]);
+        check(ModelTier::Deep, &["large/glm-5", "anthropic/claude-opus-5-5", "anthropic/claude-sonnet-5-5"]);
+        let deep = of_tier(&models, ModelTier::Deep).unwrap();
+        assert_eq!(deep.candidates[0].price.rates.output, 3_000_000);
+        assert!(!deep.candidates[0].shares_endpoint(&deep.candidates[1]));
+        // A model without a price is not called, whoever asked for it.
+        let first = [(ModelClass::Deep, vec!["large/unknown".parse().unwrap()])].into();
+        let owner = OwnerModels { first, ..OwnerModels::default() };
+        let ask = Ask { tier: Some(ModelTier::Deep), ..Ask::default() };
+        assert_eq!(ids(&models.route(&ask, &owner, 0).unwrap())[0], "large/glm-5");
+        let unpriced = ModelsConfig { prices: PriceList::default(), ..config };
+        let (variable, model) = unpriced.all_have_prices().unwrap_err();
+        assert_eq!((variable, model.to_string().as_str()), ("LAMPLIGHTER_SERVERS", "quick/qwen3"));
+    }
+
+    #[test]
+    fn an_owners_key_pays_on_a_deployment_with_one_model() {
+        let config = ModelsConfig {
+            anthropic_key: some("theirs"),
+            forced: Some("anthropic/claude-opus-5".parse().unwrap()),
+            ..ModelsConfig::default()
+        };
+        let models = Models::from_config(&config).unwrap();
+        let keys = [Vendor::Anthropic, Vendor::OpenAi].map(|vendor| (vendor, SecretString::from("mine")));
+        let mine = OwnerModels { keys: keys.into(), only_own_keys: true, ..OwnerModels::default() };
+        assert_eq!(models.vendors_of(&mine), [(Vendor::Anthropic, true)]);
+        let route = models.route(&Ask::default(), &mine, 0).unwrap();
+        assert_eq!(ids(&route), ["anthropic/claude-opus-5"]);
+        let theirs = models.route(&Ask::default(), &OwnerModels::default(), 0).unwrap();
+        assert!(!route.candidates[0].shares_endpoint(&theirs.candidates[0]));
     }
 
     #[test]
@@ -633,7 +808,9 @@ mod tests {
     #[test]
     fn invalid_addresses_and_keys_are_refused() {
         let check = |url: &str, key: &str, expected: InvalidEndpoint| {
-            let config = ModelsConfig { url: some(url), url_key: some(key), ..ModelsConfig::default() };
+            let server = ServerConfig { key: Some(key.into()), ..ServerConfig::at(url) };
+            let servers = [(ServerName::COMPATIBLE, server)].into();
+            let config = ModelsConfig { servers, ..ModelsConfig::default() };
             assert_eq!(Models::from_config(&config).err(), Some(expected), "{url}");
         };
         check("localhost:11434", "k", InvalidEndpoint::Address);

@@ -1,35 +1,42 @@
 //! Which models a process uses.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use domain::models::{Features, ModelClass, ModelRef};
+use domain::models::{Features, ModelClass, ModelId, ModelRef, PriceList, ServerName, Vendor};
+use domain::reach::Policy;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
+use super::openai::FIRST_MODEL;
 use crate::aws_keys::AwsKeys;
 
-/// Where models come from. The first one that is set is preferred, in this order: `url`, `anthropic_key`, `openai_key`,
-/// `google_key`, `xai_key`, `bedrock`, `demo_url`. If several of them are set, the others are called when the preferred provider fails. If
-/// `url` or `model` is set, nothing else is called.
+/// Where models come from. Several of them may be set: servers come first, then `anthropic_key`, `openai_key`, `google_key`,
+/// `xai_key`, `bedrock`. If one fails, the next one is called. The demo model is for deployments without any of them.
 ///
 /// | variable | meaning |
 /// |---|---|
-/// | `LAMPLIGHTER_MODEL_URL` | an OpenAI-compatible server; the address usually ends in `/v1` |
-/// | `LAMPLIGHTER_MODEL_KEY` | its key, if it needs one |
-/// | `LAMPLIGHTER_MODEL_TOOLS` | `off` if its models can't call tools; the default is `on` |
-/// | `LAMPLIGHTER_MODEL` | one model for every tier, instead of the default models |
-/// | `LAMPLIGHTER_FEATURES` | features that differ from their defaults, such as `prompt_caching=off` |
-/// | `LAMPLIGHTER_MODELS` | JSON: models that come before the default ones, by kind, and a model to try out, for example `{"deep": ["openai/gpt-6-astra"], "canary": {"model": "openai/ft-1", "percent": 5}}` |
-/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `XAI_API_KEY` | these providers, with their default models |
+/// | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` (or `GOOGLE_AI_API_KEY`), `XAI_API_KEY` | these providers, with their default models |
 /// | `LAMPLIGHTER_BEDROCK` | `on`: Amazon Bedrock, called with the AWS credentials of the environment; the default is `off` |
 /// | `LAMPLIGHTER_BEDROCK_REGION` | its region; the default is `AWS_REGION` |
 /// | `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | an address that replaces the region's |
+/// | `LAMPLIGHTER_SERVERS` | JSON: OpenAI-compatible servers by name, see [`ServerConfig`] |
+/// | `LAMPLIGHTER_MODEL_URL` | the server `compatible`; the address usually ends in `/v1` |
+/// | `LAMPLIGHTER_MODEL_KEY` | its key, if it needs one |
+/// | `LAMPLIGHTER_MODEL_TOOLS` | `off` if its models can't call tools; the default is `on` |
+/// | `LAMPLIGHTER_PRICES` | JSON: prices of models, in micro-dollars per million tokens, for example `{"openai/gpt-4o": {"input": 2500000, "output": 10000000}, "compatible/*": "free"}` |
+/// | `LAMPLIGHTER_MODEL` | one model for everything, as `provider/model`; nothing else is called |
+/// | `LAMPLIGHTER_MODELS` | JSON: models that come before the default ones, by kind, and a model to try out, for example `{"deep": ["openai/gpt-6-astra"], "canary": {"model": "openai/ft-1", "percent": 5}}` |
+/// | `LAMPLIGHTER_FEATURES` | features that differ from their defaults, such as `prompt_caching=off` |
 #[derive(Clone, Default)]
 pub struct ModelsConfig {
-    pub url: Option<String>,
-    pub url_key: Option<String>,
-    pub url_has_no_tools: bool,
-    pub model: Option<String>,
+    /// OpenAI-compatible servers. Each of their models needs a price.
+    pub servers: BTreeMap<ServerName, ServerConfig>,
+    /// Prices that come before those of the table.
+    pub prices: PriceList,
+    /// The only model that is called.
+    pub forced: Option<ModelRef>,
     /// Models that come before those of the catalog.
     pub first: BTreeMap<ModelClass, Vec<ModelRef>>,
     /// A model that a part of the runs tries out.
@@ -48,6 +55,46 @@ pub struct ModelsConfig {
     pub demo_costs: bool,
     pub limits: Limits,
     pub features: Features,
+    /// What servers of owners may lead to. [`ReachConfig`](crate::config::ReachConfig) reads it.
+    pub reach: Arc<Policy>,
+}
+
+/// An OpenAI-compatible server, such as Ollama, vLLM or OpenRouter.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Its base address, which usually ends in `/v1`.
+    pub url: String,
+    pub key: Option<SecretString>,
+    /// Whether its models can call tools. If not, tools are explained in words.
+    pub tools: bool,
+    /// Its models, by kind. If there are none, the first model that it lists is used for everything.
+    pub models: BTreeMap<ModelClass, Vec<ModelId>>,
+}
+
+impl ServerConfig {
+    /// A server without a key, whose models can call tools.
+    #[must_use]
+    pub fn at(url: impl Into<String>) -> Self {
+        Self { url: url.into(), key: None, tools: true, models: BTreeMap::new() }
+    }
+
+    /// The models that are used for a kind of work.
+    #[must_use]
+    pub fn of(&self, name: ServerName, class: ModelClass) -> Vec<ModelRef> {
+        let reference = |model: ModelId| ModelRef { vendor: Vendor::Server(name), model };
+        if self.models.is_empty() {
+            return vec![reference(ModelId::new(FIRST_MODEL))];
+        }
+        self.models.get(&class).into_iter().flatten().cloned().map(reference).collect()
+    }
+}
+
+/// A server of an owner that can be called.
+#[derive(Clone, Debug)]
+pub struct ServerOfOwner {
+    pub name: ServerName,
+    pub config: ServerConfig,
+    pub prices: PriceList,
 }
 
 /// Amazon Bedrock. It is never used only because AWS credentials exist: every Lambda function has some.

@@ -1,20 +1,24 @@
 //! The keys of model providers that owners bring. They are stored encrypted, and no route gives them back.
 
 mod master_keys;
-mod parameters;
+pub(crate) mod parameters;
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
 use domain::ids::Owner;
+use domain::models::ServerName;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::models::{ServerConfig, ServerOfOwner};
 use crate::problem::Result;
-use crate::store::{ProviderKey, Store};
+use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
 
 pub use master_keys::KEY_BYTES;
 use master_keys::{MasterKeys, Sealed};
@@ -35,21 +39,35 @@ struct Inner {
     store: Store,
     clock: Clock,
     masters: MasterKeys,
-    kept: Mutex<HashMap<(Owner, KeyProvider), Kept>>,
+    kept: Mutex<KeptKeys>,
+    servers: Mutex<KeptServers>,
 }
 
 /// What was read at a time. An owner without a key is also kept.
 #[derive(Debug)]
-struct Kept {
-    key: Option<SecretString>,
+struct Kept<T> {
+    value: T,
     read_at: Timestamp,
+}
+
+type KeptKeys = HashMap<(Owner, KeyProvider), Kept<Option<SecretString>>>;
+type KeptServers = HashMap<Owner, Kept<Arc<[ServerOfOwner]>>>;
+
+/// Keeps what was read, if there is room.
+fn keep<K: Hash + Eq, T>(map: &mut HashMap<K, Kept<T>>, place: K, value: T, read_at: Timestamp) {
+    if map.len() >= MAX_KEPT {
+        map.retain(|_, kept| kept.is_fresh(read_at));
+    }
+    if map.len() < MAX_KEPT {
+        map.insert(place, Kept { value, read_at });
+    }
 }
 
 impl ProviderKeys {
     #[must_use]
     pub fn new(config: &Config, store: Store, clock: Clock) -> Self {
         let masters = MasterKeys::new(&config.master_keys, &config.aws);
-        Self(Arc::new(Inner { store, clock, masters, kept: Mutex::default() }))
+        Self(Arc::new(Inner { store, clock, masters, kept: Mutex::default(), servers: Mutex::default() }))
     }
 
     /// The key that an owner has stored for a provider. A change in another process is seen after 60 seconds at most.
@@ -60,7 +78,7 @@ impl ProviderKeys {
         let place = (owner.clone(), provider);
         let read_at = self.0.clock.now();
         if let Some(kept) = self.kept().get(&place).filter(|kept| kept.is_fresh(read_at)) {
-            return Ok(kept.key.clone());
+            return Ok(kept.value.clone());
         }
         let key = match self.0.store.provider_key(owner, provider).await? {
             None => None,
@@ -68,14 +86,71 @@ impl ProviderKeys {
                 Some(self.0.masters.open(&purpose(owner, provider), &Sealed { master, text }).await?)
             }
         };
-        let mut kept = self.kept();
-        if kept.len() >= MAX_KEPT {
-            kept.retain(|_, kept| kept.is_fresh(read_at));
-        }
-        if kept.len() < MAX_KEPT {
-            kept.insert(place, Kept { key: key.clone(), read_at });
-        }
+        keep(&mut self.kept(), place, key.clone(), read_at);
         Ok(key)
+    }
+
+    /// The servers that an owner has added, with their keys. A change in another process is seen after 60 seconds at most.
+    ///
+    /// # Errors
+    /// If the table or the master keys cannot be read, or if a stored key cannot be decrypted.
+    pub async fn servers(&self, owner: &Owner) -> Result<Arc<[ServerOfOwner]>> {
+        let read_at = self.0.clock.now();
+        if let Some(kept) = self.kept_servers().get(owner).filter(|kept| kept.is_fresh(read_at)) {
+            return Ok(kept.value.clone());
+        }
+        let mut servers = Vec::new();
+        for OwnServer { name, settings, key, .. } in self.0.store.servers(owner).await? {
+            let prices = settings.price_list(name);
+            let key = match key {
+                None => None,
+                Some(SealedKey { sealed: text, master, .. }) => {
+                    let purpose = server_purpose(owner, name, &settings.url);
+                    Some(self.0.masters.open(&purpose, &Sealed { master, text }).await?)
+                }
+            };
+            let ServerSettings { url, tools, models, .. } = settings;
+            servers.push(ServerOfOwner { name, config: ServerConfig { url, key, tools, models }, prices });
+        }
+        let servers: Arc<[ServerOfOwner]> = servers.into();
+        keep(&mut self.kept_servers(), owner.clone(), servers.clone(), read_at);
+        Ok(servers)
+    }
+
+    /// Stores a checked server in place of an earlier one with this name.
+    ///
+    /// # Errors
+    /// If the table or the master keys do not answer.
+    pub async fn put_server(
+        &self,
+        owner: &Owner,
+        name: ServerName,
+        settings: ServerSettings,
+        key: Option<&SecretString>,
+    ) -> Result<OwnServer> {
+        let key = match key {
+            None => None,
+            Some(key) => {
+                let purpose = server_purpose(owner, name, &settings.url);
+                let Sealed { master, text } = self.0.masters.seal(&purpose, key).await?;
+                let last_characters = last_characters(key.expose_secret()).to_owned();
+                Some(SealedKey { last_characters, sealed: text, master })
+            }
+        };
+        let record = OwnServer { name, settings, created_at: self.0.clock.now(), key };
+        self.0.store.put_server(owner, &record).await?;
+        self.kept_servers().remove(owner);
+        Ok(record)
+    }
+
+    /// Deletes a server. Returns whether there was one.
+    ///
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn delete_server(&self, owner: &Owner, name: ServerName) -> Result<bool> {
+        let deleted = self.0.store.delete_server(owner, name).await?.done();
+        self.kept_servers().remove(owner);
+        Ok(deleted)
     }
 
     /// Stores a checked key in place of an earlier one.
@@ -110,12 +185,16 @@ impl ProviderKeys {
         self.kept().remove(&(owner.clone(), provider));
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<(Owner, KeyProvider), Kept>> {
+    fn kept(&self) -> MutexGuard<'_, KeptKeys> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept_servers(&self) -> MutexGuard<'_, KeptServers> {
+        self.0.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl<T> Kept<T> {
     fn is_fresh(&self, now: Timestamp) -> bool {
         self.read_at <= now && now < self.read_at + FRESH
     }
@@ -124,4 +203,9 @@ impl Kept {
 /// What a key is encrypted for. A ciphertext that was copied to another owner or provider cannot be decrypted.
 fn purpose(owner: &Owner, provider: KeyProvider) -> String {
     format!("provider-key\0{owner}\0{provider}")
+}
+
+/// What the key of a server is encrypted for. It names the address, so that a key cannot be sent to another one.
+fn server_purpose(owner: &Owner, name: ServerName, url: &str) -> String {
+    format!("server-key\0{owner}\0{name}\0{url}")
 }

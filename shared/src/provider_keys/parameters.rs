@@ -3,6 +3,7 @@
 //! A standard parameter costs nothing, while a secret of Secrets Manager has a monthly price. Two operations do not justify
 //! the SDK of this service, which is one of the largest: the requests are made and signed here.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
@@ -58,6 +59,19 @@ struct Parameter {
     value: SecretString,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct FoundAll {
+    parameters: Vec<NamedParameter>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NamedParameter {
+    name: String,
+    value: SecretString,
+}
+
 /// The answer of the service, or the name of its error.
 enum Answer {
     Done(Bytes),
@@ -82,6 +96,27 @@ impl Parameters {
                 Ok(Some(found.parameter.value))
             }
             Answer::Refused(kind) if kind == "ParameterNotFound" => Ok(None),
+            Answer::Refused(kind) => Err(refused(&kind)),
+        }
+    }
+
+    /// Reads up to ten parameters. Those that do not exist are left out.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses the call.
+    pub(crate) async fn read_all(
+        &self,
+        names: impl IntoIterator<Item = &String>,
+    ) -> Result<HashMap<String, SecretString>> {
+        // The service refuses a name that is listed twice.
+        let names: BTreeSet<&String> = names.into_iter().collect();
+        match self.call("GetParameters", &json!({ "Names": names, "WithDecryption": true })).await? {
+            Answer::Done(body) => {
+                // The cause may quote a secret.
+                let found: FoundAll = serde_json::from_slice(&body)
+                    .map_err(|_| Error::internal("the parameter store gave an unknown answer"))?;
+                Ok(found.parameters.into_iter().map(|found| (found.name, found.value)).collect())
+            }
             Answer::Refused(kind) => Err(refused(&kind)),
         }
     }

@@ -1,7 +1,7 @@
 //! Chats. Their messages are in `messages`.
 
 use domain::chats::Chat;
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProposalId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,11 @@ struct Generated {
 
 /// The chat of a conversation that a client keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct ClientConversation {
-    chat_id: ChatId,
+pub struct ClientConversation {
+    pub chat_id: ChatId,
+    /// The drafts that the last reply has shown. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<ProposalId>,
 }
 
 /// How long a client finds its chat again.
@@ -35,24 +38,23 @@ impl Store {
         &self,
         owner: &Owner,
         hash: &str,
-        chat_id: ChatId,
+        mark: &ClientConversation,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let record =
-            item(&ClientConversation { chat_id }, &Extras::expiring(now + CLIENT_CONVERSATION_KEPT))?;
+        let record = item(mark, &Extras::expiring(now + CLIENT_CONVERSATION_KEPT))?;
         self.put(&keys::client_conversation(owner, hash), record).await
     }
 
-    /// The chat of a conversation. Only one of several callers gets it.
+    /// The mark of a conversation. Only one of several callers gets it.
     pub async fn take_client_conversation(
         &self,
         owner: &Owner,
         hash: &str,
-    ) -> Result<Option<ChatId>, StoreError> {
+    ) -> Result<Option<ClientConversation>, StoreError> {
         let key = keys::client_conversation(owner, hash);
         let Some(found) = self.get::<ClientConversation>(&key).await? else { return Ok(None) };
         let taken = self.transact(vec![Write::Delete { key, must_exist: true }]).await?;
-        Ok(taken.done().then_some(found.value.chat_id))
+        Ok(taken.done().then_some(found.value))
     }
 
     pub fn chat_writes(owner: &Owner, chat: &Chat) -> Result<Vec<Write>, StoreError> {

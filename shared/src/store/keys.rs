@@ -23,6 +23,7 @@
 //! | API key | `U#owner#KEY` | `key_…` |
 //! | account | `U#owner#ACCOUNT` | `PROFILE` |
 //! | key of a model provider, encrypted | `U#owner#PROVIDERKEY` | the provider's name |
+//! | model server of an owner, its key encrypted | `U#owner#SERVER` | the server's name |
 //! | the project that was created last under a limit | `U#owner#ACCOUNT` | `PROJECTS` |
 //! | requests of a month | `U#owner#QUOTA` | `2026-11` |
 //! | spending alert that a month has reached | `U#owner#ACCOUNT` | `ALERT#2026-11#` and the threshold |
@@ -51,7 +52,7 @@
 //! | a day's spending | `U#owner#SPEND` | `2026-11-21` |
 //! | a month's spending of the owner, an agent or an action | `U#owner#SPEND` | `MONTH#2026-11`, `MONTH#2026-11#agt_…`, `MONTH#2026-11#act_…` |
 //! | count of a caller's requests in a minute | `RATE#` and the SHA-256 of the caller | the class, the number of the minute |
-//! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…#model`; `-` if no agent made the call |
+//! | what models have used in a month | `U#owner#USAGE#2026-11` | `2026-11-21#agt_…+act_…#provider/model`; `-` if it was for no agent or no action. Earlier versions wrote `2026-11-21#agt_…#model` |
 //! | newest import of an account | `U#owner#ACCOUNT` | `IMPORT` |
 //! | export of an account | `U#owner#EXPORT` | `exp_…` |
 //! | deletion of an account, until it is done | `DELETION#owner` | `STATE` |
@@ -76,7 +77,7 @@ use domain::ids::{
     ProposalId, ReceiptId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
-use domain::models::ModelId;
+use domain::models::{ModelId, ServerName, UsedModel};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -420,6 +421,16 @@ pub fn provider_keys(owner: &Owner) -> Range {
 }
 
 #[must_use]
+pub fn server(owner: &Owner, name: ServerName) -> Key {
+    Key::new(Partition::Servers.of(owner), name)
+}
+
+#[must_use]
+pub fn servers(owner: &Owner) -> Range {
+    Range { pk: Partition::Servers.of(owner), prefix: "" }
+}
+
+#[must_use]
 pub fn project(owner: &Owner, id: ProjectId) -> Key {
     Key::new(Partition::Projects.of(owner), id).guards(Guard::Project)
 }
@@ -715,11 +726,22 @@ pub fn month_spend(owner: &Owner, month: Month, of: Option<&str>) -> Key {
     Key::new(Partition::Spend.of(owner), format!("MONTH#{month}{of}")).guards(Guard::Spend)
 }
 
-/// What a model has used on a day, for an agent or for none.
+/// What a model has used on a day, for an agent and an action or for none.
 #[must_use]
-pub fn usage(owner: &Owner, day: jiff::civil::Date, agent: Option<AgentId>, model: &ModelId) -> Key {
-    let agent = agent.map_or_else(|| "-".to_owned(), |agent| agent.to_string());
-    Key::new(usage_of_month(owner, day).pk, format!("{day}#{agent}#{model}"))
+pub fn usage(
+    owner: &Owner,
+    agent: Option<AgentId>,
+    action: Option<ActionId>,
+    day: jiff::civil::Date,
+    model: &UsedModel,
+) -> Key {
+    let UsedModel { vendor, model } = model;
+    let (agent, action, vendor) = (or_none(agent), or_none(action), or_none(*vendor));
+    Key::new(usage_of_month(owner, day).pk, format!("{day}#{agent}+{action}#{vendor}/{model}"))
+}
+
+fn or_none(part: Option<impl std::fmt::Display>) -> String {
+    part.map_or_else(|| NONE.to_owned(), |part| part.to_string())
 }
 
 #[must_use]
@@ -727,13 +749,29 @@ pub fn usage_of_month(owner: &Owner, month: jiff::civil::Date) -> Range {
     Range { pk: Partition::Usage(month).of(owner), prefix: "" }
 }
 
-/// The parts of a sort key of [`usage`]: the day, the agent and the model.
+/// Stands where a key has no agent, no action or no provider.
+const NONE: &str = "-";
+
+/// The parts of a sort key of [`usage`]: the day, the agent, the action and the model. A key of an earlier version has no `+`. It
+/// names neither the action nor the provider.
 #[must_use]
-pub fn usage_parts(sort_key: &str) -> Option<(jiff::civil::Date, Option<AgentId>, &str)> {
+pub fn usage_parts(
+    sort_key: &str,
+) -> Option<(jiff::civil::Date, Option<AgentId>, Option<ActionId>, UsedModel)> {
     let mut parts = sort_key.splitn(3, '#');
-    let (day, agent, model) = (parts.next()?, parts.next()?, parts.next()?);
-    let agent = if agent == "-" { None } else { Some(agent.parse().ok()?) };
-    Some((day.parse().ok()?, agent, model))
+    let (day, spender, model) = (parts.next()?, parts.next()?, parts.next()?);
+    let day = day.parse().ok()?;
+    let Some((agent, action)) = spender.split_once('+') else {
+        return Some((day, part(spender)?, None, UsedModel { vendor: None, model: ModelId::new(model) }));
+    };
+    let (vendor, model) = model.split_once('/')?;
+    let model = UsedModel { vendor: part(vendor)?, model: ModelId::new(model) };
+    Some((day, part(agent)?, part(action)?, model))
+}
+
+/// `None` if the part is invalid, `Some(None)` if there is none.
+fn part<T: std::str::FromStr>(text: &str) -> Option<Option<T>> {
+    if text == NONE { Some(None) } else { text.parse().ok().map(Some) }
 }
 
 /// The spending of all days.
@@ -910,6 +948,40 @@ mod tests {
         assert!(texts.is_sorted());
         assert_eq!(texts[0], "1970-01-01T00:00:00.000Z");
         assert_eq!(texts[4], "2026-11-21T09:00:00.123Z");
+    }
+
+    #[test]
+    fn usage_reads_back_also_as_earlier_versions_wrote_it() {
+        let owner = Owner::new("auth0|me").unwrap();
+        let (agent, action) =
+            (AgentId::from_uuid(Uuid::from_u128(7)), ActionId::from_uuid(Uuid::from_u128(8)));
+        let day = jiff::civil::date(2026, 11, 21);
+        let used = |vendor: Option<&str>, model: &str| UsedModel {
+            vendor: vendor.map(|vendor| vendor.parse().unwrap()),
+            model: ModelId::new(model),
+        };
+        for agent in [None, Some(agent)] {
+            for action in [None, Some(action)] {
+                for vendor in [None, Some("anthropic"), Some("gpu-2")] {
+                    for model in ["m", "org/m", "a#b+c/d", "-"] {
+                        let key = usage(&owner, agent, action, day, &used(vendor, model)).sk;
+                        let expected = (day, agent, action, used(vendor, model));
+                        assert_eq!(usage_parts(&key), Some(expected), "{key}");
+                    }
+                }
+            }
+        }
+        let old = |agent: String, model: &str| usage_parts(&format!("2026-11-21#{agent}#{model}"));
+        for model in ["m", "org/m", "a#b+c/d", "-"] {
+            let expected = (day, Some(agent), None, used(None, model));
+            assert_eq!(old(agent.to_string(), model), Some(expected));
+            assert_eq!(old("-".to_owned(), model), Some((day, None, None, used(None, model))));
+        }
+        for wrong in [format!("{action}"), "x".to_owned(), format!("{agent}+"), format!("+{action}")] {
+            assert_eq!(old(wrong.clone(), "xai/m"), None, "{wrong}");
+        }
+        assert_eq!(old(format!("{agent}+{action}"), "m"), None, "the new form has a provider");
+        assert_eq!(old(format!("{agent}+{action}"), "NO/m"), None);
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub enum Partition {
     Run(RunId),
     /// The list of the runs that no action lists.
     Runs,
+    Servers,
     Session(SessionId),
     Sessions,
     Spend,
@@ -98,6 +99,7 @@ impl Partition {
             Self::RefusedHooks => "LOGREFUSED".to_owned(),
             Self::Run(id) => format!("RUN#{id}"),
             Self::Runs => "RUN".to_owned(),
+            Self::Servers => "SERVER".to_owned(),
             Self::Session(session) => format!("LOG#{session}"),
             Self::Sessions => "LOG".to_owned(),
             Self::Spend => "SPEND".to_owned(),
@@ -133,6 +135,7 @@ impl Partition {
                 "QUOTA" => Self::Quota,
                 "LOGREFUSED" => Self::RefusedHooks,
                 "RUN" => Self::Runs,
+                "SERVER" => Self::Servers,
                 "LOG" => Self::Sessions,
                 "SPEND" => Self::Spend,
                 _ => return None,
@@ -197,6 +200,7 @@ impl Partition {
             Self::ProviderKeys => "provider_keys",
             Self::Quota => "quota",
             Self::Run(_) | Self::Runs => "runs",
+            Self::Servers => "servers",
             Self::Spend => "spending",
             Self::ThemeFiles(..) => "theme_files",
             Self::Usage(_) => "usage",
@@ -232,6 +236,7 @@ impl Partition {
             Self::Quota,
             Self::RefusedHooks,
             Self::Runs,
+            Self::Servers,
             Self::Sessions,
             Self::Spend,
         ]);
@@ -304,6 +309,7 @@ impl Partition {
             | Self::Quota
             | Self::RefusedHooks
             | Self::Run(_)
+            | Self::Servers
             | Self::Spend
             | Self::ThemeFiles(..)
             | Self::Usage(_) => Vec::new(),

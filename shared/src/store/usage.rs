@@ -1,8 +1,8 @@
-//! What an owner's models have used, per day, agent and model. Each call adds to one item, in the transaction that settles
+//! What an owner's models have used, per day, agent, action and model. Each call adds to one item, in the transaction that settles
 //! its cost.
 
-use domain::ids::{AgentId, Owner};
-use domain::models::{ModelId, Usage};
+use domain::ids::{ActionId, AgentId, Owner};
+use domain::models::{Usage, UsedModel};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
+use super::spend::Spender;
 use super::table::{Condition, Order, Store, StoreError, Write};
 
 /// How long the figures are stored.
@@ -36,25 +37,27 @@ pub struct Used {
     pub cost_micros: i64,
 }
 
-/// The sums of a day, an agent and a model.
+/// The sums of a day, an agent, an action and a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEntry {
     /// The day in UTC.
     pub date: Date,
     /// `None` for calls that no agent made.
     pub agent: Option<AgentId>,
-    pub model: String,
+    /// `None` for calls that no run of an action made, and for calls that an earlier version counted.
+    pub action: Option<ActionId>,
+    pub model: UsedModel,
     pub used: Used,
 }
 
 impl std::ops::AddAssign for Used {
     fn add_assign(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.input_tokens += other.input_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cost_micros += other.cost_micros;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
     }
 }
 
@@ -62,10 +65,9 @@ impl Store {
     /// The write that counts a call. `None` if the call used nothing.
     #[must_use]
     pub fn usage_write(
-        owner: &Owner,
+        Spender { owner, agent, action }: Spender<'_>,
         at: Timestamp,
-        agent: Option<AgentId>,
-        model: &ModelId,
+        model: &UsedModel,
         used: &Usage,
         cost_micros: i64,
     ) -> Option<Write> {
@@ -73,10 +75,10 @@ impl Store {
             return None;
         }
         let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
-        let written = used.cache_write_5m_tokens + used.cache_write_1h_tokens;
+        let written = used.cache_write_5m_tokens.saturating_add(used.cache_write_1h_tokens);
         let date = at.to_zoned(TimeZone::UTC).date();
         Some(Write::Add {
-            key: keys::usage(owner, date, agent, model),
+            key: keys::usage(owner, agent, action, date, model),
             numbers: vec![
                 ("calls", 1),
                 ("input_tokens", number(used.input_tokens)),
@@ -97,13 +99,26 @@ impl Store {
         loop {
             let page = self.query::<Used>(&range, after.as_deref(), PAGE, Order::Oldest).await?;
             entries.extend(page.items.into_iter().filter_map(|(sort_key, used)| {
-                let (date, agent, model) = keys::usage_parts(&sort_key)?;
-                Some(UsageEntry { date, agent, model: model.to_owned(), used: used.value })
+                let (date, agent, action, model) = keys::usage_parts(&sort_key)?;
+                Some(UsageEntry { date, agent, action, model, used: used.value })
             }));
             match page.last {
                 Some(last) => after = Some(last),
                 None => return Ok(entries),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let most = Used { calls: u64::MAX, cost_micros: i64::MAX, output_tokens: 7, ..Used::default() };
+        let mut sum = most;
+        sum += most;
+        assert_eq!(sum, Used { output_tokens: 14, ..most });
     }
 }

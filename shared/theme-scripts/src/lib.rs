@@ -1,5 +1,7 @@
 //! Reads the scripts of a theme with the parser of oxc, for `domain::theme::check`.
 
+mod bounds;
+
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -28,12 +30,11 @@ const SHOPIFY: &str = "arguments Shopify ShopifyAnalytics ShopifyPay ShopifyXR t
     globalThis self window ApplePaySession PaymentRequest SPR Swiper Flickity wnw klaviyo _learnq \
     QRCode ModelViewerUI model_viewer analytics";
 
-/// The longest script that is read, in bytes. Larger ones are libraries. The parser takes quadratic time for a few kinds of
-/// nesting, for example `await await await`.
+/// The longest script that is read, in bytes. Larger ones are libraries.
 const MAX_SOURCE: usize = 256 * 1024;
 
 const LEAST_STACK: usize = 4 * 1024 * 1024;
-/// Measured without optimisation: 250,000 brackets in each other need 1,500 bytes of stack for each byte of the script.
+/// Measured without optimisation: 250,000 operators in front of each other need 1,500 bytes of stack for each byte of the script.
 const STACK_PER_BYTE: usize = 4_096;
 
 /// The parser of oxc.
@@ -43,7 +44,13 @@ pub struct Oxc;
 impl ScriptReader for Oxc {
     fn read(&self, source: &str, is_module: bool) -> ScriptFacts {
         if source.len() > MAX_SOURCE {
-            return ScriptFacts::default();
+            let message = format!("the script is not checked: it has more than {} KB", MAX_SOURCE / 1024);
+            return ScriptFacts { unread: Some((0, message)), ..ScriptFacts::default() };
+        }
+        // Nothing can stop the parser, so it gets only what it reads in time.
+        if let Err((at, excess)) = bounds::check(source) {
+            let message = format!("the script is not checked: {excess}");
+            return ScriptFacts { unread: Some((at, message)), ..ScriptFacts::default() };
         }
         // The parser calls itself for each level of nesting, and a thread that runs out of stack ends the process. So it gets a
         // stack for the deepest nesting that a script of this size can have. Only what is used of it takes memory.
@@ -260,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn a_script_over_a_bound_is_not_read() {
+        let check = |source: &str, part: &str| {
+            let facts = Oxc.read(source, false);
+            let (at, message) = facts.unread.unwrap_or_else(|| panic!("{part}"));
+            assert!(at <= source.len() && message.contains(part), "{message}");
+            assert!(facts.errors.is_empty(), "that is no error");
+        };
+        check(&"a=(".repeat(1_000), "parameters");
+        check(&"[".repeat(1_000), "deep");
+        check(&"a".repeat(MAX_SOURCE + 1), "256 KB");
+        assert!(Oxc.read(&format!("{}1{}", "(".repeat(100), ")".repeat(100)), false).unread.is_none());
+    }
+
+    #[test]
     fn no_nesting_exhausts_the_stack() {
         let parts = [
             "(",
@@ -312,9 +333,9 @@ mod tests {
             for text in [source.clone(), format!("async function*f(){{{source}1}}"), format!("a{source}1")] {
                 let facts = Oxc.read(&text, false);
                 assert!(facts.errors.iter().all(|(at, _)| *at <= text.len()), "{part}: {:?}", facts.errors);
-                broken += usize::from(!facts.errors.is_empty());
+                broken += usize::from(!facts.errors.is_empty() || facts.unread.is_some());
             }
         }
-        assert!(broken > parts.len(), "{broken} scripts have errors");
+        assert!(broken > parts.len(), "{broken} scripts have errors or are not read");
     }
 }

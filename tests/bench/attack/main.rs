@@ -3,7 +3,9 @@
 //! ```text
 //! cargo build -p tests --bin server        # the server that is killed and measured is a separate program
 //! cargo run -p tests --example attack -- isolation     # a stranger calls every route with foreign ids
+//! cargo run -p tests --example attack -- cards         # keys without the scope try to raise ceilings
 //! cargo run -p tests --example attack -- inputs        # invalid input to every route
+//! cargo run -p tests --example attack -- imports       # hostile archives, imported into accounts
 //! cargo run -p tests --example attack -- kills         # kill -9 under load
 //! cargo run -p tests --example attack -- burst         # 150 actions due in one second, and kill -9
 //! cargo run -p tests --example attack -- growth        # memory and latency while data grows
@@ -16,7 +18,9 @@
 #![allow(clippy::unwrap_used, reason = "a program that measures panics where it can't measure")]
 
 mod burst;
+mod cards;
 mod growth;
+mod imports;
 mod inputs;
 mod isolation;
 
@@ -34,7 +38,7 @@ async fn main() -> ExitCode {
     let what = std::env::args().nth(1).unwrap_or_default();
     let seed = std::env::args().nth(2).map_or(1, |text| text.parse().expect("the seed is a number"));
     let names: Vec<&str> = match what.as_str() {
-        "all" => vec!["isolation", "inputs", "kills", "burst", "growth"],
+        "all" => vec!["isolation", "cards", "inputs", "imports", "kills", "burst", "growth"],
         one => vec![one],
     };
     let mut is_well = true;
@@ -42,12 +46,14 @@ async fn main() -> ExitCode {
         let began = Instant::now();
         let wrong = match name {
             "isolation" => isolation::attack(seed).await,
+            "cards" => cards::attack(seed).await,
             "inputs" => inputs::attack(seed).await,
+            "imports" => imports::attack(seed).await,
             "kills" => kill().await,
             "burst" => burst::attack().await,
             "growth" => growth::measure().await,
             _ => {
-                eprintln!("usage: attack isolation|inputs|kills|burst|growth|all [seed]");
+                eprintln!("usage: attack isolation|cards|inputs|imports|kills|burst|growth|all [seed]");
                 return ExitCode::from(2);
             }
         };

@@ -4,6 +4,8 @@ use domain::agents::Agent;
 use domain::chats::conversation::NewMessage;
 use domain::ids::{AgentId, RunId};
 use domain::models::{ImageInput, Role, Usage};
+use domain::runs::form::{JsonForm, MAX_SCHEMA, MAX_STOP, MAX_STOPS, MIN_TOKENS, ReplyForm};
+use domain::runs::schema::Schema;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,8 +13,8 @@ use shared::flows::completions::Conversation;
 use shared::{Error, Result};
 use utoipa::ToSchema;
 
-/// A request in OpenAI's format. Other parameters of that format are accepted and have no effect: an agent has its own model,
-/// temperature and limits.
+/// A request in OpenAI's format. Parameters of that format that would change the answer and that agents do not have are refused, unless
+/// they have their default. Unknown fields have no effect.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = json!({"model": "agt_0192f5a08c3d7e9fa1b2c3d4e5f60718", "messages": [{"role": "user", "content": "What is due?"}]}))]
 pub struct CompletionRequest {
@@ -26,6 +28,22 @@ pub struct CompletionRequest {
     /// Options of a stream.
     #[serde(default)]
     pub stream_options: Option<StreamOptions>,
+    /// 1 to 4 texts. The reply ends before the first of them.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 4)]
+    pub stop: Option<Value>,
+    /// The most tokens of the reply, with the model's reasoning, at least 16. If both limits are there, the smaller one holds.
+    #[serde(default)]
+    #[schema(minimum = 16)]
+    pub max_completion_tokens: Option<u32>,
+    /// The old name of `max_completion_tokens`.
+    #[serde(default)]
+    #[schema(minimum = 16)]
+    pub max_tokens: Option<u32>,
+    /// `{"type": "text"}`, `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema": {"name": "…", "schema": {…}}}`.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub response_format: Option<Value>,
     /// Must be 1 or absent.
     #[serde(default)]
     pub n: Option<u32>,
@@ -33,6 +51,54 @@ pub struct CompletionRequest {
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Value>>,
+    #[serde(default)]
+    #[schema(ignore)]
+    temperature: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    top_p: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    presence_penalty: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    frequency_penalty: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    logit_bias: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    logprobs: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    top_logprobs: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    seed: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    tool_choice: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    functions: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    function_call: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    modalities: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    audio: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    reasoning_effort: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    verbosity: Value,
+    #[serde(default)]
+    #[schema(ignore)]
+    web_search_options: Value,
 }
 
 /// Options of a stream.
@@ -55,12 +121,58 @@ pub struct CompletionMessage {
 }
 
 impl CompletionRequest {
-    /// The agent and the conversation.
+    /// The parameters that would change the answer and that agents do not have, with the values that change nothing.
+    fn fixed(&self) -> [(&'static str, &Value, Vec<Value>); 16] {
+        [
+            ("temperature", &self.temperature, vec![json!(1)]),
+            ("top_p", &self.top_p, vec![json!(1)]),
+            ("presence_penalty", &self.presence_penalty, vec![json!(0)]),
+            ("frequency_penalty", &self.frequency_penalty, vec![json!(0)]),
+            ("logit_bias", &self.logit_bias, vec![json!({})]),
+            ("logprobs", &self.logprobs, vec![json!(false)]),
+            ("top_logprobs", &self.top_logprobs, vec![json!(0)]),
+            ("seed", &self.seed, vec![]),
+            ("tool_choice", &self.tool_choice, vec![json!("auto"), json!("none")]),
+            ("functions", &self.functions, vec![json!([])]),
+            ("function_call", &self.function_call, vec![json!("auto"), json!("none")]),
+            ("modalities", &self.modalities, vec![json!(["text"])]),
+            ("audio", &self.audio, vec![]),
+            ("reasoning_effort", &self.reasoning_effort, vec![json!("medium")]),
+            ("verbosity", &self.verbosity, vec![json!("medium")]),
+            ("web_search_options", &self.web_search_options, vec![]),
+        ]
+    }
+
+    /// The form of the reply.
+    fn form(&self, errors: &mut FieldErrors) -> ReplyForm {
+        for (name, limit) in
+            [("max_completion_tokens", self.max_completion_tokens), ("max_tokens", self.max_tokens)]
+        {
+            if limit.is_some_and(|limit| limit < MIN_TOKENS) {
+                errors.add(name, format!("must be at least {MIN_TOKENS}: some models take no smaller limit"));
+            }
+        }
+        ReplyForm {
+            stop: errors.nest("stop", read_stop(self.stop.as_ref())).unwrap_or_default(),
+            max_tokens: [self.max_completion_tokens, self.max_tokens].into_iter().flatten().min(),
+            json: errors
+                .nest("response_format", read_format(self.response_format.as_ref()))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The agent, the conversation, and the form of the reply.
     ///
     /// # Errors
     /// 400 with every invalid field; 404 if `model` is not the id of an agent.
-    pub fn read(&self) -> Result<(AgentId, Conversation), Error> {
+    pub fn read(&self) -> Result<(AgentId, Conversation, ReplyForm), Error> {
         let mut errors = FieldErrors::default();
+        let form = self.form(&mut errors);
+        for (name, value, defaults) in self.fixed() {
+            if !value.is_null() && !defaults.iter().any(|default| same(default, value)) {
+                errors.add(name, refused(&defaults));
+            }
+        }
         if self.n.is_some_and(|n| n != 1) {
             errors.add("n", "must be 1: an agent gives one reply".to_owned());
         }
@@ -104,7 +216,66 @@ impl CompletionRequest {
         }
         errors.into_result(())?;
         let agent = self.model.parse().map_err(|_| Error::NotFound("agent"))?;
-        Ok((agent, conversation))
+        Ok((agent, conversation, form))
+    }
+}
+
+/// Whether two values are equal. `1.0` is the same number as `1`.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => (a - b).abs() < f64::EPSILON,
+        _ => a == b,
+    }
+}
+
+fn refused(defaults: &[Value]) -> String {
+    let told = "agents do not have this parameter";
+    match defaults {
+        [] => format!("must be absent: {told}"),
+        _ => {
+            let defaults: Vec<String> = defaults.iter().map(Value::to_string).collect();
+            format!("must be {} or absent: {told}", defaults.join(" or "))
+        }
+    }
+}
+
+/// The texts that end the reply.
+fn read_stop(stop: Option<&Value>) -> Result<Vec<String>, FieldErrors> {
+    let told = || format!("must be a text, or a list of 1 to {MAX_STOPS} texts");
+    let texts = match stop {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(Value::Array(texts)) if texts.len() <= MAX_STOPS => {
+            let texts: Option<Vec<String>> =
+                texts.iter().map(|text| text.as_str().map(str::to_owned)).collect();
+            texts.ok_or_else(|| FieldErrors::one("", told()))?
+        }
+        Some(_) => return Err(FieldErrors::one("", told())),
+    };
+    let is_fit = |text: &String| (1..=MAX_STOP).contains(&text.chars().count());
+    if !texts.iter().all(is_fit) {
+        return Err(FieldErrors::one("", format!("must have texts of 1 to {MAX_STOP} characters")));
+    }
+    Ok(texts)
+}
+
+/// The JSON that the reply must be.
+fn read_format(format: Option<&Value>) -> Result<Option<JsonForm>, FieldErrors> {
+    let Some(format) = format.filter(|format| !format.is_null()) else { return Ok(None) };
+    match format["type"].as_str() {
+        Some("text") => Ok(None),
+        Some("json_object") => Ok(Some(JsonForm::Object)),
+        Some("json_schema") => {
+            let schema = &format["json_schema"]["schema"];
+            if schema.to_string().len() > MAX_SCHEMA {
+                let told = format!("may have at most {MAX_SCHEMA} bytes");
+                return Err(FieldErrors::one("json_schema.schema", told));
+            }
+            let mut errors = FieldErrors::default();
+            let schema = errors.nest("json_schema.schema", Schema::new(schema.clone()));
+            errors.into_result(schema.map(JsonForm::Schema))
+        }
+        _ => Err(FieldErrors::one("type", "must be `text`, `json_object` or `json_schema`")),
     }
 }
 
@@ -162,7 +333,7 @@ pub struct Choice {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub delta: Option<Value>,
-    /// `stop`, or `length` if the response had to end before the run. The run continues then.
+    /// `stop`. `length` if the reply reached its limit, or if the response had to end before the run: then the run continues.
     pub finish_reason: Option<&'static str>,
 }
 
@@ -171,7 +342,7 @@ pub struct Choice {
 pub struct ReplyMessage {
     /// `assistant`
     pub role: &'static str,
-    /// The reply. For each draft, a line says where you can accept it.
+    /// The reply, with each draft and its address. If the reply must be JSON, it is only that.
     pub content: String,
 }
 

@@ -1,9 +1,11 @@
 //! The Chat Completions API of OpenAI, so that programs written for it can talk to agents.
 
+mod drafts;
 mod format;
 mod told;
 
 use axum::extract::{Extension, State};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::agent_loop::cards::{self, Asks};
@@ -20,12 +22,14 @@ use shared::flows::completions::{self, Completion};
 use shared::flows::follow::{self, RunUpdate};
 use shared::flows::{agents, run_view, runs};
 use shared::function::Invocation;
+use shared::http::ClientAddress;
 use shared::idempotency::RepeatedRun;
 use shared::problem::OpenAiError;
 use shared::respond::Problems;
 use shared::stream::{belongs_to, event_stream, not_failed};
 use shared::{Cx, Error, Result};
 
+use drafts::Drafts;
 use format::{
     ChatCompletion, Choice, CompletionRequest, CompletionUsage, ModelEntry, ModelList, ReplyMessage,
 };
@@ -39,9 +43,9 @@ const MAX_MODELS: usize = 1_000;
 /// Talk to an agent with an OpenAI client
 ///
 /// `model` is the agent's id. The client keeps the conversation and sends all of it with each request, as with OpenAI. The
-/// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals, and the reply names them. If
-/// a process dies while it streams, another one writes the unfinished step again. If the new text differs, a line says that the
-/// reply begins again.
+/// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals. The reply shows them with their
+/// addresses, and the next message `yes` accepts them. If a process dies while it streams, another one writes the unfinished step
+/// again. If the new text differs, a line says that the reply begins again.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
@@ -58,15 +62,19 @@ async fn complete(
     caller: Caller,
     invocation: Invocation,
     repeated: Option<Extension<RepeatedRun>>,
+    address: ClientAddress,
     ForeignJson(request): ForeignJson<CompletionRequest>,
 ) -> Result<Response> {
-    let (agent, conversation) = request.read()?;
+    let (agent, conversation, form) = request.read()?;
+    let is_json = form.json.is_some();
     let (run, created, completion) = match repeated {
         Some(Extension(RepeatedRun(run))) => {
             (run, runs::load(&cx, &caller.owner, run).await?.value.created_at, None)
         }
         None => {
-            let begun = completions::begin(&cx, &caller.owner, agent, conversation, invocation).await?;
+            let begun =
+                completions::begin(&cx, &caller.owner, agent, conversation, form, &address, invocation)
+                    .await?;
             (begun.begun.run(), cx.clock.now(), Some(begun))
         }
     };
@@ -76,15 +84,34 @@ async fn complete(
         agent,
         created,
         until: invocation.answers_until(),
+        is_json,
+        address,
         with_usage: request.stream_options.is_some_and(|options| options.include_usage == Some(true)),
         cx,
     };
     if request.stream != Some(true) {
-        return Ok(axum::Json(answer.whole(completion).await?).into_response());
+        return Ok(match answer.whole(completion).await {
+            Ok(reply) => axum::Json(reply).into_response(),
+            Err(error) => refused(error),
+        });
     }
     let mut response = answer.stream(completion);
     belongs_to(&mut response, run);
     Ok(response)
+}
+
+/// OpenAI's clients repeat every call whose answer is a 5xx, unless this header forbids it.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// A failed run. A client must not repeat the call by itself if it would fail again, or if each try costs two calls of a model.
+fn refused(error: Error) -> Response {
+    let is_final =
+        matches!(&error, Error::RunFailed { code, retryable, .. } if !retryable || code == "reply_invalid");
+    let mut response = error.into_response();
+    if is_final {
+        response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    }
+    response
 }
 
 /// Writes a run's reply in OpenAI's format.
@@ -95,6 +122,9 @@ struct Answer {
     agent: AgentId,
     created: Timestamp,
     until: Timestamp,
+    /// Whether the reply must be JSON: then it is sent at its end, when it was checked.
+    is_json: bool,
+    address: ClientAddress,
     with_usage: bool,
 }
 
@@ -115,30 +145,36 @@ impl Answer {
         let run = follow::to_its_end(&self.cx, &self.owner, self.run, self.until).await?;
         let (state, usage) = (run.state, run.usage);
         not_failed(&run)?;
+        let finish_reason = Some(self.finish_reason(&run));
         let mut content = run.message.clone();
-        content.push_str(&self.notes(run).await?);
+        let notes = self.notes(run).await?;
+        content.push_str(&notes.text);
         if let Some(completion) = completion.filter(|_| state.is_final()) {
-            completion.replied(&self.cx, &self.owner, &content).await;
+            completion.replied(&self.cx, &self.owner, &content, notes.ids).await;
         }
         let message = Some(ReplyMessage { role: "assistant", content });
-        let choice = Choice { index: 0, message, delta: None, finish_reason: Some(finish_reason(state)) };
+        let choice = Choice { index: 0, message, delta: None, finish_reason };
         Ok(self.completion("chat.completion", vec![choice], Some(usage)))
     }
 
-    /// What the client must know in addition to the text: the drafts that wait, and why the reply ends.
-    async fn notes(&self, run: Run) -> Result<String> {
+    /// `length` if the client does not have the whole reply.
+    fn finish_reason(&self, run: &Run) -> &'static str {
+        let is_whole = if self.is_json { run.state == RunState::Completed } else { run.state.is_final() };
+        if is_whole && !run.cut_off { "stop" } else { "length" }
+    }
+
+    /// What the client must know in addition to the text: the drafts that wait, and why the reply ends. A reply that is JSON has
+    /// no place for it.
+    async fn notes(&self, run: Run) -> Result<Drafts> {
         let state = run.state;
+        if self.is_json && state == RunState::Completed {
+            return Ok(Drafts::default());
+        }
         let open: Vec<_> = cards::open(&run.cards).cloned().collect();
         let view = run_view::view(&self.cx, &self.owner, run).await?;
-        let at = shared::http::path_for_client;
-        let mut notes = String::new();
-        for proposal in &view.proposals {
-            let (title, id) = (&proposal.title, proposal.proposal_id);
-            notes.push_str(&format!(
-                "\n\n*Draft: {title}. It waits for your yes at {}.*",
-                at(&format!("/proposals/{id}"))
-            ));
-        }
+        let at = |path: &str| self.address.at(path);
+        let mut drafts = Drafts::of(&view.proposals, &self.address);
+        let notes = &mut drafts.text;
         match state {
             RunState::Running => {
                 notes
@@ -166,7 +202,7 @@ impl Answer {
             }
             RunState::Completed | RunState::Failed => {}
         }
-        Ok(notes)
+        Ok(drafts)
     }
 
     /// Streams the reply while it is written.
@@ -178,6 +214,7 @@ impl Answer {
             completion,
             told: Told::default(),
             last: 0,
+            between: None,
             begun: false,
             ended: false,
         };
@@ -186,10 +223,6 @@ impl Answer {
             Some((Bytes::from(next), chunks))
         }))
     }
-}
-
-fn finish_reason(state: RunState) -> &'static str {
-    if state.is_final() { "stop" } else { "length" }
 }
 
 /// A reply that is being streamed.
@@ -201,6 +234,8 @@ struct Chunks {
     told: Told,
     /// The last event.
     last: u64,
+    /// The event after which the next text begins a new paragraph.
+    between: Option<u64>,
     begun: bool,
     ended: bool,
 }
@@ -224,7 +259,13 @@ impl Chunks {
                     for event in events {
                         self.last = event.id;
                         match event.event {
+                            // It is sent when it was checked.
+                            EventKind::MessageDelta | EventKind::ToolResult if self.answer.is_json => {}
                             EventKind::MessageDelta => {
+                                if let Some(event) = self.between.take() {
+                                    let text = self.told.add(event, "\n\n");
+                                    self.send(&text, &mut frames);
+                                }
                                 let text = event.data["text"].as_str().unwrap_or_default().to_owned();
                                 self.say(&text, &mut frames);
                             }
@@ -239,7 +280,7 @@ impl Chunks {
                             EventKind::ToolResult => {
                                 self.end_step(&mut frames);
                                 if !self.told.text().is_empty() && !self.told.text().ends_with("\n\n") {
-                                    self.say("\n\n", &mut frames);
+                                    self.between = Some(event.id);
                                 }
                             }
                             kind => is_over |= kind.ends_the_run(),
@@ -289,15 +330,19 @@ impl Chunks {
         let run = runs::load(&cx, &owner, self.answer.run).await?.value;
         let (state, usage) = (run.state, run.usage);
         not_failed(&run)?;
+        let finish_reason = self.answer.finish_reason(&run);
         if state.is_final() {
             self.end_step(frames);
         }
-        let notes = self.answer.notes(run).await?;
-        self.say(&notes, frames);
-        if let Some(completion) = self.completion.take().filter(|_| state.is_final()) {
-            completion.replied(&cx, &owner, self.told.text()).await;
+        if self.answer.is_json {
+            self.say(&run.message, frames);
         }
-        self.delta(json!({}), Some(finish_reason(state)), frames);
+        let notes = self.answer.notes(run).await?;
+        self.say(&notes.text, frames);
+        if let Some(completion) = self.completion.take().filter(|_| state.is_final()) {
+            completion.replied(&cx, &owner, self.told.text(), notes.ids).await;
+        }
+        self.delta(json!({}), Some(finish_reason), frames);
         if self.answer.with_usage {
             frame(&self.answer.completion("chat.completion.chunk", Vec::new(), Some(usage)), frames);
         }

@@ -14,7 +14,7 @@ use std::future::Future;
 
 use domain::accounts::scopes::Scope;
 use domain::ids::ProjectId;
-use domain::tools::{Decision, Effect, MCP, Setting, ToolDef, decide, offered, read_fields};
+use domain::tools::{Decision, Effect, MCP, Setting, ToolDef, ToolSets, decide, offered, read_fields};
 use domain::validate::FieldError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -42,12 +42,15 @@ impl From<Error> for Failure {
 
 type ToolResult = Result<Value, Failure>;
 
-/// The tools that a client with this scope is offered.
-pub fn list(scope: Scope) -> Vec<Tool> {
+/// The tools that a client with this scope and these sets of tools is offered.
+pub fn of(scope: Scope, sets: &ToolSets) -> impl Iterator<Item = &'static ToolDef> {
     offered(MCP, Setting::Mcp)
-        .filter(|tool| scope.includes(Scope::of_tool(tool.effect)))
-        .map(described)
-        .collect()
+        .filter(move |tool| sets.has(tool) && scope.includes(Scope::of_tool(tool.effect)))
+}
+
+/// The definitions of these tools.
+pub fn list(scope: Scope, sets: &ToolSets) -> Vec<Tool> {
+    of(scope, sets).map(described).collect()
 }
 
 /// Whether a client may call the tool with this name.

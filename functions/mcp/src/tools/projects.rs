@@ -25,7 +25,7 @@ pub async fn list_workflows(client: Client, arguments: ListWorkflows) -> ToolRes
 fn summary(DocumentView { workflow, document, version, .. }: DocumentView) -> Value {
     let modes: Vec<_> = document.sections.iter().map(|section| section.mode).collect();
     let mut summary = json!({
-        "workflow": workflow, "contextVersion": version, "lastUpdatedAt": document.updated_at, "modes": modes,
+        "workflow": workflow, "version": version, "updated_at": document.updated_at, "modes": modes,
     });
     for (name, text) in [("title", document.title), ("task", document.task)] {
         if let Some(text) = text {

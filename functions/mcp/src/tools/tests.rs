@@ -100,7 +100,9 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
         assert!(shown.title.is_some() && shown.description.is_some(), "{name}");
         assert_eq!(shown.input_schema["type"], json!("object"), "{name}");
         assert_eq!(shown.input_schema["additionalProperties"], json!(false), "{name}");
-        assert_eq!(shown.output_schema.unwrap()["type"], json!("object"), "{name}");
+        if let Some(output) = shown.output_schema {
+            assert_eq!(output["type"], json!("object"), "{name}");
+        }
         let hints = shown.annotations.unwrap();
         let reads = ["read_", "list_", "lookup_", "check_", "explain_", "preview_"]
             .iter()
@@ -115,7 +117,7 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
 
 #[test]
 fn a_tool_is_listed_and_performed_exactly_if_its_surfaces_contain_mcp() {
-    let listed: Vec<_> = list(Scope::Admin).into_iter().map(|tool| tool.name).collect();
+    let listed: Vec<_> = list(Scope::Admin, &ToolSets::default()).into_iter().map(|tool| tool.name).collect();
     assert_eq!(listed, MCP.iter().map(|def| def.name).collect::<Vec<_>>());
     for def in ALL.into_iter().flatten() {
         let is_in_table = MCP.iter().any(|of_mcp| of_mcp == def);
@@ -126,4 +128,18 @@ fn a_tool_is_listed_and_performed_exactly_if_its_surfaces_contain_mcp() {
             "{def:?}"
         );
     }
+}
+
+/// Every session of an assistant carries the definitions, so their size costs money and attention.
+#[test]
+fn all_definitions_together_stay_small() {
+    const MAX_BYTES: usize = 25_000;
+    let tools = list(Scope::Admin, &ToolSets::default());
+    let bytes = json!({ "tools": tools }).to_string().len();
+    let mut sizes: Vec<(usize, &str)> =
+        tools.iter().map(|tool| (json!(tool).to_string().len(), &*tool.name)).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let largest: Vec<String> = sizes.iter().take(8).map(|(bytes, name)| format!("{name} {bytes}")).collect();
+    println!("{bytes} bytes; the largest: {}", largest.join(", "));
+    assert!(bytes <= MAX_BYTES, "{bytes} bytes, more than {MAX_BYTES}; the largest: {}", largest.join(", "));
 }

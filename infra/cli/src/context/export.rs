@@ -15,7 +15,7 @@ use zip::result::ZipError;
 
 use crate::Failure;
 use crate::config::Places;
-use crate::output;
+use crate::output::{self, shown};
 use crate::server::{Patience, Server};
 
 /// Writes the files.
@@ -30,7 +30,7 @@ pub fn run(dir: &Path, force: bool) -> Result<(), Failure> {
     io::copy(&mut server.get_stream("/context/export")?, &mut archive)?;
     archive.rewind()?;
     let written = unpack(archive, dir, force)?;
-    Ok(output::print(format!("{written} files written, in {}\n", dir.display()))?)
+    Ok(output::print(format!("{written} files written, in {}\n", shown(dir)))?)
 }
 
 /// Returns how many files were new or longer.
@@ -57,7 +57,7 @@ fn unpack(archive: File, dir: &Path, force: bool) -> Result<usize, Failure> {
     if kept.is_empty() {
         return Ok(written);
     }
-    let names: Vec<_> = kept.iter().map(|path| format!("\n  {}", path.display())).collect();
+    let names: Vec<_> = kept.iter().map(|path| format!("\n  {}", shown(path))).collect();
     Err(Failure::Message(format!(
         "{written} files written; these differ from the server's logs and were not changed (--force replaces them):{}",
         names.concat()

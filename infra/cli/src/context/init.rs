@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::section::Access;
 use super::templates::{self, SectionUpdate};
 use crate::Failure;
-use crate::output;
+use crate::output::{self, shown};
 
 /// Writes the section into templates where it is missing or old, and prints the result for each file.
 ///
@@ -16,7 +16,7 @@ use crate::output;
 pub fn run(dir: &Path) -> Result<(), Failure> {
     let mut files = Vec::new();
     find(dir, &mut files)
-        .map_err(|error| Failure::Message(format!("failed to read {}: {error}", dir.display())))?;
+        .map_err(|error| Failure::Message(format!("failed to read {}: {error}", shown(dir))))?;
     files.sort();
     let (mut templates, mut failed) = (0, 0);
     for file in &files {
@@ -24,7 +24,7 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
             Ok(SectionUpdate::NoTemplate) => {
                 output::warn(&[format!(
                     "{} is skipped: it does not begin with front matter (`---`), so it is not an agent template",
-                    file.display()
+                    shown(file)
                 )]);
                 continue;
             }
@@ -40,12 +40,12 @@ pub fn run(dir: &Path) -> Result<(), Failure> {
             }
         };
         templates += 1;
-        output::print(format!("{}: {said}\n", file.display()))?;
+        output::print(format!("{}: {said}\n", shown(file)))?;
     }
     match (templates, failed) {
         (0, _) => Err(Failure::Message(format!(
             "there is no agent template in {}: no .md file that begins with front matter (`---`)",
-            dir.display()
+            shown(dir)
         ))),
         (_, 0) => Ok(()),
         (_, failed) => Err(Failure::Message(format!("{failed} of {templates} templates were not changed"))),

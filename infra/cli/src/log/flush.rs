@@ -64,7 +64,6 @@ pub fn background() -> Result<(), Failure> {
         let report = delivery::drain(&spool, &server, settings.project.as_ref(), Limit::NONE)?;
         let again = match report.end {
             End::Empty | End::Busy | End::Limit => false,
-            End::Failed(ServerError::Untrusted { .. }) => false,
             End::Failed(error) => error.status().is_none_or(|status| matches!(status, 409 | 429 | 500..)),
         };
         if !again {
@@ -122,9 +121,6 @@ pub fn remarks(spool: &Spool, counts: Counts) -> Vec<String> {
 
 impl From<ServerError> for Failure {
     fn from(error: ServerError) -> Self {
-        if matches!(error, ServerError::Untrusted { .. }) {
-            return Self::Message(error.to_string());
-        }
         Self::Message(match error.status() {
             Some(401 | 403) => {
                 format!("{error}; set LAMPLIGHTER_API_KEY, or api_key_file in a configuration file")

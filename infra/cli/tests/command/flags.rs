@@ -167,6 +167,14 @@ fn help_and_version_are_printed() {
         "--workflow",
         "--from",
         "--force",
+        "keys list",
+        "keys create",
+        "--scopes",
+        "--days",
+        "keys revoke",
+        "trust",
+        "--revoke",
+        "--list",
     ] {
         assert!(out.contains(flag), "{flag}");
     }
@@ -187,6 +195,9 @@ fn help_and_version_are_printed() {
         &["context", "init", "-h"],
         &["context", "init", "dir", "--help"],
         &["status", "--help"],
+        &["keys", "--help"],
+        &["keys", "create", "-h"],
+        &["trust", "--help"],
     ] {
         bed.run(args).printed(&out);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::bed::{Bed, DOWN, KEY};
+use crate::bed::{Bed, DOWN, KEY, PROJECT};
 use crate::server::{Reply, Server};
 
 /// What the server gets: the project's path and the key.
@@ -62,7 +62,7 @@ fn the_environment_overrides_the_project_and_the_project_the_user() {
         ),
         (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'http://127.0.0.1:1'\napi_key = 'KEY'", "P_ID", false),
         (&[], "url = 'UP'\nproject = 'P_ID'", "url = 'UP'\napi_key = 'KEY'", "P_ID", true),
-        // This machine belongs to the person.
+        // A person who trusts the folder also gives its server the key that was given for no server in particular.
         (&[("LAMPLIGHTER_API_KEY", "KEY")], "url = 'UP'\nproject = 'P_ID'", "", "P_ID", true),
         (&[("LAMPLIGHTER_URL", "UP")], "project = 'P_ID'", "api_key = 'KEY'", "P_ID", true),
     ];
@@ -78,6 +78,9 @@ fn the_environment_overrides_the_project_and_the_project_the_user() {
         for (name, value) in *variables {
             bed = bed.with(name, &filled(value));
         }
+        if !project_file.is_empty() {
+            assert_eq!(bed.run(&["trust"]).code, 0);
+        }
         let expected =
             (format!("/projects/{}/context.md", filled(project)), with_key.then(|| format!("Bearer {KEY}")));
         assert_eq!(seen(&bed, &server), expected, "{variables:?} {project_file:?} {user_file:?}");
@@ -85,28 +88,14 @@ fn the_environment_overrides_the_project_and_the_project_the_user() {
 }
 
 #[test]
-fn a_server_that_only_a_checkout_names_gets_no_key_from_elsewhere() {
-    for (variable, user_file) in [
-        (KEY, String::new()),
-        ("", format!("api_key = '{KEY}'")),
-        ("", format!("url = 'https://a.example'\napi_key = '{KEY}'")),
-    ] {
-        let bed = Bed::bare().with("LAMPLIGHTER_API_KEY", variable);
-        bed.write("project/lamplighter.toml", "url = 'http://nowhere.invalid'\nproject = 'default'");
-        bed.private(".config/lamplighter/config.toml", &user_file);
-        bed.run(&["context", "show"])
-            .failed("is not sent to http://nowhere.invalid, because it was not given for that server");
-    }
-}
-
-#[test]
 fn the_projects_file_is_searched_up_to_the_top_of_the_project() {
     let server = Server::start(|_| Reply::ok(""));
-    let file = format!("url = '{}'\nproject = 'default'", server.url);
-    let bed = Bed::bare();
+    let file = format!("project = '{PROJECT}'");
+    let bed = Bed::bare().with("LAMPLIGHTER_URL", &server.url);
     let found = |bed: &Bed| {
         let mut command = bed.command(&["context", "show"]);
-        command.current_dir(bed.path("project/deep/down")).output().unwrap().status.success()
+        assert!(command.current_dir(bed.path("project/deep/down")).output().unwrap().status.success());
+        server.requests().pop().unwrap().target.contains(PROJECT)
     };
     fs::create_dir_all(bed.path("project/deep/down")).unwrap();
     assert!(!found(&bed));
@@ -135,6 +124,7 @@ fn a_key_file_is_read_only_from_allowed_places() {
             "project/lamplighter.toml",
             format!("url = '{}'\nproject = 'default'\napi_key_file = '{named}'", server.url),
         );
+        assert_eq!(bed.run(&["trust"]).code, 0);
         assert_eq!(seen(&bed, &server).1, key);
     }
     for named in ["../key", "~/key", "link", bed.path("key").to_str().unwrap()] {

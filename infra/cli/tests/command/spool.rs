@@ -216,6 +216,7 @@ fn fill(count: usize, bytes: u64) {
 fn each_server_has_its_own_spool() {
     let bed = waiting(1);
     bed.write("project/lamplighter.toml", format!("url = \"{DOWN}\""));
+    assert_eq!(bed.run(&["trust"]).code, 0);
     bed.give(&["log", "-a"], payload(1)).silent();
     let server = Server::taking();
     bed.configure(&server.url);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    PlansConfig, RunsConfig,
+    PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::function::Invocation;
 use shared::models::Models;
@@ -63,6 +63,7 @@ async fn start() -> (Engines, Cx) {
         cors: CorsConfig::default(),
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
+        reach: ReachConfig::default(),
         plans: PlansConfig::default(),
         rates: domain::accounts::rates::RateLimits::OFF,
     };

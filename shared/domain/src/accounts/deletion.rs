@@ -1,5 +1,5 @@
 //! The deletion of an account: everything is removed, then removed again when nothing that had begun before can still
-//! write, and then a receipt says that nothing is left.
+//! write, and then a receipt says that nothing is left but a few counts.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +27,35 @@ pub enum DeletionState {
     Removing,
     /// Everything was removed. It is removed again at `confirms_at`.
     Waiting,
-    /// Nothing is left.
+    /// Nothing is left but what `kept` names.
     Done,
+}
+
+/// A count that a deletion keeps, so that a deletion does not begin a day's ceiling or a month's quota again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptCount {
+    /// What the account has spent on this day, in UTC.
+    DaySpending,
+    /// What the account has spent in this month, in UTC.
+    MonthSpending,
+    /// How many requests the account has made in this month, in UTC.
+    MonthRequests,
+}
+
+/// A record that a deletion keeps. It has numbers only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Kept {
+    /// What it counts.
+    pub what: KeptCount,
+    /// When the record expires. DynamoDB deletes expired records within a few days.
+    pub until: Timestamp,
 }
 
 /// What was found when everything had been removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Left {
-    /// Records in the table.
+    /// Records in the table, besides those in `kept`.
     pub records: u64,
     /// Objects in the bucket, with all their versions.
     pub objects: u64,
@@ -52,16 +73,23 @@ pub struct Receipt {
     pub requested_at: Timestamp,
     /// When everything is removed for the second time. Everything that had begun before the deletion has ended then.
     pub confirms_at: Timestamp,
-    /// When it was known that nothing is left.
+    /// When it was known that nothing is left but what `kept` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
     /// How many records were removed, by kind.
     pub removed_records: BTreeMap<String, u64>,
     /// How many versions of objects were removed.
     pub removed_objects: u64,
+    /// The records that stay until the day or the month ends. Known when everything was removed for the first time.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
     /// What a search for the account's data found after the last removal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
+    /// Until when an executor works. It is not in the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub leased_until: Option<Timestamp>,
 }
 
 impl Receipt {
@@ -75,8 +103,16 @@ impl Receipt {
             finished_at: None,
             removed_records: BTreeMap::new(),
             removed_objects: 0,
+            kept: Vec::new(),
             left: None,
+            leased_until: None,
         }
+    }
+
+    /// Whether an executor works.
+    #[must_use]
+    pub fn is_leased(&self, now: Timestamp) -> bool {
+        self.leased_until.is_some_and(|until| now < until)
     }
 
     /// Whether a removal that begins `now` is the last one.

@@ -6,8 +6,21 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::plans::Plan;
+
 /// The largest archive, in bytes. S3 accepts no larger upload in one request.
 pub const MAX_ARCHIVE: u64 = 5_000_000_000;
+
+/// The most bytes that an archive may have inflated: all records and objects together.
+#[must_use]
+pub const fn most_inflated(plan: Plan) -> u64 {
+    match plan {
+        Plan::Starter => 1_000_000_000,
+        Plan::Pro => 10_000_000_000,
+        Plan::Team => 25_000_000_000,
+        Plan::Agency | Plan::Unlimited => 50_000_000_000,
+    }
+}
 
 /// How long an import waits for its archive.
 pub const UPLOAD_WITHIN: SignedDuration = SignedDuration::from_hours(1);
@@ -48,14 +61,14 @@ pub struct AccountImport {
     pub finished_at: Option<Timestamp>,
     /// The size of the archive in bytes.
     pub bytes: u64,
-    /// How many records were written, by kind.
+    /// How many things were written, by kind, such as `agents` and `messages`. What the platform stores for itself is not counted.
     #[serde(default)]
     pub records: BTreeMap<String, u64>,
     /// How many objects were written.
     #[serde(default)]
     pub objects: u64,
-    /// How many records were left out, by kind: what had not ended, what only mattered to the other deployment, and what exists
-    /// here already.
+    /// How many things were left out, by kind: what had not ended, what only mattered to the other deployment, what needs an
+    /// object that the archive does not have, and what exists here already. Objects that no record names are `objects`.
     #[serde(default)]
     pub left_out: BTreeMap<String, u64>,
     /// Why the import failed.
@@ -99,8 +112,8 @@ impl AccountImport {
 
     /// Notes progress.
     pub fn advance(&mut self, objects: u64, lines: u64) {
-        self.position.objects += objects;
-        self.position.lines += lines;
+        self.position.objects = self.position.objects.saturating_add(objects);
+        self.position.lines = self.position.lines.saturating_add(lines);
         self.attempts = 1;
     }
 

@@ -14,6 +14,7 @@ mod provider_keys;
 pub mod quota;
 pub mod rates;
 pub mod scopes;
+pub mod servers;
 
 use std::fmt;
 use std::str::FromStr;

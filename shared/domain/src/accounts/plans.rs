@@ -30,18 +30,9 @@ pub struct PlanTerms {
     /// Requests that call models, per month. Absent if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_month: Option<u32>,
-    /// How many people may use the account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seats: Option<u32>,
     /// How many projects may exist besides the default project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<u32>,
-    /// Whether a theme may be previewed.
-    pub preview: bool,
-    /// Whether a theme may be published.
-    pub publish: bool,
-    /// Whether several people may work together.
-    pub collaboration: bool,
 }
 
 impl Plan {
@@ -67,55 +58,32 @@ impl Plan {
     #[must_use]
     pub const fn terms(self) -> PlanTerms {
         match self {
-            Self::Unlimited => PlanTerms {
-                month_cents: None,
-                year_cents: None,
-                requests_per_month: None,
-                seats: None,
-                projects: None,
-                preview: true,
-                publish: true,
-                collaboration: true,
-            },
+            Self::Unlimited => {
+                PlanTerms { month_cents: None, year_cents: None, requests_per_month: None, projects: None }
+            }
             Self::Starter => PlanTerms {
                 month_cents: Some(0),
                 year_cents: Some(0),
                 requests_per_month: Some(50),
-                seats: Some(1),
                 projects: Some(1),
-                preview: false,
-                publish: false,
-                collaboration: false,
             },
             Self::Pro => PlanTerms {
                 month_cents: Some(4_900),
                 year_cents: Some(47_040),
                 requests_per_month: Some(500),
-                seats: Some(1),
                 projects: None,
-                preview: true,
-                publish: true,
-                collaboration: false,
             },
             Self::Team => PlanTerms {
                 month_cents: Some(14_900),
                 year_cents: Some(143_040),
                 requests_per_month: Some(2_000),
-                seats: Some(5),
                 projects: None,
-                preview: true,
-                publish: true,
-                collaboration: true,
             },
             Self::Agency => PlanTerms {
                 month_cents: Some(34_900),
                 year_cents: Some(335_040),
                 requests_per_month: Some(6_000),
-                seats: Some(999),
                 projects: None,
-                preview: true,
-                publish: true,
-                collaboration: true,
             },
         }
     }
@@ -140,9 +108,7 @@ mod tests {
         for pair in [Plan::Starter, Plan::Pro, Plan::Team, Plan::Agency, Plan::Unlimited].windows(2) {
             let (less, more) = (pair[0].terms(), pair[1].terms());
             assert!(most(less.requests_per_month) < most(more.requests_per_month));
-            assert!(most(less.seats) <= most(more.seats) && most(less.projects) <= most(more.projects));
-            let flags = |terms: PlanTerms| [terms.preview, terms.publish, terms.collaboration];
-            assert!(flags(less).iter().zip(flags(more)).all(|(less, more)| *less <= more));
+            assert!(most(less.projects) <= most(more.projects));
         }
     }
 }

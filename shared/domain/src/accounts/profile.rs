@@ -95,7 +95,34 @@ pub struct AccountPatch {
     pub budget: Option<AccountBudget>,
 }
 
+/// Checks the number of alerts and each threshold.
+fn check_alerts(errors: &mut FieldErrors, alerts: &[Alert]) {
+    if alerts.len() > MAX_ALERTS {
+        errors.add("alerts", format!("must have at most {MAX_ALERTS}, has {}", alerts.len()));
+    }
+    for (i, Alert { month_micros }) in alerts.iter().enumerate() {
+        if !(1..=MAX_ALERT_MICROS).contains(month_micros) {
+            let field = format!("alerts[{i}].month_micros");
+            errors.add(field, format!("must be 1 to {MAX_ALERT_MICROS}, is {month_micros}"));
+        }
+    }
+}
+
 impl Account {
+    /// Checks the limits of every account, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if let Err(message) = timezone_named(&self.timezone) {
+            errors.add("timezone", message);
+        }
+        check_alerts(&mut errors, &self.alerts);
+        self.budget.validate(&mut errors);
+        errors.into_result(())
+    }
+
     /// The owner's plan. `default` applies if the owner chose none, or one that is no longer among `allowed`.
     #[must_use]
     pub fn plan(&self, default: Plan, allowed: &[Plan]) -> Plan {
@@ -127,15 +154,7 @@ impl Account {
             self.plan = Some(plan);
         }
         if let Some(mut alerts) = patch.alerts {
-            if alerts.len() > MAX_ALERTS {
-                errors.add("alerts", format!("must have at most {MAX_ALERTS}, has {}", alerts.len()));
-            }
-            for (i, Alert { month_micros }) in alerts.iter().enumerate() {
-                if !(1..=MAX_ALERT_MICROS).contains(month_micros) {
-                    let field = format!("alerts[{i}].month_micros");
-                    errors.add(field, format!("must be 1 to {MAX_ALERT_MICROS}, is {month_micros}"));
-                }
-            }
+            check_alerts(&mut errors, &alerts);
             alerts.sort_unstable();
             alerts.dedup();
             self.alerts = alerts;

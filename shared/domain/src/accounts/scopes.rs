@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ceilings::CeilingOf;
 use crate::tools::Effect;
 
 /// What an API key may do. A higher scope includes the lower ones.
@@ -17,9 +18,10 @@ use crate::tools::Effect;
 pub enum Scope {
     /// Read everything except what belongs to `admin`.
     Read,
-    /// Change things, run models, approve actions.
+    /// Change things, run models, approve actions, and raise ceilings of runs, agents and actions.
     Write,
-    /// Manage API keys, provider keys, and the account: its settings, export, import and deletion.
+    /// Manage API keys, provider keys, and the account: its settings, export, import and deletion. Raise the ceilings of its days
+    /// and months.
     Admin,
 }
 
@@ -91,6 +93,19 @@ impl FromStr for Scope {
     }
 }
 
+impl Scope {
+    /// The scope that an approval needs that raises a ceiling: the same as the route that sets it.
+    #[must_use]
+    pub fn to_raise(ceiling: CeilingOf) -> Self {
+        let path = match ceiling {
+            CeilingOf::Run | CeilingOf::ActionMonth => "/actions/{action_id}",
+            CeilingOf::AgentMonth => "/agents/{agent_id}",
+            CeilingOf::Day | CeilingOf::Month => "/account",
+        };
+        Self::needed("PATCH", path)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +150,18 @@ mod tests {
             assert_eq!(serde_json::to_value(held).unwrap(), held.name());
         }
         assert_eq!("Admin".parse::<Scope>(), Err(UnknownScope));
+    }
+
+    #[test]
+    fn a_ceiling_is_raised_with_the_scope_that_sets_it() {
+        for (of, scope) in [
+            (CeilingOf::Run, Scope::Write),
+            (CeilingOf::ActionMonth, Scope::Write),
+            (CeilingOf::AgentMonth, Scope::Write),
+            (CeilingOf::Day, Scope::Admin),
+            (CeilingOf::Month, Scope::Admin),
+        ] {
+            assert_eq!(Scope::to_raise(of), scope, "{of:?}");
+        }
     }
 }

@@ -170,10 +170,26 @@ impl Budget {
     pub const MAX_PER_RUN_MICROS: i64 = 100_000_000;
 }
 
-/// One dollar a run.
-impl Default for Budget {
-    fn default() -> Self {
-        Self { per_run_micros: 1_000_000, per_month_micros: None }
+/// A ceiling on costs, as people ask for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AskedBudget {
+    /// The highest cost of a run in micro-dollars, 1 to 100,000,000. Default for a new action: the agent's, or the installation's
+    /// limit, but at most 100,000,000. If a change leaves it out, it keeps its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000_000, example = 1_000_000)]
+    pub per_run_micros: Option<i64>,
+    /// The highest cost of its runs in a month (UTC) in micro-dollars, 1 to 1,000,000,000. Default: no ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000_i64, example = 20_000_000)]
+    pub per_month_micros: Option<i64>,
+}
+
+impl AskedBudget {
+    /// The budget, with this ceiling of a run if none is asked for.
+    #[must_use]
+    pub fn or(self, per_run_micros: i64) -> Budget {
+        let Self { per_run_micros: asked, per_month_micros } = self;
+        Budget { per_run_micros: asked.unwrap_or(per_run_micros), per_month_micros }
     }
 }
 

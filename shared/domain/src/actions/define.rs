@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::action::{Budget, Priority, TaskConfig};
+use super::action::{AskedBudget, Budget, Priority, TaskConfig};
 use super::input::{NewAction, TaskConfigPatch, present};
 use crate::agents::Agent;
 use crate::chats::signals::ActionDraft;
@@ -42,16 +42,22 @@ pub struct DefineAction {
     pub grants: Option<Vec<String>>,
     /// Default: the agent's.
     pub model_tier: Option<ModelTier>,
-    /// Default: the agent's, or one dollar per run.
-    pub budget: Option<Budget>,
+    /// The ceilings of costs.
+    pub budget: Option<AskedBudget>,
 }
 
 impl DefineAction {
     /// The complete definition, not yet checked: the requested fields, then the proposed ones, then those of the agent.
+    /// `run_micros` is the ceiling of a run if neither the input nor the agent has one.
     ///
     /// # Errors
     /// If the proposed schedule can't be read and the input has no other.
-    pub fn complete(self, proposed: Option<ActionDraft>, agent: &Agent) -> Result<NewAction, FieldErrors> {
+    pub fn complete(
+        self,
+        proposed: Option<ActionDraft>,
+        agent: &Agent,
+        run_micros: i64,
+    ) -> Result<NewAction, FieldErrors> {
         let draft = proposed.unwrap_or_else(|| ActionDraft {
             title: String::new(),
             description: String::new(),
@@ -69,10 +75,7 @@ impl DefineAction {
             })?),
         };
         let task = self.task_config.unwrap_or_default();
-        let agents_budget = agent.budget.per_run_micros.map(|micros| Budget {
-            per_run_micros: micros.min(Budget::MAX_PER_RUN_MICROS),
-            ..Budget::default()
-        });
+        let run_micros = agent.budget.per_run_micros.unwrap_or(run_micros).min(Budget::MAX_PER_RUN_MICROS);
         Ok(NewAction {
             title: self.title.unwrap_or(draft.title),
             description: self.description.unwrap_or(draft.description),
@@ -84,7 +87,7 @@ impl DefineAction {
             schedule,
             grants: self.grants.unwrap_or_default(),
             model_tier: self.model_tier.unwrap_or(agent.model_tier),
-            budget: self.budget.or(agents_budget).unwrap_or_default(),
+            budget: self.budget.unwrap_or_default().or(run_micros),
         })
     }
 }
@@ -128,7 +131,7 @@ mod tests {
             let draft = serde_json::from_value(draft()).unwrap();
             let mut expected = proposed.clone();
             expected.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-            let complete = asked.complete(Some(draft), &agent(Some(5_000))).unwrap();
+            let complete = asked.complete(Some(draft), &agent(Some(5_000)), 70).unwrap();
             assert_eq!(complete, serde_json::from_value(expected).unwrap(), "{changes}");
         };
         check(json!({}), json!({}));
@@ -143,20 +146,28 @@ mod tests {
             "grants": ["generate_actions"], "model_tier": "deep", "budget": {"per_run_micros": 7},
         });
         check(own.clone(), own);
+        // Each ceiling has its own default.
+        check(
+            json!({"budget": {"per_month_micros": 9}}),
+            json!({"budget": {"per_run_micros": 5_000, "per_month_micros": 9}}),
+        );
+        check(json!({"budget": {}}), json!({}));
     }
 
     #[test]
     fn without_a_proposal_all_fields_are_required() {
-        let complete = DefineAction::default().complete(None, &agent(None)).unwrap();
-        assert_eq!(complete.budget, Budget::default());
+        let complete = DefineAction::default().complete(None, &agent(None), 70).unwrap();
+        assert_eq!(complete.budget, Budget { per_run_micros: 70, per_month_micros: None });
         assert_eq!(
             complete.validate().unwrap_err().to_string(),
             "title: is required (1 to 200 characters); \
              task_config.instructions: is required (1 to 20000 characters); \
              task_config.expected_output: is required (1 to 5000 characters)"
         );
-        let rich = DefineAction::default().complete(None, &agent(Some(1_000_000_000))).unwrap();
-        assert_eq!(rich.budget.per_run_micros, Budget::MAX_PER_RUN_MICROS);
+        for (of_agent, run_micros) in [(Some(1_000_000_000), 70), (None, 1_000_000_000)] {
+            let rich = DefineAction::default().complete(None, &agent(of_agent), run_micros).unwrap();
+            assert_eq!(rich.budget.per_run_micros, Budget::MAX_PER_RUN_MICROS);
+        }
     }
 
     #[test]
@@ -164,9 +175,9 @@ mod tests {
         let mut proposed = draft();
         proposed["schedule"] = json!({"weekly": "Monday"});
         let proposed: ActionDraft = serde_json::from_value(proposed).unwrap();
-        let refused = DefineAction::default().complete(Some(proposed.clone()), &agent(None)).unwrap_err();
+        let refused = DefineAction::default().complete(Some(proposed.clone()), &agent(None), 70).unwrap_err();
         assert!(refused.to_string().contains("schedule.weekly: is not a field here"), "{refused}");
         let asked: DefineAction = serde_json::from_value(json!({"schedule": {"every": "1h"}})).unwrap();
-        assert!(asked.complete(Some(proposed), &agent(None)).is_ok());
+        assert!(asked.complete(Some(proposed), &agent(None), 70).is_ok());
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::action::{Action, ActionState, Budget, Priority, TaskConfig};
+use super::action::{Action, ActionState, AskedBudget, Budget, Priority, TaskConfig};
 use crate::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
@@ -37,7 +37,6 @@ pub struct NewAction {
     pub grants: Vec<String>,
     #[serde(default)]
     pub model_tier: ModelTier,
-    #[serde(default)]
     pub budget: Budget,
 }
 
@@ -98,6 +97,23 @@ impl ValidAction {
     }
 }
 
+impl Action {
+    /// Checks what people and models choose, with the limits of the input. A stored schedule was checked when it was read.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_title(&mut errors, &self.title);
+        check_description(&mut errors, &self.description);
+        check_instructions(&mut errors, &self.task_config.instructions);
+        check_expected_output(&mut errors, &self.task_config.expected_output);
+        check_grants(&mut errors, &mut self.grants.clone());
+        check_budget(&mut errors, self.budget);
+        errors.into_result(())
+    }
+}
+
 /// A change of an action. Fields that are left out do not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -118,7 +134,7 @@ pub struct ActionPatch {
     pub schedule: Option<Option<ScheduleInput>>,
     pub grants: Option<Vec<String>>,
     pub model_tier: Option<ModelTier>,
-    pub budget: Option<Budget>,
+    pub budget: Option<AskedBudget>,
 }
 
 /// The parts of the task that change.
@@ -167,7 +183,7 @@ impl ActionPatch {
             None => None,
         };
         self.grants.iter_mut().for_each(|grants| check_grants(&mut errors, grants));
-        self.budget.iter().for_each(|budget| check_budget(&mut errors, *budget));
+        self.budget.iter().for_each(|asked| check_budget(&mut errors, asked.or(Budget::MAX_PER_RUN_MICROS)));
         errors.into_result(ValidPatch { patch: self, schedule })
     }
 }
@@ -204,7 +220,8 @@ impl ValidPatch {
         set(&mut action.schedule, self.schedule.clone());
         set(&mut action.grants, grants);
         set(&mut action.model_tier, model_tier);
-        set(&mut action.budget, budget);
+        let run_micros = action.budget.per_run_micros;
+        set(&mut action.budget, budget.map(|asked| asked.or(run_micros)));
         before.title != action.title
             || before.description != action.description
             || before.task_config != action.task_config
@@ -268,6 +285,7 @@ mod tests {
     fn new(change: &serde_json::Value) -> Result<ValidAction, FieldErrors> {
         let mut body = json!({
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
+            "budget": {"per_run_micros": 1_000_000},
         });
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         serde_json::from_value::<NewAction>(body).unwrap().validate()

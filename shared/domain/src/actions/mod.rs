@@ -48,7 +48,7 @@ pub mod why;
 #[cfg(test)]
 mod why_tests;
 
-pub use action::{Action, ActionState, Approval, Budget, Priority, TaskConfig};
+pub use action::{Action, ActionState, Approval, AskedBudget, Budget, Priority, TaskConfig};
 pub use approval::{
     AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, ToolSpecForHash, approval_hash,
 };

@@ -221,7 +221,7 @@ impl<'a> Planner<'a> {
         if cancels.is_some() || !self.busy {
             self.live = Some(RunId::for_occurrence(self.action.id, due_at));
         } else {
-            self.queued += 1;
+            self.queued = self.queued.saturating_add(1);
         }
         self.busy = true;
         let kind = if late { OccurrenceKind::CatchUp } else { OccurrenceKind::Scheduled };

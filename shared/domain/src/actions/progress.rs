@@ -248,8 +248,8 @@ impl Occurrence {
             OccurrenceCommand::Claim { lease_until } => {
                 self.check_claim(now)?;
                 next.state = Claimed;
-                next.fence += 1;
-                next.attempts += 1;
+                next.fence = next.fence.saturating_add(1);
+                next.attempts = next.attempts.saturating_add(1);
                 next.lease_until = Some(lease_until);
                 next.look_again_at = None;
             }
@@ -262,7 +262,7 @@ impl Occurrence {
             OccurrenceCommand::EffectBegun { effect, .. } => next.open_effect = Some(effect),
             OccurrenceCommand::EffectEnded { .. } => next.open_effect = None,
             OccurrenceCommand::StepDone { usage, cost_micros, .. } => {
-                next.steps_done += 1;
+                next.steps_done = next.steps_done.saturating_add(1);
                 // The attempt that is under way is the first one of the next step.
                 next.attempts_before_step = self.attempts.saturating_sub(1);
                 next.usage += usage;
@@ -347,7 +347,7 @@ impl Occurrence {
                 _ if state.is_final() => return Err(wrong_state),
                 _ => {
                     // The executor finds out at its next write.
-                    next.fence += 1;
+                    next.fence = next.fence.saturating_add(1);
                     next.finish(Cancelled, now);
                     match &self.open_effect {
                         Some(effect) => {
@@ -375,7 +375,7 @@ impl Occurrence {
             OccurrenceCommand::Expire => match self.check_claim(now) {
                 Ok(()) => return Err(OccurrenceRefused::AttemptsLeft),
                 Err(OccurrenceRefused::AttemptsUsed { max }) => {
-                    next.fence += 1;
+                    next.fence = next.fence.saturating_add(1);
                     match &self.open_effect {
                         Some(effect) => next.lose_track(effect, now),
                         None => {

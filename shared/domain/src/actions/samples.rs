@@ -39,6 +39,7 @@ pub(crate) fn defined(schedule: &Value) -> Action {
     let new = json!({
         "title": "Report", "task_config": {"instructions": "Write the report", "expected_output": "One page"},
         "grants": ["save_output"], "schedule": schedule,
+        "budget": {"per_run_micros": 1_000_000},
     });
     let (action, agent) = (Uuid::from_u128(0xac7), Uuid::from_u128(0xa6e));
     serde_json::from_value::<NewAction>(new).unwrap().validate().unwrap().define(

@@ -286,7 +286,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
     }
     next.paused &= next.state == NeedsApproval;
     if next != *action {
-        next.version += 1;
+        next.version = next.version.saturating_add(1);
         next.updated_at = now;
     }
     Ok(next)
@@ -406,7 +406,7 @@ fn planned(action: &mut Action, plan: &DuePlan) {
             Decision::Run { cancels: None, .. } if action.live_run.is_none() && action.queued == 0 => {
                 action.live_run = Some(decided.run_id(action.id));
             }
-            Decision::Run { cancels: None, .. } => action.queued += 1,
+            Decision::Run { cancels: None, .. } => action.queued = action.queued.saturating_add(1),
             Decision::Missed(_) | Decision::Skipped(_) | Decision::Held(_) => {}
         }
     }

@@ -248,6 +248,8 @@ fn only_edits_of_approved_fields_withdraw_the_approval() {
         (json!({"grants": []}), false),
         (json!({"model_tier": "deep"}), false),
         (json!({"budget": {"per_run_micros": 5}}), false),
+        (json!({"budget": {"per_month_micros": 5}}), false),
+        (json!({"budget": {}}), true),
     ];
     for (change, stays) in cases {
         let before = in_state(ActionState::Scheduled);

@@ -187,8 +187,14 @@ pub enum AnswerRefused {
     Mismatch(String),
     #[error("this card is not about a ceiling: leave `raise_by_micros` out")]
     NotACeiling,
-    #[error("must be 1 to {0}")]
-    Raise(i64),
+    #[error(
+        "must be {least} to {most} micro-dollars, because the next call needs {least} more than the ceiling leaves, is {by}"
+    )]
+    Raise { by: i64, least: i64, most: i64 },
+    #[error(
+        "the next call needs {least} micro-dollars more than the ceiling leaves, and the ceiling can be raised only by {most}"
+    )]
+    AtMaximum { least: i64, most: i64 },
 }
 
 impl AnswerRefused {
@@ -201,7 +207,8 @@ impl AnswerRefused {
             Self::Expired(_) => "card_expired",
             Self::Void => "card_void",
             Self::AsksOutcome | Self::AsksPermission | Self::NotACeiling => "wrong_question",
-            Self::Raise(_) => "invalid_input",
+            Self::Raise { .. } => "invalid_input",
+            Self::AtMaximum { .. } => "ceiling_at_maximum",
             Self::Mismatch(_) => "card_mismatch",
         }
     }
@@ -230,12 +237,21 @@ pub fn answer(
             return Err(AnswerRefused::Mismatch(card.hash.clone()));
         }
         match (raise_by_micros, &mut raised) {
-            (None, _) => {}
+            (None, None) => {}
             (Some(_), None) => return Err(AnswerRefused::NotACeiling),
-            (Some(by), Some(ceiling)) if !(1..=ceiling.max_raise_micros).contains(by) => {
-                return Err(AnswerRefused::Raise(ceiling.max_raise_micros));
+            // A card that has its answer changes no more, so its amounts are not checked again.
+            (by, Some(ceiling)) if card.state == CardState::Waiting => {
+                let (least, most) = (ceiling.min_raise_micros(), ceiling.max_raise_micros);
+                let by = by.unwrap_or(ceiling.raise_by_micros);
+                if least > most {
+                    return Err(AnswerRefused::AtMaximum { least, most });
+                }
+                if !(least..=most).contains(&by) {
+                    return Err(AnswerRefused::Raise { by, least, most });
+                }
+                ceiling.raise_by_micros = by;
             }
-            (Some(by), Some(ceiling)) => ceiling.raise_by_micros = *by,
+            (_, Some(_)) => {}
         }
     }
     match card.state {
@@ -489,7 +505,7 @@ mod tests {
             max_raise_micros: 900,
         };
         let waiting = || Card { ceiling: Some(reached), ..card(0, Asks::Ceiling, CardState::Waiting) };
-        for (by, expected) in [(None, 100), (Some(1), 1), (Some(900), 900)] {
+        for (by, expected) in [(None, 100), (Some(5), 5), (Some(900), 900)] {
             let mut cards = vec![waiting()];
             assert_eq!(answer(&mut cards, id(0), &approve(by), at(1)), Ok(true));
             assert_eq!(cards[0].ceiling.unwrap().raise_by_micros, expected);
@@ -497,10 +513,22 @@ mod tests {
             assert_eq!(answer(&mut cards, id(0), &approve(Some(7)), at(2)), Ok(false));
             assert_eq!(cards[0].ceiling.unwrap().raise_by_micros, expected);
         }
-        for by in [0, -5, 901, i64::MAX] {
+        // The next call needs 5 more.
+        for by in [0, -5, 1, 4, 901, i64::MAX] {
             let mut cards = vec![waiting()];
-            assert_eq!(answer(&mut cards, id(0), &approve(Some(by)), at(1)), Err(AnswerRefused::Raise(900)));
+            let refused = AnswerRefused::Raise { by, least: 5, most: 900 };
+            assert_eq!(answer(&mut cards, id(0), &approve(Some(by)), at(1)), Err(refused));
             assert_eq!(cards, [waiting()]);
+        }
+        // The maximum has become lower since the person was asked.
+        for (most, by, refused) in [
+            (99, None, AnswerRefused::Raise { by: 100, least: 5, most: 99 }),
+            (4, None, AnswerRefused::AtMaximum { least: 5, most: 4 }),
+            (4, Some(4), AnswerRefused::AtMaximum { least: 5, most: 4 }),
+        ] {
+            let ceiling = Some(CeilingReached { max_raise_micros: most, ..reached });
+            let mut cards = vec![Card { ceiling, ..waiting() }];
+            assert_eq!(answer(&mut cards, id(0), &approve(by), at(1)), Err(refused));
         }
         let mut cards = vec![card(0, Asks::Permission, CardState::Waiting)];
         assert_eq!(answer(&mut cards, id(0), &approve(Some(1)), at(1)), Err(AnswerRefused::NotACeiling));

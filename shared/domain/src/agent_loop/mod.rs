@@ -161,6 +161,8 @@ fn goes_on(transcript: &Transcript, policy: &Policy, last: &Step) -> bool {
     let repairs = last.wants_repair();
     match last.reply.stop {
         StopReason::Pause => return true,
+        // The reply has ended where the client wants it to end.
+        StopReason::StopSequence => return false,
         StopReason::MaxTokens if !repairs && !last.has_calls() => {
             return policy.continues_cut_off && !last.reply.blocks.is_empty();
         }

@@ -67,7 +67,10 @@ pub struct AgentBudget {
 #[serde(default)]
 pub struct AgentMetrics {
     pub assets: i64,
+    /// How many runs of its actions have succeeded, scheduled ones and those that were started by hand, each once; and how many
+    /// actions a person has completed.
     pub actions_completed: i64,
+    /// How many runs of its actions have failed, and how many actions failed because their time passed without a run.
     pub actions_failed: i64,
     /// The cost of its turns and runs, in micro-dollars.
     pub cost_micros: i64,
@@ -190,6 +193,15 @@ impl Agent {
     }
 
     fn validated(self) -> Result<Self, FieldErrors> {
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Checks the limits of every agent, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
         errors.length("name", &self.name, 1, MAX_NAME);
         errors.length("goal", &self.goal, 1, MAX_GOAL);
@@ -199,7 +211,7 @@ impl Agent {
         let AgentBudget { per_run_micros, per_month_micros } = self.budget;
         ceilings::check(&mut errors, "budget.per_run_micros", per_run_micros, ceilings::MAX_MICROS);
         ceilings::check(&mut errors, "budget.per_month_micros", per_month_micros, ceilings::MAX_MICROS);
-        errors.into_result(self)
+        errors.into_result(())
     }
 }
 

@@ -14,6 +14,8 @@ pub const MAX_TITLE: usize = 200;
 pub const MAX_DESCRIPTION: usize = 2_000;
 /// The largest content, in bytes of UTF-8. It must fit into one request together with the other fields.
 pub const MAX_CONTENT_BYTES: usize = 4 * 1024 * 1024;
+/// The highest number of a version. Keys have ten digits for it.
+pub const MAX_CONTENT_VERSION: u64 = 1_000_000_000;
 
 /// The kind of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -101,8 +103,7 @@ impl NewAsset {
     /// Every invalid field with its limit.
     pub fn validate(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        errors.length("title", &self.title, 1, MAX_TITLE);
-        errors.length("description", &self.description, 0, MAX_DESCRIPTION);
+        check_texts(&mut errors, &self.title, &self.description);
         check_content(&mut errors, &self.content);
         errors.into_result(())
     }
@@ -153,11 +154,15 @@ impl Asset {
             updated_at: now,
             ..self
         };
-        errors.length("title", &asset.title, 1, MAX_TITLE);
-        errors.length("description", &asset.description, 0, MAX_DESCRIPTION);
+        check_texts(&mut errors, &asset.title, &asset.description);
         if let Some(content) = &patch.content {
             check_content(&mut errors, content);
-            asset.content_version += 1;
+            // A number that did not change would replace the newest version.
+            if asset.content_version >= MAX_CONTENT_VERSION {
+                errors.add("content", format!("an asset has at most {MAX_CONTENT_VERSION} versions"));
+            } else {
+                asset.content_version += 1;
+            }
             asset.bytes = content.len() as u64;
             asset.sha256 = sha256(content);
         }
@@ -165,6 +170,17 @@ impl Asset {
     }
 
     /// The record of the newest content version.
+    /// Checks the limits of every asset, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_texts(&mut errors, &self.title, &self.description);
+        check_stored(&mut errors, self.content_version, self.bytes, &self.sha256);
+        errors.into_result(())
+    }
+
     #[must_use]
     pub fn newest_version(&self) -> AssetVersion {
         AssetVersion {
@@ -176,6 +192,32 @@ impl Asset {
             created_at: self.updated_at,
         }
     }
+}
+
+impl AssetVersion {
+    /// Checks the limits of every version, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_texts(&mut errors, &self.title, "");
+        check_stored(&mut errors, self.content_version, self.bytes, &self.sha256);
+        errors.into_result(())
+    }
+}
+
+fn check_texts(errors: &mut FieldErrors, title: &str, description: &str) {
+    errors.length("title", title, 1, MAX_TITLE);
+    errors.length("description", description, 0, MAX_DESCRIPTION);
+}
+
+fn check_stored(errors: &mut FieldErrors, content_version: u64, bytes: u64, sha256: &str) {
+    if !(1..=MAX_CONTENT_VERSION).contains(&content_version) {
+        errors.add("content_version", format!("must be 1 to {MAX_CONTENT_VERSION}, is {content_version}"));
+    }
+    errors.most("bytes", bytes, MAX_CONTENT_BYTES as u64);
+    errors.sha256("sha256", sha256);
 }
 
 fn sha256(content: &str) -> String {
@@ -244,6 +286,31 @@ mod tests {
         );
         let bad = AssetPatch { title: Some(" ".into()), content: Some(" ".into()), ..AssetPatch::default() };
         assert_eq!(asset.patched(bad, now).unwrap_err().0.len(), 2);
+    }
+
+    #[test]
+    fn the_highest_version_is_not_replaced() {
+        let new = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
+        let (asset_id, agent_id) =
+            (AssetId::from_uuid(uuid::Uuid::nil()), AgentId::from_uuid(uuid::Uuid::nil()));
+        let asset = new.into_asset(asset_id, agent_id, None, Timestamp::UNIX_EPOCH).unwrap().asset;
+        let patched = |content_version| {
+            let patch = AssetPatch { content: Some("d".into()), ..AssetPatch::default() };
+            Asset { content_version, ..asset.clone() }.patched(patch, Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(patched(MAX_CONTENT_VERSION - 1).unwrap().asset.content_version, MAX_CONTENT_VERSION);
+        for version in [MAX_CONTENT_VERSION, u64::MAX] {
+            let refused = patched(version).unwrap_err().to_string();
+            assert_eq!(refused, "content: an asset has at most 1000000000 versions");
+        }
+        assert!(Asset { content_version: MAX_CONTENT_VERSION, ..asset.clone() }.check().is_ok());
+        let refused = Asset { content_version: u64::MAX, bytes: u64::MAX, sha256: "../x".into(), ..asset };
+        assert_eq!(
+            refused.check().unwrap_err().to_string(),
+            "content_version: must be 1 to 1000000000, is 18446744073709551615; \
+             bytes: must be 0 to 4194304, is 18446744073709551615; \
+             sha256: must be a SHA-256: 64 lower-case hexadecimal digits"
+        );
     }
 
     #[test]

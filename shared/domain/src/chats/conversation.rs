@@ -32,6 +32,18 @@ pub struct Chat {
     pub reset_after: Option<MessageId>,
 }
 
+impl Chat {
+    /// Checks the limits of every conversation, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("title", &self.title, 0, MAX_TITLE);
+        errors.into_result(())
+    }
+}
+
 /// One message. A reply that called tools is several messages: the calls, their results, and the text after them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChatMessage {
@@ -50,10 +62,35 @@ impl ChatMessage {
         self.content.iter().filter_map(Block::as_text).collect()
     }
 
+    /// Checks what keys of objects are built from: an image's name must begin with the id of its message.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_images(&mut errors, self.message_id, &self.content);
+        errors.into_result(())
+    }
+
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.content
             .iter()
             .filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None })
+    }
+}
+
+/// Checks the names of the images of a message.
+pub fn check_images(errors: &mut FieldErrors, message: MessageId, content: &[Block]) {
+    let begin = format!("{message}-");
+    for (i, block) in content.iter().enumerate() {
+        let Block::Image(image) = block else { continue };
+        let number = image.object.strip_prefix(&begin).unwrap_or_default();
+        if number.is_empty() || number.len() > 4 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            errors.add(
+                format!("content[{i}].object"),
+                format!("must be `{begin}` and a number of 1 to 4 digits"),
+            );
+        }
     }
 }
 

@@ -87,6 +87,7 @@ impl Verdict {
             | ModelError::NotFound
             | ModelError::Unsendable(_)
             | ModelError::Unexpected { .. }
+            | ModelError::AddressRefused { .. }
             | ModelError::NotConfigured => Self::Unknown,
         }
     }

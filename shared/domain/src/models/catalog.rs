@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::request::{ModelId, ModelTier};
+use super::vendor::Vendor;
 
 /// The longest model id, in bytes.
 pub const MAX_MODEL_ID: usize = 200;
@@ -18,54 +19,6 @@ static DEFAULT: LazyLock<Catalog> = LazyLock::new(|| {
     serde_json::from_str(include_str!("catalog.json")).expect("the catalog is checked by a test")
 });
 
-/// Who is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Vendor {
-    Anthropic,
-    #[serde(rename = "openai")]
-    OpenAi,
-    Google,
-    Xai,
-    /// Amazon Bedrock.
-    Bedrock,
-    /// A server that understands the format of OpenAI, at an address that the deployment chose.
-    Compatible,
-    /// The demo model, which costs nothing.
-    Demo,
-}
-
-impl Vendor {
-    pub const ALL: [Self; 7] =
-        [Self::Anthropic, Self::OpenAi, Self::Google, Self::Xai, Self::Bedrock, Self::Compatible, Self::Demo];
-
-    /// As in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-            Self::Google => "google",
-            Self::Xai => "xai",
-            Self::Bedrock => "bedrock",
-            Self::Compatible => "compatible",
-            Self::Demo => "demo",
-        }
-    }
-
-    /// Whether each of its models must have a price before it is called. Without a price, no budget limits its cost.
-    #[must_use]
-    pub const fn has_prices(self) -> bool {
-        !matches!(self, Self::Compatible | Self::Demo)
-    }
-}
-
-impl fmt::Display for Vendor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// A model of a provider, as text `provider/model`. The model's part may contain `/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelRef {
@@ -73,12 +26,29 @@ pub struct ModelRef {
     pub model: ModelId,
 }
 
+/// A model and its provider. Two providers may have models with the same id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UsedModel {
+    /// `None` for calls that an earlier version counted.
+    pub vendor: Option<Vendor>,
+    pub model: ModelId,
+}
+
+impl From<&ModelRef> for UsedModel {
+    fn from(model: &ModelRef) -> Self {
+        Self { vendor: Some(model.vendor), model: model.model.clone() }
+    }
+}
+
 /// The text does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidModelRef {
     #[error("must be a provider, a slash and a model, for example `anthropic/claude-sonnet-5-5`")]
     Form,
-    #[error("has no provider: it must begin with one of {}", Vendor::ALL.map(Vendor::as_str).join(", "))]
+    #[error(
+        "has no provider: it must begin with one of {}, or with the name of a server",
+        Vendor::ALL.each_ref().map(Vendor::as_str).join(", ")
+    )]
     Vendor,
     #[error("the model must have 1 to {MAX_MODEL_ID} printable characters")]
     Model,
@@ -89,8 +59,7 @@ impl FromStr for ModelRef {
 
     fn from_str(text: &str) -> Result<Self, InvalidModelRef> {
         let (vendor, model) = text.split_once('/').ok_or(InvalidModelRef::Form)?;
-        let vendor = Vendor::ALL.into_iter().find(|known| known.as_str() == vendor);
-        let vendor = vendor.ok_or(InvalidModelRef::Vendor)?;
+        let vendor = vendor.parse().map_err(|_| InvalidModelRef::Vendor)?;
         if model.is_empty()
             || model.len() > MAX_MODEL_ID
             || !model.bytes().all(|byte| byte.is_ascii_graphic())
@@ -249,9 +218,21 @@ mod tests {
             assert!(!catalog.of(class).is_empty(), "{}", class.as_str());
             assert_eq!(serde_json::to_value(class).unwrap(), class.as_str());
         }
-        for vendor in Vendor::ALL {
-            assert_eq!(serde_json::to_value(vendor).unwrap(), vendor.as_str());
+        let server = Vendor::Server("ollama".parse().unwrap());
+        for vendor in Vendor::ALL.into_iter().chain([server]) {
+            let value = serde_json::to_value(vendor).unwrap();
+            assert_eq!(value, vendor.as_str());
+            assert_eq!(serde_json::from_value::<Vendor>(value).unwrap(), vendor);
         }
+    }
+
+    #[test]
+    fn a_known_model_has_its_provider() {
+        for model in Catalog::default().models() {
+            assert_eq!(Vendor::of_known(&model.model), Some(model.vendor), "{model}");
+        }
+        assert_eq!(Vendor::of_known(&ModelId::new("demo-priced")), Some(Vendor::Demo));
+        assert_eq!(Vendor::of_known(&ModelId::new("llama3.2")), None);
     }
 
     #[test]
@@ -262,12 +243,14 @@ mod tests {
             assert_eq!(parsed.to_string(), text);
         };
         check("anthropic/claude-sonnet-5-5", Vendor::Anthropic, "claude-sonnet-5-5");
-        check("compatible/openai/o3-mini-high", Vendor::Compatible, "openai/o3-mini-high");
-        check("compatible/org::m", Vendor::Compatible, "org::m");
+        let server = |name: &str| Vendor::Server(name.parse().unwrap());
+        check("compatible/openai/o3-mini-high", server("compatible"), "openai/o3-mini-high");
+        check("gpu-2/org::m", server("gpu-2"), "org::m");
         let long = format!("xai/{}", "m".repeat(MAX_MODEL_ID + 1));
         for (text, expected) in [
             ("claude", InvalidModelRef::Form),
-            ("nobody/claude", InvalidModelRef::Vendor),
+            ("Nobody/claude", InvalidModelRef::Vendor),
+            ("open ai/claude", InvalidModelRef::Vendor),
             ("/claude", InvalidModelRef::Vendor),
             ("xai/", InvalidModelRef::Model),
             ("xai/a b", InvalidModelRef::Model),

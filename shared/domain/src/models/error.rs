@@ -58,6 +58,9 @@ pub enum ModelError {
     Unsendable(Unsendable),
     #[error("the provider answered with the unexpected HTTP status {status}")]
     Unexpected { status: u16 },
+    /// The address of an owner's server leads to a place that must not be reached. `why` names no path and no key.
+    #[error("the server is not called: {why}")]
+    AddressRefused { why: String },
     /// No provider is configured for this call.
     #[error("no model is configured")]
     NotConfigured,
@@ -144,6 +147,7 @@ impl ModelError {
             | Self::Refused
             | Self::Unsendable(_)
             | Self::Unexpected { .. }
+            | Self::AddressRefused { .. }
             | Self::NotConfigured => false,
         }
     }
@@ -157,6 +161,7 @@ impl ModelError {
             | Self::Quota
             | Self::NotFound
             | Self::Malformed
+            | Self::AddressRefused { .. }
             | Self::Unexpected { .. } => true,
             error => error.is_retryable(),
         }
@@ -172,6 +177,7 @@ impl ModelError {
                 | Self::Quota
                 | Self::Timeout(_)
                 | Self::Connection { .. }
+                | Self::AddressRefused { .. }
                 | Self::Unexpected { .. }
         )
     }

@@ -1,7 +1,8 @@
-use super::super::catalog::{ModelRef, Vendor};
+use super::super::catalog::ModelRef;
 use super::super::estimate::image_tokens;
 use super::super::request::{Block, Message, ModelId, ModelRequest, Role};
 use super::super::sight::{MAX_SENT, MAX_SENT_BYTES, fit, leave_out_old};
+use super::super::vendor::Vendor;
 use super::*;
 
 /// The first bytes of a file, as far as its size.
@@ -168,7 +169,7 @@ fn a_model_gets_only_what_it_can_read() {
     check(Vendor::Xai, "grok-4", MediaType::Webp, false);
     check(Vendor::Bedrock, "amazon.nova-micro-v1:0", MediaType::Png, false);
     check(Vendor::Bedrock, "us.amazon.nova-pro-v1:0", MediaType::Png, true);
-    check(Vendor::Compatible, "llava", MediaType::Png, true);
+    check(Vendor::Server(crate::models::ServerName::COMPATIBLE), "llava", MediaType::Png, true);
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //! - [`provider_tools`]: tools that a model's provider runs
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
+//! - [`price_list`]: prices that a deployment or an owner sets
+//! - [`vendor`]: providers, and the names of servers that a deployment or an owner adds
 //! - [`catalog`] and [`routing`]: the models, and which of them a call uses
 //! - [`breaker`]: whether a provider that fails should be called
 //! - [`features`]: what the operator of a deployment can switch
@@ -22,6 +24,7 @@ pub mod event;
 pub mod features;
 pub mod image;
 pub mod meter;
+pub mod price_list;
 pub mod prices;
 pub mod provider_tools;
 pub mod reduce;
@@ -29,14 +32,18 @@ pub mod request;
 pub mod routing;
 pub mod sight;
 pub mod usage;
+pub mod vendor;
 
-pub use catalog::{Catalog, ModelClass, ModelRef, Vendor};
+pub use catalog::{Catalog, ModelClass, ModelRef, UsedModel};
 pub use error::{HttpFailure, ModelError};
 pub use event::{ModelEvent, StopReason};
 pub use features::Features;
 pub use image::{Image, ImageInput};
+pub use price_list::PriceList;
+pub use prices::ModelPrice;
 pub use request::{
     Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, ProviderTool, Role,
     SystemBlock, ToolChoice, ToolSpec,
 };
 pub use usage::Usage;
+pub use vendor::{ServerName, Vendor};

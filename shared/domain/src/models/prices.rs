@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::request::{ModelId, Provider};
 use super::usage::Usage;
@@ -51,7 +51,7 @@ fn tools(provider: Provider) -> Option<&'static ToolPrices> {
 }
 
 /// One row of the table.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
     #[serde(deserialize_with = "provider")]
@@ -96,8 +96,8 @@ pub struct Tier {
     pub rates: Rates,
 }
 
-/// Pico-dollars per token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// Pico-dollars per token, which are micro-dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
     pub input: u64,
@@ -136,10 +136,48 @@ impl ModelPrice {
         self.rates.cache_write_1h > self.rates.cache_write_5m
     }
 
-    fn rates_for(&self, input_tokens: u64) -> &Rates {
+    /// The rates of a call with so much input.
+    #[must_use]
+    pub fn rates_for(&self, input_tokens: u64) -> &Rates {
         match &self.above {
             Some(tier) if input_tokens > tier.tokens => &tier.rates,
             _ => &self.rates,
+        }
+    }
+
+    /// The cost of a call, in micro-dollars, rounded up.
+    #[must_use]
+    pub fn cost_micros(&self, usage: &Usage) -> i64 {
+        let cost = |uses: u64, each: i64| i64::try_from(uses).unwrap_or(i64::MAX).saturating_mul(each);
+        let tools = self.tools().map_or(0, |tools| {
+            cost(usage.web_searches, tools.web_search_micros)
+                .saturating_add(cost(usage.code_runs, tools.code_execution_micros))
+        });
+        self.rates_for(usage.total_input()).cost_micros(usage).saturating_add(tools)
+    }
+
+    /// The highest possible cost of a call, in micro-dollars: every input token is written to a cache, and the reply has
+    /// the maximum length. Reserve this amount.
+    #[must_use]
+    pub fn estimate_micros(&self, input_tokens: u64, max_output_tokens: u32) -> i64 {
+        let rates = self.rates_for(input_tokens);
+        micros(
+            u128::from(input_tokens) * u128::from(rates.dearest_input())
+                + u128::from(max_output_tokens) * u128::from(rates.output),
+        )
+    }
+
+    /// The longest reply, in tokens, that `budget_micros` certainly pays for after `input_tokens` of input. It is never
+    /// more than the model's maximum, and 0 if the input alone costs too much.
+    #[must_use]
+    pub fn max_output_affordable(&self, input_tokens: u64, budget_micros: i64) -> u32 {
+        let rates = self.rates_for(input_tokens);
+        let budget = u128::from(budget_micros.max(0).unsigned_abs()) * PICO_PER_MICRO;
+        let input = u128::from(input_tokens) * u128::from(rates.dearest_input());
+        let Some(left) = budget.checked_sub(input) else { return 0 };
+        match left.checked_div(u128::from(rates.output)) {
+            Some(tokens) => within(tokens, self.max_output),
+            None => self.max_output,
         }
     }
 }
@@ -148,6 +186,19 @@ impl Rates {
     /// The highest price of one input token: it may be written to a cache.
     fn dearest_input(&self) -> u64 {
         self.input.max(self.cache_write_5m).max(self.cache_write_1h)
+    }
+
+    /// The cost of the tokens of a call, in micro-dollars, rounded up.
+    #[must_use]
+    pub fn cost_micros(&self, usage: &Usage) -> i64 {
+        let pico = [
+            (usage.input_tokens, self.input),
+            (usage.cache_read_tokens, self.cache_read),
+            (usage.cache_write_5m_tokens, self.cache_write_5m),
+            (usage.cache_write_1h_tokens, self.cache_write_1h),
+            (usage.output_tokens, self.output),
+        ];
+        micros(pico.into_iter().map(|(tokens, rate)| u128::from(tokens) * u128::from(rate)).sum())
     }
 }
 
@@ -193,53 +244,6 @@ fn undated(id: &str) -> Option<&str> {
     })
 }
 
-/// The cost of a call, in micro-dollars, rounded up. `None` if the model has no price: the caller decides what that
-/// means.
-#[must_use]
-pub fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
-    let price = price(model)?;
-    let rates = price.rates_for(usage.total_input());
-    let pico = [
-        (usage.input_tokens, rates.input),
-        (usage.cache_read_tokens, rates.cache_read),
-        (usage.cache_write_5m_tokens, rates.cache_write_5m),
-        (usage.cache_write_1h_tokens, rates.cache_write_1h),
-        (usage.output_tokens, rates.output),
-    ]
-    .into_iter()
-    .map(|(tokens, rate)| u128::from(tokens) * u128::from(rate))
-    .sum();
-    let cost = |uses: u64, each: i64| i64::try_from(uses).unwrap_or(i64::MAX).saturating_mul(each);
-    let tools = price.tools().map_or(0, |tools| {
-        cost(usage.web_searches, tools.web_search_micros)
-            .saturating_add(cost(usage.code_runs, tools.code_execution_micros))
-    });
-    Some(micros(pico).saturating_add(tools))
-}
-
-/// The highest possible cost of a call, in micro-dollars: every input token is written to a cache, and the reply has
-/// the maximum length. Reserve this amount.
-#[must_use]
-pub fn estimate_micros(model: &ModelId, input_tokens: u64, max_output_tokens: u32) -> Option<i64> {
-    let rates = price(model)?.rates_for(input_tokens);
-    Some(micros(
-        u128::from(input_tokens) * u128::from(rates.dearest_input())
-            + u128::from(max_output_tokens) * u128::from(rates.output),
-    ))
-}
-
-/// The longest reply, in tokens, that `budget_micros` certainly pays for after `input_tokens` of input. It is never
-/// more than the model's maximum, and 0 if the input alone costs too much.
-#[must_use]
-pub fn max_output_affordable(model: &ModelId, input_tokens: u64, budget_micros: i64) -> Option<u32> {
-    let price = price(model)?;
-    let rates = price.rates_for(input_tokens);
-    let budget = u128::from(budget_micros.max(0).unsigned_abs()) * PICO_PER_MICRO;
-    let left = budget.saturating_sub(u128::from(input_tokens) * u128::from(rates.dearest_input()));
-    let tokens = left / u128::from(rates.output.max(1));
-    Some(within(tokens, price.max_output))
-}
-
 fn micros(pico: u128) -> i64 {
     i64::try_from(pico.div_ceil(PICO_PER_MICRO)).unwrap_or(i64::MAX)
 }
@@ -257,6 +261,10 @@ mod tests {
 
     fn id(id: &str) -> ModelId {
         ModelId::new(id)
+    }
+
+    fn cost_micros(model: &ModelId, usage: &Usage) -> Option<i64> {
+        price(model).map(|price| price.cost_micros(usage))
     }
 
     #[test]
@@ -364,8 +372,9 @@ mod tests {
             share in 0.0f64..=1.0,
         ) {
             let model = id(model);
-            let output = max_output_affordable(&model, input, budget).unwrap();
-            let reserved = estimate_micros(&model, input, output).unwrap();
+            let price = price(&model).unwrap();
+            let output = price.max_output_affordable(input, budget);
+            let reserved = price.estimate_micros(input, output);
             if output > 0 {
                 prop_assert!(reserved <= budget);
             }
@@ -376,7 +385,7 @@ mod tests {
                 output_tokens: u64::from(output),
                 ..Usage::default()
             };
-            prop_assert!(cost_micros(&model, &usage).unwrap() <= reserved);
+            prop_assert!(price.cost_micros(&usage) <= reserved);
         }
     }
 }

@@ -3,10 +3,11 @@
 //! They are offered to the models of a provider in the price table that can be told how much to think. These are the
 //! generations that combine such tools with functions of ours.
 
-use super::catalog::{ModelRef, Vendor};
+use super::catalog::ModelRef;
 use super::prices::{self, ToolPrices};
 use super::request::{ModelRequest, ProviderTool, ToolChoice};
 use super::usage::Usage;
+use super::vendor::Vendor;
 
 /// How often a model may use such tools in one call. Anthropic limits searches to it, OpenAI all uses together, and Google nothing.
 pub const MAX_USES: u32 = 5;
@@ -20,7 +21,7 @@ const RESULT_TOKENS: u64 = 12_000;
 pub fn prices(model: &ModelRef) -> Option<&'static ToolPrices> {
     match model.vendor {
         Vendor::Anthropic | Vendor::OpenAi | Vendor::Google => prices::price(&model.model)?.tools(),
-        Vendor::Xai | Vendor::Bedrock | Vendor::Compatible | Vendor::Demo => None,
+        Vendor::Xai | Vendor::Bedrock | Vendor::Server(_) | Vendor::Demo => None,
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
             ("openai/no-such-model", None),
         ] {
             let model = reference(model);
-            let cost = super::prices::cost_micros(&model.model, &used).unwrap_or(0);
+            let cost = super::prices::price(&model.model).map_or(0, |price| price.cost_micros(&used));
             assert_eq!(cost, expected.unwrap_or(0), "{model}");
             assert_eq!(prices(&model).is_some(), expected.is_some(), "{model}");
             let mut request = ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), ..request() };
@@ -111,7 +112,7 @@ mod tests {
             let model = reference(model);
             let request = ModelRequest { provider_tools: tools.to_vec(), ..request() };
             let most = Usage { web_searches: searches, code_runs: containers, ..Usage::default() };
-            let expected = super::prices::cost_micros(&model.model, &most);
+            let expected = super::prices::price(&model.model).map(|price| price.cost_micros(&most));
             assert_eq!(Some(most_micros(&request, &model)), expected, "{model} {tools:?}");
             assert_eq!(most_input_tokens(&request), if tools.is_empty() { 0 } else { 60_000 });
         }

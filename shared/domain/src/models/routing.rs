@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::catalog::{Catalog, ModelClass, ModelRef, Vendor};
+use super::catalog::{Catalog, ModelClass, ModelRef};
 use super::request::ModelTier;
+use super::vendor::Vendor;
 
 /// The most models that one call tries.
 const MAX_CHAIN: usize = 8;
@@ -215,22 +216,29 @@ const fn of_task(task: TaskTier, role: AgentRole) -> &'static [ModelClass] {
 #[must_use]
 pub fn chain(resolved: &Resolved, catalog: &Catalog, usable: impl Fn(Vendor) -> bool) -> Vec<ModelRef> {
     let mut chain = Vec::new();
-    let mut add = |model: &ModelRef| {
+    let add = |chain: &mut Vec<ModelRef>, model: &ModelRef| {
         if usable(model.vendor) && !chain.contains(model) {
             chain.push(model.clone());
         }
     };
     match &resolved.wanted {
-        Wanted::Model(model) => add(model),
+        Wanted::Model(model) => add(&mut chain, model),
         Wanted::Classes(classes) => {
-            classes.iter().for_each(|class| catalog.of(*class).iter().for_each(&mut add));
+            classes.iter().flat_map(|class| catalog.of(*class)).for_each(|model| add(&mut chain, model));
         }
     }
     if resolved.level != Level::Forced {
         for class in [ModelClass::Standard, ModelClass::Fast] {
-            catalog.of(class).iter().find(|model| usable(model.vendor)).into_iter().for_each(&mut add);
+            let first = catalog.of(class).iter().find(|model| usable(model.vendor));
+            first.into_iter().for_each(|model| add(&mut chain, model));
         }
-        catalog.spare().iter().for_each(&mut add);
+        catalog.spare().iter().for_each(|model| add(&mut chain, model));
+        // Somebody's only server may have models of another kind.
+        for class in ModelClass::ALL {
+            if chain.is_empty() {
+                catalog.of(class).iter().for_each(|model| add(&mut chain, model));
+            }
+        }
     }
     chain.truncate(MAX_CHAIN);
     chain
@@ -355,6 +363,16 @@ mod tests {
         let forced = Wishes { forced: Some(model("xai/grok-4.3")), ..Wishes::default() };
         let forced = resolve(&Ask::default(), &forced, ALL);
         assert_eq!(chain(&forced, &Catalog::default(), ALL), [model("xai/grok-4.3")]);
+    }
+
+    #[test]
+    fn the_only_usable_model_serves_every_kind() {
+        let only = Catalog::default().preferring(&[(ModelClass::Coder, vec![model("mine/coder")])].into());
+        let usable = |vendor: Vendor| vendor.as_str() == "mine";
+        for tier in ModelTier::ALL {
+            let resolved = resolve(&Ask { tier: Some(tier), ..Ask::default() }, &Wishes::default(), usable);
+            assert_eq!(chain(&resolved, &only, usable), [model("mine/coder")]);
+        }
     }
 
     #[test]

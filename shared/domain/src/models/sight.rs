@@ -1,9 +1,10 @@
 //! Which images of a request a model gets. Sentences replace the others, so that the model can tell the person.
 
-use super::catalog::{ModelRef, Vendor};
+use super::catalog::ModelRef;
 use super::image::{Image, MediaType};
 use super::prices;
 use super::request::{Block, ModelRequest};
+use super::vendor::Vendor;
 
 /// The most images of one request. Amazon Bedrock refuses more.
 pub const MAX_SENT: usize = 20;

@@ -57,7 +57,10 @@ impl Usage {
     /// All input tokens, cached or not.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
-        self.input_tokens + self.cache_read_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens
+        self.input_tokens
+            .saturating_add(self.cache_read_tokens)
+            .saturating_add(self.cache_write_5m_tokens)
+            .saturating_add(self.cache_write_1h_tokens)
     }
 }
 
@@ -65,14 +68,14 @@ impl Add for Usage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
-            input_tokens: self.input_tokens + other.input_tokens,
-            cache_read_tokens: self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_5m_tokens: self.cache_write_5m_tokens + other.cache_write_5m_tokens,
-            cache_write_1h_tokens: self.cache_write_1h_tokens + other.cache_write_1h_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
-            reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
-            web_searches: self.web_searches + other.web_searches,
-            code_runs: self.code_runs + other.code_runs,
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_add(other.cache_read_tokens),
+            cache_write_5m_tokens: self.cache_write_5m_tokens.saturating_add(other.cache_write_5m_tokens),
+            cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_add(other.cache_write_1h_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            web_searches: self.web_searches.saturating_add(other.web_searches),
+            code_runs: self.code_runs.saturating_add(other.code_runs),
             estimated: self.estimated || other.estimated,
         }
     }
@@ -120,6 +123,9 @@ mod tests {
             estimated: false,
         };
         assert_eq!([a, a].into_iter().sum::<Usage>(), doubled);
+        let most = Usage { input_tokens: u64::MAX, cache_read_tokens: u64::MAX, web_searches: u64::MAX, ..a };
+        assert_eq!((most + most).input_tokens, u64::MAX);
+        assert_eq!(most.total_input(), u64::MAX);
         let json = serde_json::to_string(&doubled).unwrap();
         assert_eq!(serde_json::from_str::<Usage>(&json).unwrap(), doubled);
     }

@@ -11,9 +11,12 @@ const MAX_PREFIXES: usize = 20;
 const MAX_PREFIX: usize = 39;
 
 /// Records hooks of sub-agents whose type begins with one of the prefixes. `"all"` records every hook.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// A new project records every hook: the agents that come with an assistant have no common prefix.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "HookFilterText", into = "HookFilterText")]
 pub enum HookFilter {
+    #[default]
     All,
     Prefixes(Vec<String>),
 }
@@ -43,12 +46,6 @@ impl From<HookFilter> for HookFilterText {
             HookFilter::All => Self::One("all".to_owned()),
             HookFilter::Prefixes(prefixes) => Self::Many(prefixes),
         }
-    }
-}
-
-impl Default for HookFilter {
-    fn default() -> Self {
-        Self::Prefixes(vec!["the-".to_owned()])
     }
 }
 
@@ -94,7 +91,9 @@ mod tests {
         check(json!("all"), json!("all"), "general-purpose", None);
         check(json!("the-"), json!(["the-"]), "the-builder", Some("builder"));
         check(json!(["a", "b-"]), json!(["a", "b-"]), "b-1", Some("c"));
-        assert_eq!(HookFilter::default(), serde_json::from_value(json!("the-")).unwrap());
+        for agent_type in ["general-purpose", "Explore", "the-architect", ""] {
+            assert!(HookFilter::default().takes(agent_type), "{agent_type}");
+        }
     }
 
     #[test]

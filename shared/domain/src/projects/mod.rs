@@ -39,7 +39,7 @@ pub struct NewProject {
     #[serde(default)]
     #[schema(required = true, min_length = 1, max_length = 200)]
     pub name: String,
-    /// Default: `["the-"]`.
+    /// Default: `"all"`.
     #[serde(default)]
     #[schema(value_type = HookFilterText)]
     pub hook_filter: HookFilter,
@@ -108,10 +108,19 @@ impl Project {
     }
 
     fn validated(self) -> Result<Self, FieldErrors> {
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Checks the limits of every project, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
         errors.length("name", &self.name, 1, MAX_NAME);
         self.hook_filter.check("hook_filter", &mut errors);
-        errors.into_result(self)
+        errors.into_result(())
     }
 }
 
@@ -137,6 +146,17 @@ mod tests {
             made.clone().patched(patch, now).unwrap(),
             Project { enrichment: true, updated_at: now, ..made }
         );
+    }
+
+    #[test]
+    fn a_stored_filter_is_kept() {
+        let mut stored = serde_json::to_value(Project::default_of_all()).unwrap();
+        assert_eq!(stored["hook_filter"], "all");
+        stored["hook_filter"] = serde_json::json!(["the-"]);
+        let project: Project = serde_json::from_value(stored).unwrap();
+        let renamed = ProjectPatch { name: Some("Other".into()), ..ProjectPatch::default() };
+        let renamed = project.patched(renamed, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(renamed.hook_filter, HookFilter::Prefixes(vec!["the-".into()]));
     }
 
     #[test]

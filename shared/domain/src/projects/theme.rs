@@ -16,7 +16,9 @@ use utoipa::ToSchema;
 use crate::ids::ImportId;
 use crate::lease::Lease;
 use crate::theme::blob;
-use crate::theme::path::FileKind;
+use crate::theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use crate::theme::path::{FileKind, check_path};
+use crate::validate::{FieldErrors, MAX_STORED};
 
 /// The largest file of a theme, in bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -49,6 +51,22 @@ impl ThemeFile {
             *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
         }
         half
+    }
+}
+
+impl ThemeFile {
+    /// Checks the limits of every file, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if let Err(error) = check_path(&self.path) {
+            errors.add("path", error.to_string());
+        }
+        errors.sha256("sha256", &self.sha256);
+        errors.most("bytes", self.bytes, MAX_FILE_BYTES as u64);
+        errors.into_result(())
     }
 }
 
@@ -108,6 +126,22 @@ pub enum MapPhase {
 }
 
 impl ThemeState {
+    /// Checks the limits of every theme, wherever its files come from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.most("files", self.files, MAX_FILES as u64);
+        errors.most("bytes", self.bytes, MAX_THEME_BYTES as u64);
+        errors.most("revision", self.revision, MAX_STORED);
+        errors.most("fence", self.fence, MAX_STORED);
+        if let Some(map) = &self.map {
+            errors.sha256("map.sha256", &map.sha256);
+        }
+        errors.into_result(())
+    }
+
     /// Whether the stored map belongs to the current files.
     #[must_use]
     pub fn is_current(&self) -> bool {
@@ -144,7 +178,7 @@ impl ThemeState {
     /// Takes or renews the lease. To renew it, pass the holder's `fence`.
     #[must_use]
     pub fn leased(mut self, fence: Option<u64>, now: Timestamp) -> (Self, u64) {
-        let fence = fence.unwrap_or(self.fence + 1);
+        let fence = fence.unwrap_or(self.fence.saturating_add(1));
         self.fence = fence;
         self.lease = Some(Lease::take(fence, now, LEASE));
         (self, fence)
@@ -310,6 +344,19 @@ pub(super) mod tests {
             indexed_at: Timestamp::UNIX_EPOCH,
             took_ms: 1,
         }
+    }
+
+    #[test]
+    fn the_highest_numbers_do_not_overflow() {
+        let state = ThemeState { revision: u64::MAX, fence: u64::MAX, ..ThemeState::default() };
+        assert_eq!(state.clone().leased(None, Timestamp::UNIX_EPOCH).1, u64::MAX);
+        assert_eq!(
+            state.check().unwrap_err().to_string(),
+            "revision: must be 0 to 1000000000000, is 18446744073709551615; \
+             fence: must be 0 to 1000000000000, is 18446744073709551615"
+        );
+        let highest = ThemeState { revision: MAX_STORED, fence: MAX_STORED, ..ThemeState::default() };
+        assert!(highest.check().is_ok());
     }
 
     #[test]

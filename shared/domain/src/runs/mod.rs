@@ -1,5 +1,8 @@
 //! A run (one turn of a conversation, or one occurrence of an action) and its events.
 
+pub mod form;
+pub mod schema;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,8 +14,10 @@ use crate::agents::AgentDraft;
 use crate::ceilings::CeilingOf;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
+use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
-use crate::models::{ModelId, ModelRef, Usage};
+use crate::models::{ModelId, ModelRef, Usage, Vendor};
+use form::ReplyForm;
 
 /// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,10 +67,10 @@ pub struct Run {
     /// Hash of the stable part of the first request. If it differs between turns of one agent, the provider's cache was missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_hash: Option<String>,
-    /// The model that was chosen for the newest call.
+    /// The model of the newest call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<RunModel>,
-    /// Models that failed and were replaced, oldest first.
+    /// Models that were replaced, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<RunFallback>,
     /// Calls that wait for a person, and those that have waited, oldest first.
@@ -80,6 +85,12 @@ pub struct Run {
     /// When it last continued after it had waited for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Timestamp>,
+    /// What the client asks of the form of the reply.
+    #[serde(default, skip_serializing_if = "ReplyForm::is_free")]
+    pub form: ReplyForm,
+    /// Whether the reply ends because it reached a limit of its length.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_off: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -130,11 +141,18 @@ impl Run {
             open_call: None,
             waited: 0,
             resumed_at: None,
+            form: ReplyForm::default(),
+            cut_off: false,
         }
     }
 
-    /// Records that a model failed and was replaced.
+    /// Records that a model was replaced. Its newest call then has the other model.
     pub fn fell_back(&mut self, fallback: RunFallback) {
+        if let Some(model) = &mut self.model {
+            let why = model.why.split(REPLACES).next().unwrap_or_default();
+            model.why = format!("{why}{REPLACES}{} ({})", fallback.from, fallback.code);
+            model.model = fallback.to.clone();
+        }
         if self.fallbacks.len() >= MAX_FALLBACKS {
             self.fallbacks.remove(0);
         }
@@ -153,7 +171,7 @@ impl Run {
     pub fn rest(&mut self, state: RunState, error: Option<RunError>, now: Timestamp) {
         self.state = state;
         self.error = error;
-        self.finished_at = Some(now);
+        self.finished_at = state.has_ended().then_some(now);
         if !state.has_ended() {
             return;
         }
@@ -192,10 +210,13 @@ impl Run {
     }
 }
 
+/// What stands in [`RunModel::why`] before the model that was replaced.
+const REPLACES: &str = "; it replaces ";
+
 /// How many fallbacks a run's record keeps.
 const MAX_FALLBACKS: usize = 20;
 
-/// The model that was chosen for a call.
+/// The model that answers a call. If the chosen model fails or is not called, it is the one that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunModel {
     /// The provider and the model.
@@ -203,25 +224,25 @@ pub struct RunModel {
     pub model: ModelRef,
     /// The level of the choice that decided.
     pub level: Level,
-    /// Why this model was chosen.
-    #[schema(example = "the tier decides")]
+    /// Why this model was chosen, and which model it replaces.
+    #[schema(example = "the tier decides; it replaces anthropic/claude-sonnet-5-5 (model_overloaded)")]
     pub why: String,
 }
 
-/// A model that failed, and the model that replaced it.
+/// A model that failed or was not called, and the model that replaced it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunFallback {
-    /// When the first model failed.
+    /// When the first model was replaced.
     pub at: Timestamp,
     /// The step of the run.
     pub step: u32,
-    /// The model that failed.
+    /// The model that was replaced.
     #[schema(value_type = String, example = "anthropic/claude-sonnet-5-5")]
     pub from: ModelRef,
     /// The model that was called next.
     #[schema(value_type = String, example = "google/gemini-3.8-flash")]
     pub to: ModelRef,
-    /// Why the first model failed: a stable code.
+    /// Why: the code of the first model's error, or `model_paused` if it was not called because it has failed in other calls.
     #[schema(example = "model_overloaded")]
     pub code: String,
 }
@@ -235,8 +256,26 @@ pub struct Reservation {
     #[serde(default = "of_the_day")]
     pub of: Vec<CeilingOf>,
     pub model: ModelId,
+    /// The provider of the model. Records of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<Vendor>,
     /// An estimate of the tokens that are sent.
     pub input_tokens: u64,
+    /// The price of the call, for a process that settles it later. Records of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
+}
+
+impl Reservation {
+    /// The cost of what was used of it. If nobody knows the price any more, all of it was.
+    #[must_use]
+    pub fn cost_micros(&self, used: &Usage) -> i64 {
+        match (&self.rates, prices::price(&self.model)) {
+            (Some(rates), _) => rates.cost_micros(used),
+            (None, Some(price)) => price.cost_micros(used),
+            (None, None) => self.micros,
+        }
+    }
 }
 
 fn of_the_day() -> Vec<CeilingOf> {

@@ -20,7 +20,7 @@ use write::Writer;
 const MAGIC: [u8; 4] = *b"LLTI";
 /// Increment this with every change of the layout, the tokenizer or the scanners. Themes with an older blob are indexed
 /// again.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 const HEADER_BYTES: usize = 4 + 2 + 16;
 
 /// Why bytes are not a valid index.
@@ -78,6 +78,7 @@ impl ThemeIndex {
             file.terms.iter().for_each(|entry| terms[entry.term as usize] = true);
             file.symbols.iter().for_each(|symbol| names[symbol.name as usize] = true);
             file.references.iter().for_each(|reference| names[reference.name as usize] = true);
+            file.hints.iter().for_each(|&(_, name)| names[name as usize] = true);
             file.label_keys.iter().for_each(|&key| names[key as usize] = true);
             match &file.texts {
                 Some(Texts::Default(texts)) => {

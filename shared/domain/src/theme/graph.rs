@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::path::{FileKind, handle};
 use super::record::{FileRecord, NameId, ReferenceRecord, Tables, Texts};
+use super::scan::hints::HintKind;
 use super::scan::{EdgeKind, EdgeNature, SymbolKind};
 use super::text::LineRange;
 
@@ -325,8 +326,9 @@ fn each_import(resolver: &Resolver<'_>, name: &str, mut each: impl FnMut(Option<
     }
 }
 
-/// Files that no other file needs and that no merchant can place anywhere.
-pub fn orphans(files: &[FileRecord], graph: &Graph) -> Vec<u32> {
+/// Files that are probably unused: no other file needs them, no merchant can place them anywhere, and no text of the theme can
+/// be a name that loads them at run time. If a name is computed and no part of it is known, no file of that kind is listed.
+pub fn orphans(files: &[FileRecord], tables: &Tables, graph: &Graph) -> Vec<u32> {
     let is_orphan = |index: u32, file: &FileRecord| {
         let can_be = match file.kind {
             FileKind::Snippet | FileKind::Stylesheet | FileKind::Script => true,
@@ -340,5 +342,85 @@ pub fn orphans(files: &[FileRecord], graph: &Graph) -> Vec<u32> {
         let needed = |edge: &RawEdge| !matches!(edge.kind, EdgeKind::CssClass | EdgeKind::CustomElement);
         can_be && !graph.incoming(index).any(needed)
     };
-    (0_u32..).zip(files).filter(|&(index, file)| is_orphan(index, file)).map(|(index, _)| index).collect()
+    let hints = Hints::new(files, tables);
+    (0_u32..)
+        .zip(files)
+        .filter(|&(index, file)| is_orphan(index, file) && !hints.may_load(index, file))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// What the texts of a theme may load at run time.
+struct Hints<'a> {
+    /// For each name, a file in whose text it stands, and whether there are others. A file does not load itself.
+    whole: FxHashMap<&'a str, (u32, bool)>,
+    starts: FxHashSet<&'a str>,
+    ends: FxHashSet<&'a str>,
+    any: FxHashSet<HintKind>,
+}
+
+impl<'a> Hints<'a> {
+    fn new(files: &'a [FileRecord], tables: &'a Tables) -> Self {
+        let mut all = Self {
+            whole: FxHashMap::default(),
+            starts: FxHashSet::default(),
+            ends: FxHashSet::default(),
+            any: FxHashSet::default(),
+        };
+        for (index, file) in (0_u32..).zip(files) {
+            for &(kind, name) in &file.hints {
+                let name = tables.names.term(name);
+                match kind {
+                    HintKind::Whole => {
+                        let from = all.whole.entry(name).or_insert((index, false));
+                        from.1 |= from.0 != index;
+                    }
+                    HintKind::Start => _ = all.starts.insert(name),
+                    HintKind::End => _ = all.ends.insert(name),
+                    any => _ = all.any.insert(any),
+                }
+            }
+        }
+        all
+    }
+
+    fn may_load(&self, index: u32, file: &FileRecord) -> bool {
+        let any = match folder_of(file) {
+            Some(Folder::Snippets) => HintKind::AnySnippet,
+            Some(Folder::Sections | Folder::Groups) => HintKind::AnySection,
+            Some(Folder::Blocks) => HintKind::AnyBlock,
+            Some(Folder::Assets) => HintKind::AnyAsset,
+            _ => return true,
+        };
+        let elsewhere = |name: &str| self.whole.get(name).is_some_and(|&(from, many)| many || from != index);
+        let name = handle(&file.path);
+        let is_named = elsewhere(name)
+            || file.path.rsplit('/').next().is_some_and(elsewhere)
+            // The platform compiles `theme.scss.liquid` to `theme.scss.css`.
+            || name.strip_suffix(".scss").is_some_and(|stem| elsewhere(&format!("{stem}.css")))
+            || (name.ends_with(".scss") && elsewhere(&format!("{name}.css")));
+        // A name has at most 256 bytes.
+        let parts = || name.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+        is_named
+            || self.any.contains(&any)
+            || parts().any(|(_, end)| self.starts.contains(&name[..end]))
+            || parts().any(|(start, _)| self.ends.contains(&name[start..]))
+    }
+}
+
+/// Why a file is probably unused. The message follows the path.
+pub fn why_unused(path: &str) -> &'static str {
+    match FileKind::of(path) {
+        FileKind::Snippet => "no file renders this snippet, and no text or computed name matches its name",
+        FileKind::Section => {
+            "no template, group or layout places this section, it has no preset, and no text or computed name matches its name"
+        }
+        FileKind::SectionGroup => {
+            "no layout places this group of sections, and no text or computed name matches its name"
+        }
+        FileKind::Block => {
+            "no section, block or template uses this block, and no text or computed name matches its name"
+        }
+        _ => "no template, style or script loads this asset, and no text or computed name matches its name",
+    }
 }

@@ -247,9 +247,12 @@ impl ThemeIndex {
         self.edges().filter(|edge| edge.to.is_none()).collect()
     }
 
-    /// Files that no other file needs.
+    /// Files that are probably unused. A file that a name computed at run time may load is not listed.
     pub fn orphans(&self) -> Vec<&str> {
-        graph::orphans(&self.files, &self.graph).into_iter().map(|file| self.path(file)).collect()
+        graph::orphans(&self.files, &self.tables, &self.graph)
+            .into_iter()
+            .map(|file| self.path(file))
+            .collect()
     }
 
     fn edge(&self, edge: &RawEdge) -> Edge {

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::chunks::{self, Unit};
 use super::fields::{Field, FieldCounter, FieldTerm};
 use super::path::{FileKind, handle};
+use super::scan::hints::{self, HintKind};
 use super::scan::{self, DegradedReason, EdgeKind, EdgeNature, ScanResult, SymbolKind, locale};
 use super::text::{LineRange, Lines, Span};
 use super::words::{Lexicon, TermId, Tokenizer};
@@ -79,6 +80,8 @@ pub struct FileRecord {
     pub degraded: Vec<(u32, DegradedReason)>,
     pub symbols: Vec<SymbolRecord>,
     pub references: Vec<ReferenceRecord>,
+    /// Names that may load a file at run time, each once.
+    pub hints: Vec<(HintKind, NameId)>,
     /// Keys of the labels that the schema locale translates.
     pub label_keys: Vec<NameId>,
     pub terms: Vec<FieldTerm>,
@@ -124,6 +127,7 @@ impl<'a> RecordReader<'a> {
             degraded: Vec::new(),
             symbols: Vec::new(),
             references: Vec::new(),
+            hints: Vec::new(),
             label_keys: Vec::new(),
             terms: Vec::new(),
             units: Vec::new(),
@@ -139,6 +143,9 @@ impl<'a> RecordReader<'a> {
         if bytes.len() > MAX_FILE_BYTES {
             record.degraded.push((1, DegradedReason::TooLarge));
             self.path_terms_only(&mut record);
+            // Nothing is known about what it loads.
+            let name = self.names.intern("");
+            record.hints = HintKind::ANY.map(|kind| (kind, name)).into();
             return record;
         }
         let text = match std::str::from_utf8(bytes) {
@@ -156,6 +163,8 @@ impl<'a> RecordReader<'a> {
             self.locale(&mut record, &text, &lines);
         } else if kind.is_target() {
             self.code(&mut record, &text, &lines);
+        } else {
+            self.hints(&mut record, &scan::scan(kind, path, &text), &text);
         }
         record
     }
@@ -182,16 +191,34 @@ impl<'a> RecordReader<'a> {
         let minified = scan::is_minified(text, lines.count());
         let found = if minified {
             record.degraded.push((1, DegradedReason::Minified));
-            ScanResult::default()
+            // Only what it may load is kept.
+            ScanResult { hints: scan::scan(record.kind, &record.path, text).hints, ..ScanResult::default() }
         } else {
             scan::scan(record.kind, &record.path, text)
         };
         let degraded = found.degraded.iter().map(|place| (lines.line_of(place.offset), place.reason));
         record.degraded.extend(degraded.take(MAX_DEGRADED));
         self.links(record, &found, text, lines);
+        self.hints(record, &found, text);
         self.terms(record, &found, text, lines, minified);
         record.own_name = own_name(&record.path, self.tokenizer.lexicon());
         record.headline = headline(&found, text);
+    }
+
+    fn hints(&mut self, record: &mut FileRecord, found: &ScanResult, text: &str) {
+        let mut seen = FxHashSet::default();
+        for hint in &found.hints {
+            let word = hint.name.of(text);
+            // A number is no name.
+            if hint.kind == HintKind::Whole && !word.bytes().any(|b| b.is_ascii_alphabetic() || b >= 0x80) {
+                continue;
+            }
+            if seen.insert((hint.kind, word)) {
+                record.hints.push((hint.kind, self.name(text, hint.name)));
+            }
+        }
+        record.hints.sort_unstable();
+        record.hints.dedup();
     }
 
     fn links(&mut self, record: &mut FileRecord, found: &ScanResult, text: &str, lines: &Lines) {
@@ -276,6 +303,9 @@ impl<'a> RecordReader<'a> {
             invalid = locale::entries(text, |key, span| {
                 let mut terms = Vec::new();
                 tokenizer.terms(span.of(text), |_, term| terms.push(term));
+                if hints::is_one_word(span.of(text)) {
+                    record.hints.push((HintKind::Whole, names.intern(span.of(text))));
+                }
                 texts.push(DefaultText { key: names.intern(key), terms });
             });
             Texts::Default(texts)
@@ -290,6 +320,8 @@ impl<'a> RecordReader<'a> {
             words.dedup();
             Texts::Foreign(words)
         });
+        record.hints.sort_unstable();
+        record.hints.dedup();
         if let Some(offset) = invalid {
             record.degraded.push((lines.line_of(offset), DegradedReason::InvalidJson));
         }

@@ -9,8 +9,7 @@ use super::ToolDef;
 use super::arguments::{Arguments, checked_limit};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
-use super::schedules::schedule;
-use super::schema::{choice, limit, listing, object, optional, string, text, up_to};
+use super::schema::{choice, limit, listing, named, object, optional, text, up_to};
 use crate::actions::{ActionChange, ActionState, Priority};
 use crate::ids::{ActionId, AgentId};
 use crate::validate::FieldErrors;
@@ -99,10 +98,7 @@ const ACTION: &[(&str, &str)] = &[
     ("action_id", "string"),
     ("agent_id", "string"),
     ("title", "string"),
-    ("description", "string"),
-    ("priority", "string"),
     ("state", "string"),
-    ("task_config", "object"),
     ("schedule_text", "string?"),
 ];
 
@@ -112,13 +108,13 @@ pub static LIST_ACTIONS: ToolDef = ToolDef {
     output: Some(|| page(ACTION)),
     ..ToolDef::new(
         "list_actions",
-        "Lists actions, newest first: the work that agents do later.",
+        "Lists actions (work that agents do later), newest first.",
         Read,
         &[Mcp],
         || {
             let states = ActionState::ALL.map(ActionState::as_str);
             let properties = json!({
-                "agent_id": optional(string("Only the actions of this agent.")),
+                "agent_id": optional(named()),
                 "state": optional(choice(&states, "Only actions in this state.")),
             });
             listing(properties, &[])
@@ -138,13 +134,12 @@ pub struct ListActions {
 
 pub static READ_ACTION: ToolDef = ToolDef {
     title: Some("Read action"),
-    output: Some(|| output::object(ACTION)),
     ..ToolDef::new(
         "read_action",
-        "Returns one action, with its state and its schedule in words.",
+        "Returns an action with its state and its schedule in words.",
         Read,
         &[Mcp],
-        || object(&json!({"action_id": string("The action's id.")}), &["action_id"]),
+        || object(&json!({"action_id": named()}), &["action_id"]),
     )
 };
 
@@ -160,22 +155,24 @@ pub static PROPOSE_ACTION: ToolDef = ToolDef {
     output: Some(|| output::object(PROPOSAL)),
     ..ToolDef::new(
         "propose_action",
-        "Proposes work for later to the user, who defines and approves it or discards it within 30 days.",
+        "Proposes work for later. The user defines and approves it, or discards it within 30 days.",
         Propose,
         &[Mcp],
         || {
+            // preview_schedule describes it. A client that may propose may also preview.
+            let schedule = json!({
+                "type": ["object", "null"],
+                "description": "Like that of preview_schedule. Without one, the user decides when.",
+                "examples": [{"cron": "0 9 * * MON-FRI", "timezone": "Europe/Berlin"}],
+            });
             let properties = json!({
-                "agent_id": string("The agent that will do the work."),
-                "title": text("The action's title.", 200),
+                "agent_id": named(),
+                "title": text("Its title.", 200),
                 "description": up_to("What it is for, in a sentence.", 2_000),
-                "priority": optional(choice(&["high", "medium", "low"], "How urgent it is. Default medium.")),
-                "instructions": text("What the agent must do, with everything that it needs to know.", 20_000),
+                "priority": optional(choice(&["high", "medium", "low"], "Default medium.")),
+                "instructions": text("What to do, with everything that the agent must know.", 20_000),
                 "expected_output": text("What the output must contain.", 5_000),
-                "schedule": schedule(
-                    "When it runs: exactly one of at (once), every (at an interval) and cron (by the calendar). \
-                     preview_schedule shows the times. Without a schedule, the user decides when.",
-                    true,
-                ),
+                "schedule": schedule,
             });
             object(&properties, &["agent_id", "title", "instructions", "expected_output"])
         },

@@ -7,7 +7,7 @@ use super::Effect::{Propose, Read};
 use super::Surface::{Mcp, Setup};
 use super::ToolDef;
 use super::output::{self, page};
-use super::schema::{choice, listing, object, optional, string, text, up_to};
+use super::schema::{choice, listing, named, object, optional, string, text, up_to};
 use crate::agents::AgentStatus;
 use crate::ids::AgentId;
 
@@ -28,24 +28,15 @@ pub static READY_TO_CREATE: ToolDef = ToolDef::new(
     },
 );
 
-const AGENT: &[(&str, &str)] = &[
-    ("agent_id", "string"),
-    ("name", "string"),
-    ("goal", "string"),
-    ("success_criteria", "string"),
-    ("timeline", "string"),
-    ("instructions", "string"),
-    ("status", "string"),
-    ("metrics", "object"),
-    ("version", "integer"),
-];
+const AGENT: &[(&str, &str)] =
+    &[("agent_id", "string"), ("name", "string"), ("goal", "string"), ("status", "string")];
 
 pub static LIST_AGENTS: ToolDef = ToolDef {
     title: Some("List agents"),
     output: Some(|| page(AGENT)),
     ..ToolDef::new(
         "list_agents",
-        "Lists the user's agents, newest first. Assets and actions are proposed to one of them.",
+        "Lists the user's agents, newest first. Assets and actions belong to an agent.",
         Read,
         &[Mcp],
         || {
@@ -66,9 +57,8 @@ pub struct ListAgents {
 
 pub static READ_AGENT: ToolDef = ToolDef {
     title: Some("Read agent"),
-    output: Some(|| output::object(AGENT)),
-    ..ToolDef::new("read_agent", "Returns one agent and what it has done so far.", Read, &[Mcp], || {
-        object(&json!({"agent_id": string("The agent's id.")}), &["agent_id"])
+    ..ToolDef::new("read_agent", "Returns an agent and what it has done.", Read, &[Mcp], || {
+        object(&json!({"agent_id": named()}), &["agent_id"])
     })
 };
 
@@ -81,16 +71,16 @@ pub struct ReadAgent {
 
 pub static PROPOSE_AGENT: ToolDef = ToolDef {
     title: Some("Propose agent"),
-    output: Some(|| output::object(AGENT)),
+    output: Some(|| output::object(&[("agent_id", "string"), ("status", "string")])),
     ..ToolDef::new(
         "propose_agent",
-        "Creates an agent that is paused. It does nothing until a person activates it.",
+        "Creates a paused agent. It does nothing until a person activates it.",
         Propose,
         &[Mcp],
         || {
             let properties = json!({
-                "name": text("The agent's name.", 200),
-                "goal": text("What it does, best as \"A [type] agent that [does what]\".", 2_000),
+                "name": text("Its name.", 200),
+                "goal": text("\"A [type] agent that [does what]\".", 2_000),
                 "success_criteria": string("How the user will know that it works."),
                 "timeline": string("A date, a range of dates, or \"Ongoing\"."),
                 "instructions": up_to("How it should work.", 20_000),

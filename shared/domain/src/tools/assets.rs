@@ -9,7 +9,7 @@ use super::ToolDef;
 use super::arguments::{Arguments, checked_limit};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
-use super::schema::{asset_type, integer, limit, listing, object, optional, string, text, up_to};
+use super::schema::{asset_type, integer, limit, listing, named, object, optional, string, text, up_to};
 use crate::assets::{AssetType, NewAsset};
 use crate::ids::{AgentId, AssetId};
 use crate::validate::FieldErrors;
@@ -156,20 +156,18 @@ pub static LIST_ASSETS: ToolDef = ToolDef {
             ("asset_id", "string"),
             ("agent_id", "string"),
             ("title", "string"),
-            ("description", "string"),
             ("asset_type", "string"),
-            ("bytes", "integer"),
             ("version", "integer"),
         ])
     }),
     ..ToolDef::new(
         "list_assets",
-        "Lists finished deliverables, newest first, without their contents.",
+        "Lists assets (finished content), newest first, without contents.",
         Read,
         &[Mcp],
         || {
             let properties = json!({
-                "agent_id": optional(string("Only the assets of this agent.")),
+                "agent_id": optional(named()),
                 "asset_type": optional(asset_type("Only assets of this type.")),
             });
             listing(properties, &[])
@@ -190,27 +188,16 @@ pub struct ListAssets {
 /// For MCP clients. Unlike [`READ_ASSET`], it reads the assets of all of the owner's agents, and older versions.
 pub static READ_ANY_ASSET: ToolDef = ToolDef {
     title: Some("Read asset"),
-    output: Some(|| {
-        output::object(&[
-            ("asset_id", "string"),
-            ("title", "string"),
-            ("asset_type", "string"),
-            ("content_version", "integer"),
-            ("content", "string"),
-            ("truncated_bytes", "integer"),
-            ("next_byte", "integer?"),
-        ])
-    }),
     ..ToolDef::new(
         "read_asset",
-        "Returns the content of an asset. A long content comes in parts: next_byte says where the next part begins.",
+        "Returns an asset's content, in parts of at most 256 KiB: next_byte is where the next part begins.",
         Read,
         &[Mcp],
         || {
             let properties = json!({
-                "asset_id": string("The asset's id."),
-                "version": optional(integer("An older version of the content. Default: the newest.", 0, None)),
-                "from_byte": optional(integer("Where to begin. Default 0.", 0, None)),
+                "asset_id": named(),
+                "version": optional(integer("Content version. Default: the newest.", 0, None)),
+                "from_byte": optional(integer("Default 0.", 0, None)),
             });
             object(&properties, &["asset_id"])
         },
@@ -231,16 +218,16 @@ pub static PROPOSE_ASSET: ToolDef = ToolDef {
     output: Some(|| output::object(PROPOSAL)),
     ..ToolDef::new(
         "propose_asset",
-        "Proposes finished content to the user, who saves it or discards it within 30 days.",
+        "Proposes finished content. The user saves or discards it within 30 days.",
         Propose,
         &[Mcp],
         || {
             let properties = json!({
-                "agent_id": string("The agent that the asset will belong to."),
-                "title": text("The asset's title.", 200),
+                "agent_id": named(),
+                "title": text("Its title.", 200),
                 "description": up_to("What it is for, in a sentence.", 2_000),
-                "asset_type": optional(asset_type("The kind of content. Default document.")),
-                "content": string("The complete content."),
+                "asset_type": optional(asset_type("Default document.")),
+                "content": string("All of it."),
             });
             object(&properties, &["agent_id", "title", "content"])
         },

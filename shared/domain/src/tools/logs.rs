@@ -6,50 +6,31 @@ use serde_json::json;
 use super::Effect::{Read, Write};
 use super::Surface::Mcp;
 use super::ToolDef;
-use super::output::{self, with};
 use super::schema::{choice, integer, object, optional, string, up_to};
 use crate::ids::ProjectId;
 use crate::log::LogEvent;
 
-const ENTRY: &[(&str, &str)] = &[
-    ("event", "string"),
-    ("agent_type", "string"),
-    ("agent_id", "string"),
-    ("description", "string"),
-    ("instruction", "string?"),
-    ("output_summary", "string?"),
-    ("session_id", "string"),
-    ("timestamp", "string"),
-    ("earlier_session", "boolean?"),
-];
-
 pub static READ_AGENT_LOG: ToolDef = ToolDef {
     title: Some("Read agent log"),
-    output: Some(|| {
-        let entries = json!({"type": "array", "items": output::object(ENTRY)});
-        let answer = output::object(&[("text", "string?"), ("metadata", "object?")]);
-        with(answer, "entries", entries, false)
-    }),
     ..ToolDef::new(
         "read_agent_log",
-        "Returns the last entries of a sub-agent's context log, oldest first: what it was asked and what it answered. Without a \
-         session, entries of earlier sessions come first and are marked. The log of an unknown agent is empty.",
+        "Returns the last entries of a sub-agent's log, oldest first: what it was asked and what it answered. The log of an \
+         unknown agent is empty.",
         Read,
         &[Mcp],
         || {
-            let format = "json (the default) returns the entries. text returns headings with the questions and answers, in at \
-                          most 16,000 characters.";
+            let format = "json (default): entries. text: at most 16,000 characters to read.";
             let properties = json!({
-                "agent_id": string("The agent's id. main is the assistant's own log."),
+                "agent_id": string("main is the assistant's own log."),
                 "session": optional(string(
-                    "Only this session. Default: the latest session of the agent, and then the sessions before it.",
+                    "Only this session. Default: the agent's latest, after marked entries of earlier ones.",
                 )),
-                "lines": optional(integer("How many entries, 1 to 1,000. Default 50.", 1, Some(1_000))),
+                "lines": optional(integer("Default 50.", 1, Some(1_000))),
                 "format": optional(choice(&["json", "text"], format)),
                 "include_metadata": {
-                    "type": "boolean", "description": "Whether to add data about the log as a whole. Default false.",
+                    "type": "boolean", "description": "Also the log's session, path and size.",
                 },
-                "project": optional(string("Without a session, the latest session of this project.")),
+                "project": optional(string("Without a session: only sessions of this project.")),
             });
             object(&properties, &["agent_id"])
         },
@@ -80,24 +61,23 @@ pub struct ReadAgentLog {
 
 pub static APPEND_AGENT_LOG: ToolDef = ToolDef {
     title: Some("Append to agent log"),
-    output: Some(|| output::object(ENTRY)),
     ..ToolDef::new(
         "append_agent_log",
-        "Adds one entry to a sub-agent's context log. Concurrent writers do not lose entries.",
+        "Adds one entry to a sub-agent's log. Concurrent calls are all kept.",
         Write,
         &[Mcp],
         || {
-            let event = "agent_start: the agent was asked something. agent_complete: the agent answered.";
+            let event = "agent_start: it was asked. agent_complete: it answered.";
             let properties = json!({
-                "agent_id": string("The agent's id. main is the assistant's own log."),
-                "session": optional(string("The session. Default: the latest session of the agent.")),
+                "agent_id": string("main is the assistant's own log."),
+                "session": optional(string("Default: the agent's latest.")),
                 "event": choice(&LogEvent::ALL.map(LogEvent::as_str), event),
-                "agent_type": up_to("What kind of agent it is.", 128),
+                "agent_type": up_to("Its kind.", 128),
                 "description": up_to("The task in a few words.", 500),
-                "instruction": optional(string("The complete instruction; only with agent_start.")),
+                "instruction": optional(string("All of it; only with agent_start.")),
                 "output_summary": optional(up_to("What it answered; only with agent_complete.", 1_000)),
                 "project": optional(string(
-                    "The project of a new session. If it is missing, the project of the server's address.",
+                    "Of a new session. Default: that of the address.",
                 )),
             });
             object(&properties, &["agent_id", "event"])

@@ -3,7 +3,8 @@
 //! - [`ToolDef`]: what a tool is. There is one file for the tools of each area
 //! - [`LOOP`], [`MCP`]: the tools of the agent loop, and those of the MCP server. The two overlap in meaning, but not in
 //!   definition: a tool of the loop reaches one agent's data and its schema is part of approvals; an MCP client reaches all
-//!   data of its owner, in pages with a result schema
+//!   data of its owner, in pages
+//! - [`SETS`]: sets of the tools of the MCP server, which a client names in the server's address
 //! - [`OWN`]: the tools that the loop performs itself
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
@@ -29,6 +30,7 @@ pub mod results;
 pub mod runs;
 pub mod schedules;
 mod schema;
+mod sets;
 #[cfg(test)]
 mod tests;
 pub mod theme;
@@ -39,6 +41,7 @@ pub use arguments::{Arguments, read_fields};
 pub use call::ToolCall;
 pub use decide::{Decision, Setting, decide, decide_about, offered, offered_of};
 pub use def::{Effect, Surface, ToolDef};
+pub use sets::{SETS, ToolSet, ToolSets, UnknownToolSet};
 
 /// The default length of a list in the agent loop.
 pub const DEFAULT_LIMIT: usize = 20;

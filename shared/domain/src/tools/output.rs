@@ -1,4 +1,5 @@
-//! JSON Schemas of results. A schema lists the properties that callers can rely on; a result may have more.
+//! JSON Schemas of results. A schema lists the properties that callers can rely on; a result may have more. Tools that
+//! return a document, a log or a content have none: models read the text, and every session carries the schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +21,7 @@ pub(super) fn page(properties: &[(&str, &str)]) -> Value {
         "properties": {
             "data": { "type": "array", "items": object(properties) },
             "has_more": { "type": "boolean" },
-            "next_cursor": { "type": "string", "description": "Send it as cursor to read the next page." },
+            "next_cursor": { "type": "string" },
         },
         "required": ["data", "has_more"],
     })
@@ -40,38 +41,4 @@ fn schema(kind: &str) -> Value {
         Some(items) => json!({ "type": "array", "items": { "type": items } }),
         None => json!({ "type": kind }),
     }
-}
-
-const SECTION: &[(&str, &str)] = &[
-    ("mode", "string"),
-    ("timestamp", "string"),
-    ("status", "string?"),
-    ("primaryAgent", "string?"),
-    ("task", "string?"),
-    ("decisions", "[]string"),
-    ("progress", "[]string"),
-    ("findings", "[]string"),
-    ("recommendations", "[]string"),
-    ("notes", "[]string"),
-    ("recommendedActAgent", "string?"),
-    ("recommendedActAgentConfidence", "number?"),
-];
-
-pub(super) fn section() -> Value {
-    object(SECTION)
-}
-
-/// A context document.
-pub(super) fn document() -> Value {
-    let metadata = object(&[
-        ("title", "string?"),
-        ("task", "string?"),
-        ("createdAt", "string"),
-        ("lastUpdatedAt", "string"),
-    ]);
-    json!({
-        "type": "object",
-        "properties": { "metadata": metadata, "sections": { "type": "array", "items": section() } },
-        "required": ["metadata", "sections"],
-    })
 }

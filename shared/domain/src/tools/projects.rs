@@ -11,10 +11,10 @@ use super::schema::{listing, project};
 
 pub static LIST_PROJECTS: ToolDef = ToolDef {
     title: Some("List projects"),
-    output: Some(|| page(&[("project_id", "string"), ("name", "string"), ("version", "integer")])),
+    output: Some(|| page(&[("project_id", "string"), ("name", "string")])),
     ..ToolDef::new(
         "list_projects",
-        "Lists the user's projects, newest first. Other tools take a project's id as project.",
+        "Lists the user's projects, newest first. A project_id is the argument project of other tools.",
         Read,
         &[Mcp],
         || listing(json!({}), &[]),
@@ -34,16 +34,16 @@ pub static LIST_WORKFLOWS: ToolDef = ToolDef {
     output: Some(|| {
         page(&[
             ("workflow", "string"),
-            ("contextVersion", "integer"),
+            ("version", "integer"),
             ("title", "string?"),
             ("task", "string?"),
-            ("lastUpdatedAt", "string"),
+            ("updated_at", "string"),
             ("modes", "[]string"),
         ])
     }),
     ..ToolDef::new(
         "list_workflows",
-        "Lists the workflows of a project that have a context document, with the task of each.",
+        "Lists a project's workflows, each with the title, task and version of its context document.",
         Read,
         &[Mcp],
         || listing(json!({"project": project()}), &[]),

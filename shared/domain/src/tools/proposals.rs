@@ -6,28 +6,22 @@ use serde_json::json;
 use super::Effect::Read;
 use super::Surface::Mcp;
 use super::ToolDef;
-use super::output::{self, page};
-use super::schema::{listing, object, string};
+use super::output::page;
+use super::schema::{listing, named, object};
 use crate::ids::{AgentId, ProposalId};
 
-pub(super) const PROPOSAL: &[(&str, &str)] = &[
-    ("proposal_id", "string"),
-    ("kind", "string"),
-    ("agent_id", "string"),
-    ("title", "string"),
-    ("description", "string"),
-    ("expires_at", "string"),
-];
+pub(super) const PROPOSAL: &[(&str, &str)] =
+    &[("proposal_id", "string"), ("kind", "string"), ("title", "string"), ("expires_at", "string")];
 
 pub static LIST_PROPOSALS: ToolDef = ToolDef {
     title: Some("List proposals"),
     output: Some(|| page(PROPOSAL)),
     ..ToolDef::new(
         "list_proposals",
-        "Lists the proposals of one agent that wait for the user, newest first, without their contents.",
+        "Lists an agent's proposals that wait for the user, newest first, without contents.",
         Read,
         &[Mcp],
-        || listing(json!({"agent_id": string("The agent's id.")}), &["agent_id"]),
+        || listing(json!({"agent_id": named()}), &["agent_id"]),
     )
 };
 
@@ -42,13 +36,12 @@ pub struct ListProposals {
 
 pub static READ_PROPOSAL: ToolDef = ToolDef {
     title: Some("Read proposal"),
-    output: Some(|| output::object(PROPOSAL)),
     ..ToolDef::new(
         "read_proposal",
-        "Returns one proposal with its content. Only the user can accept or discard it.",
+        "Returns a proposal with its content. Only the user can accept or discard it.",
         Read,
         &[Mcp],
-        || object(&json!({"proposal_id": string("The proposal's id.")}), &["proposal_id"]),
+        || object(&json!({"proposal_id": named()}), &["proposal_id"]),
     )
 };
 

@@ -8,19 +8,16 @@ use super::Effect::Read;
 use super::Surface::Mcp;
 use super::ToolDef;
 use super::output::{self, page};
-use super::schema::{listing, object, optional, string};
+use super::schema::{listing, named, object, optional, string};
 use crate::ids::{ActionId, RunId};
 
 const RUN: &[(&str, &str)] = &[
     ("run_id", "string"),
-    ("action_id", "string"),
     ("kind", "string"),
     ("due_at", "string"),
     ("state", "string"),
     ("reason", "string?"),
-    ("started_at", "string?"),
     ("finished_at", "string?"),
-    ("attempts", "integer"),
     ("cost_micros", "integer"),
     ("score", "integer?"),
 ];
@@ -37,12 +34,12 @@ pub static EXPLAIN_ACTION: ToolDef = ToolDef {
     }),
     ..ToolDef::new(
         "explain_action",
-        "Explains why an action ran or did not run at a due time, in a sentence and as data.",
+        "Explains why an action ran or did not run at a due time.",
         Read,
         &[Mcp],
         || {
             let properties = json!({
-                "action_id": string("The action's id."),
+                "action_id": named(),
                 "at": optional(string("A due time (RFC 3339), to the minute. Default: the newest.")),
             });
             object(&properties, &["action_id"])
@@ -63,10 +60,10 @@ pub static LIST_RUNS: ToolDef = ToolDef {
     output: Some(|| page(RUN)),
     ..ToolDef::new(
         "list_runs",
-        "Lists an action's runs, newest first: one for each due time that has passed, also if nothing ran.",
+        "Lists an action's runs, newest first: one for each past due time, also if nothing ran.",
         Read,
         &[Mcp],
-        || listing(json!({"action_id": string("The action's id.")}), &["action_id"]),
+        || listing(json!({"action_id": named()}), &["action_id"]),
     )
 };
 
@@ -81,8 +78,7 @@ pub struct ListRuns {
 
 pub static READ_RUN: ToolDef = ToolDef {
     title: Some("Read run"),
-    output: Some(|| output::object(RUN)),
-    ..ToolDef::new("read_run", "Returns one run of an action and its result.", Read, &[Mcp], one_run)
+    ..ToolDef::new("read_run", "Returns a run and its result.", Read, &[Mcp], one_run)
 };
 
 pub static LIST_RUN_OUTPUTS: ToolDef = ToolDef {
@@ -90,7 +86,7 @@ pub static LIST_RUN_OUTPUTS: ToolDef = ToolDef {
     output: Some(|| page(&[("asset_id", "string"), ("title", "string"), ("bytes", "integer")])),
     ..ToolDef::new(
         "list_run_outputs",
-        "Lists the assets that a run has saved. Call read_asset to read one.",
+        "Lists the assets that a run has saved. read_asset reads one.",
         Read,
         &[Mcp],
         one_run,
@@ -107,8 +103,8 @@ pub struct OneRun {
 
 fn one_run() -> serde_json::Value {
     let properties = json!({
-        "action_id": string("The action's id."),
-        "run_id": string("A run of this action. list_runs returns the ids."),
+        "action_id": named(),
+        "run_id": named(),
     });
     object(&properties, &["action_id", "run_id"])
 }

@@ -52,19 +52,24 @@ pub(super) fn integer(description: &str, min: u64, max: Option<u64>) -> Value {
     schema
 }
 
+/// A text whose name says what it is, such as `agent_id`.
+pub(super) fn named() -> Value {
+    json!({"type": "string"})
+}
+
 /// The project that a call of an MCP client is about.
 pub(super) fn project() -> Value {
-    optional(string("The project's id. If it is missing, the project of the server's address."))
+    optional(string("Default: that of the address."))
 }
 
 /// The workflow that a call of an MCP client is about.
 pub(super) fn workflow() -> Value {
-    optional(string("The workflow's name. If it is missing, the workflow of the server's address."))
+    optional(string("Default: that of the address."))
 }
 
 /// The arguments of an MCP tool that returns a page of a list: these properties, `limit` and `cursor`.
 pub(super) fn listing(mut properties: Value, required: &[&str]) -> Value {
-    properties["limit"] = optional(integer("How many items, 1 to 200. Default 50.", 1, Some(200)));
-    properties["cursor"] = optional(string("next_cursor of the previous page."));
+    properties["limit"] = optional(integer("Default 50.", 1, Some(200)));
+    properties["cursor"] = optional(string("The last next_cursor."));
     object(&properties, required)
 }

@@ -217,11 +217,9 @@ fn what_is_delivered_by_a_tool_is_the_same_as_by_a_signal() {
 fn schemas_are_closed_objects() {
     fn check(schema: &Value, path: &str) {
         let Some(properties) = schema["properties"].as_object() else { return };
-        assert_eq!(
-            (&schema["type"], &schema["additionalProperties"]),
-            (&json!("object"), &json!(false)),
-            "{path}"
-        );
+        let kind = &schema["type"];
+        assert!(*kind == json!("object") || *kind == json!(["object", "null"]), "{path}: {kind}");
+        assert_eq!(schema["additionalProperties"], json!(false), "{path}");
         for required in schema["required"].as_array().into_iter().flatten() {
             assert!(properties.contains_key(required.as_str().unwrap()), "{path}: {required}");
         }
@@ -249,26 +247,71 @@ fn a_table_holds_the_tools_of_its_surfaces() {
     }
     for tool in MCP {
         assert!(tool.is_offered_on(Surface::Mcp), "{tool:?}");
-        assert!(tool.title.is_some() && tool.output.is_some(), "{tool:?}");
+        assert!(tool.title.is_some(), "{tool:?}");
     }
 }
 
 #[test]
-fn a_schedule_has_three_shapes_with_valid_examples() {
-    for tool in [&actions::PROPOSE_ACTION, &schedules::PREVIEW_SCHEDULE] {
-        let schema = &(tool.input)()["properties"]["schedule"];
-        let shapes = schema["anyOf"].as_array().unwrap();
-        for (shape, required) in shapes.iter().zip(["at", "every", "cron"]) {
-            assert_eq!(shape["required"], json!([required]), "{tool:?}");
-            assert!(shape["properties"][required]["examples"].is_array(), "{shape}");
-            assert!(shape["properties"]["timezone"]["description"].as_str().unwrap().contains("IANA"));
+fn a_schedule_has_three_kinds_with_valid_examples() {
+    let properties = |tool: &ToolDef| (tool.input)()["properties"]["schedule"].clone();
+    let schema = properties(&schedules::PREVIEW_SCHEDULE);
+    let fields = schema["properties"].as_object().unwrap();
+    let kinds = ["at", "every", "cron"];
+    assert_eq!(schema["anyOf"], json!(kinds.map(|kind| json!({"required": [kind]}))));
+    assert!(fields["timezone"]["description"].as_str().unwrap().contains("IANA"));
+    // The example of each kind is valid with the examples of the other properties.
+    let mut examples = schema["examples"].as_array().unwrap().clone();
+    for kind in kinds {
+        let example = |name: &str| (name.to_owned(), fields[name]["examples"][0].clone());
+        let names = [kind, "timezone", "max_age", "jitter"];
+        examples.push(Value::Object(names.map(example).into_iter().collect()));
+    }
+    let proposed = properties(&actions::PROPOSE_ACTION);
+    assert!(proposed["description"].as_str().unwrap().contains(schedules::PREVIEW_SCHEDULE.name));
+    examples.extend(proposed["examples"].as_array().unwrap().iter().cloned());
+    assert_eq!(examples.len(), 5);
+    for example in examples {
+        let input: crate::schedule::ScheduleInput = serde_json::from_value(example.clone()).unwrap();
+        assert!(input.validate().is_ok(), "{example}");
+    }
+    // Every field of a schedule is described.
+    let unknown = serde_json::from_value::<crate::schedule::ScheduleInput>(json!({"x": 1})).unwrap_err();
+    for name in fields.keys() {
+        assert!(unknown.to_string().contains(&format!("`{name}`")), "{name}: {unknown}");
+    }
+    assert_eq!(unknown.to_string().matches('`').count(), 2 * (fields.len() + 1), "{unknown}");
+}
+
+/// The schema of propose_action refers to preview_schedule, so whoever is offered the one is offered the other.
+#[test]
+fn a_set_that_proposes_actions_previews_schedules() {
+    for set in SETS.iter().filter(|set| set.tools.contains(&&actions::PROPOSE_ACTION)) {
+        assert!(set.tools.contains(&&schedules::PREVIEW_SCHEDULE), "{}", set.name);
+    }
+}
+
+/// A result schema lists what callers can rely on: some properties are required, and all of these are described.
+#[test]
+fn result_schemas_name_their_required_properties() {
+    fn check(schema: &Value, path: &str) {
+        let properties = schema["properties"].as_object().unwrap();
+        let required = schema["required"].as_array().unwrap();
+        assert!(!required.is_empty(), "{path}");
+        for name in required {
+            assert!(properties.contains_key(name.as_str().unwrap()), "{path}: {name}");
         }
-        let examples = schema["examples"].as_array().unwrap();
-        assert_eq!(examples.len(), 3);
-        for example in examples {
-            let input: crate::schedule::ScheduleInput = serde_json::from_value(example.clone()).unwrap();
-            assert!(input.validate().is_ok(), "{example}");
+        for (name, property) in properties {
+            for inner in [property, &property["items"]] {
+                if inner.get("properties").is_some() {
+                    check(inner, &format!("{path}.{name}"));
+                }
+            }
         }
+    }
+    let described: Vec<_> = MCP.iter().filter_map(|tool| Some((tool.name, tool.output?))).collect();
+    assert!(described.len() >= 15, "{}", described.len());
+    for (name, output) in described {
+        check(&output(), name);
     }
 }
 

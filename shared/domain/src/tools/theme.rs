@@ -12,33 +12,17 @@ use crate::ids::ProjectId;
 
 pub static LOOKUP_THEME: ToolDef = ToolDef {
     title: Some("Look up in theme"),
-    output: Some(|| {
-        let target = output::object(&[
-            ("path", "string"),
-            ("score", "number"),
-            ("ranges", "array"),
-            ("reasons", "[]string"),
-        ]);
-        let answer = output::object(&[
-            ("source", "string"),
-            ("confident", "boolean"),
-            ("related", "array"),
-            ("edit_order", "[]string"),
-            ("took_us", "integer"),
-        ]);
-        with(answer, "targets", json!({"type": "array", "items": target}), true)
-    }),
     ..ToolDef::new(
         "lookup_theme",
-        "Finds the files and lines of the project's shop theme that a request is about, best match first, with the words of the \
-         request that were found in each. The answer says if it is not sure, and if the project has no theme.",
+        "Finds the files and lines of the project's shop theme that a request is about, best match first. \
+         confident is false if the answer is not sure.",
         Read,
         &[Mcp],
         || {
             let properties = json!({
-                "request": text("The request, in the user's words.", 10_000),
-                "active_file": optional(string("The path of the file that the user has open.")),
-                "limit": optional(integer("The maximum number of files, 1 to 100. Default 8.", 1, Some(100))),
+                "request": text("In the user's words.", 10_000),
+                "active_file": optional(string("Path of the file that the user has open.")),
+                "limit": optional(integer("Most files. Default 8.", 1, Some(100))),
                 "project": project(),
             });
             object(&properties, &["request"])
@@ -61,32 +45,32 @@ pub static CHECK_THEME: ToolDef = ToolDef {
             ("warnings", "integer"),
             ("infos", "integer"),
             ("has_more", "boolean"),
-            ("files", "integer"),
         ]);
         with(answer, "findings", json!({"type": "array", "items": finding}), true)
     }),
     ..ToolDef::new(
         "check_theme",
-        "Checks the project's shop theme: what the platform would refuse, what breaks a page, and what silently does not work. With \
-         `files` or `deleted` it reports only what that change would add, and saves nothing. Check a change before you make it.",
+        "Checks the project's shop theme: what the shop's platform would refuse, what breaks a page or silently does not \
+         work. With files or deleted, it reports only what that change would add, and saves nothing. Check a change before you \
+         make it.",
         Read,
         &[Mcp],
         || {
             let file = object(
                 &json!({
-                    "path": string("The path in the theme, for example snippets/price.liquid."),
-                    "content": string("The whole text of the file after the change."),
+                    "path": string("For example snippets/price.liquid."),
+                    "content": string("The whole new text."),
                 }),
                 &["path", "content"],
             );
             let properties = json!({
                 "files": optional(json!({
                     "type": "array", "maxItems": 200, "items": file,
-                    "description": "Files that the change adds or replaces.",
+                    "description": "Added or replaced files.",
                 })),
                 "deleted": optional(json!({
                     "type": "array", "maxItems": 200, "items": {"type": "string"},
-                    "description": "Paths that the change deletes.",
+                    "description": "Deleted paths.",
                 })),
                 "project": project(),
             });

@@ -4,6 +4,7 @@ use domain::actions::{
     Action, ActionPatch, ApprovalContent, ApprovalRecord, Briefing, Command, Occurrence, OccurrenceCommand,
     OccurrenceState, Reason, ReasonCode, ValidPatch, transition,
 };
+use domain::ceilings::CeilingOf;
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::chats::{ChatMessage, Proposal, ProposalBody};
 use domain::ids::{ActionId, Owner, RunId};
@@ -18,6 +19,7 @@ use super::{
     ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, refusal, runs,
     view, wake_at,
 };
+use crate::ceilings;
 use crate::context::Cx;
 use crate::extract::IfMatch;
 use crate::problem::{Error, Result};
@@ -96,7 +98,12 @@ pub async fn change(
             }
         };
     }
+    let budget = patch.budget;
     let patch: ValidPatch = patch.validate()?;
+    // Other fields can be changed if the deployment's maximum has become lower.
+    if let Some(budget) = budget {
+        ceilings::check_month(cx, CeilingOf::ActionMonth, budget.per_month_micros)?;
+    }
     let with = With { if_match, proposal: proposal.as_ref(), message: None };
     let action = perform(cx, owner, id, Command::Patch { patch: &patch }, with).await?.value;
     view(cx, owner, action).await
@@ -194,6 +201,9 @@ async fn perform(
         }
         writes.extend(cancel_writes(owner, with_it, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
+        if matches!(command, Command::Complete) && next.state != read.value.state {
+            writes.push(Store::count(owner, next.agent_id, vec![("actions_completed", 1)]));
+        }
         match cx.store.commit(writes).await? {
             Written::Yes => {}
             Written::Refused(Guard::Proposal) => return Err(Error::NotFound("proposal")),

@@ -1,12 +1,14 @@
 //! Defines an action, directly or from a proposal.
 
 use domain::actions::DefineAction;
+use domain::ceilings::CeilingOf;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
 use domain::validate::FieldErrors;
 
 use super::super::{agents, proposals};
 use super::ActionView;
+use crate::ceilings;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
 use crate::store::Store;
@@ -34,7 +36,9 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
         }
     };
     let id = ActionId::from_uuid(cx.clock.uuid());
-    let action = input.complete(draft, &agent)?.validate()?.define(id, agent.agent_id, cx.clock.now());
+    let new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
+    let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
+    ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
 
     let mut writes = Store::action_writes(owner, &action)?;
     if let Some(proposal) = &proposal {

@@ -3,6 +3,7 @@
 use domain::actions::{ActionState, OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
+use domain::runs::form::ReplyForm;
 use futures::FutureExt;
 
 use super::super::edit;
@@ -60,7 +61,13 @@ pub async fn send_message(
                 && live.value.reason_code == Some(ReasonCode::Asked)
         });
         let Some(asks) = asks else {
-            let said = Said { topic: Topic::Action(id), message: content, images: Vec::new(), if_busy };
+            let said = Said {
+                topic: Topic::Action(id),
+                message: content,
+                images: Vec::new(),
+                if_busy,
+                form: ReplyForm::default(),
+            };
             return turn::start(cx, owner, said, invocation).await;
         };
         let run = asks.value.run_id;

@@ -16,7 +16,7 @@ pub mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::actions::{Action, ActionState, Briefing, Occurrence, Refused, approval_hash};
+use domain::actions::{Action, ActionState, Briefing, Occurrence, OccurrenceState, Refused, approval_hash};
 use domain::agents::Agent;
 use domain::ids::{ActionId, AgentId, Owner};
 use futures::FutureExt;
@@ -117,7 +117,7 @@ pub async fn load_live(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Loaded> {
 }
 
 /// The writes that replace `read` by `next`: the record with its place in the `due` index, and the agent's count if the
-/// action has ended. `live` is the occurrence `next.live_run` after the change.
+/// action has failed. What was completed is counted where a run succeeds, and where a person completes the action. `live` is the occurrence `next.live_run` after the change.
 ///
 /// # Errors
 /// If the record can't be encoded as an item, which is a bug.
@@ -131,12 +131,24 @@ pub fn action_writes(
     let mut writes = vec![Store::replace_action(owner, next, read.version, wake_at(next, live, now))?];
     let count = match next.state {
         state if state == read.value.state => None,
-        ActionState::Completed => Some("actions_completed"),
         ActionState::Failed => Some("actions_failed"),
         _ => None,
     };
     writes.extend(count.map(|number| Store::count(owner, next.agent_id, vec![(number, 1)])));
     Ok(writes)
+}
+
+/// The write that counts a run that has just ended, for the agent. `occurrence` and `action` are what the same transaction stores,
+/// so it is counted once.
+#[must_use]
+pub fn run_count(owner: &Owner, occurrence: &Occurrence, action: &Action) -> Option<Write> {
+    let number = match occurrence.state {
+        OccurrenceState::Succeeded => "actions_completed",
+        // An action that fails with its run is counted by `action_writes`.
+        OccurrenceState::Failed if action.state != ActionState::Failed => "actions_failed",
+        _ => return None,
+    };
+    Some(Store::count(owner, action.agent_id, vec![(number, 1)]))
 }
 
 /// When the action is due next. A queued run that can start now does not wait for the next due time.

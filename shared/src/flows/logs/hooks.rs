@@ -235,7 +235,7 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Resul
             Some(found) => (found.value, Some(found.version)),
             None => (GivenNames { first_seen: at, number: 0 }, None),
         };
-        names.number += 1 + taken;
+        names.number = names.number.saturating_add(1 + taken);
         let name = fallback.name(names.first_seen, names.number, cx.clock.uuid());
         let given = (fallback.prompt.as_str(), &name);
         let of_hash = (fallback.hash.as_str(), &names, read_at);

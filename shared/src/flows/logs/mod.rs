@@ -218,8 +218,8 @@ fn new_head(project_id: ProjectId, entry: &Entry, bytes: u64, at: Timestamp) -> 
 
 /// The head of a log after one more line.
 fn with_line(mut head: LogHead, entry: &Entry, bytes: u64, at: Timestamp) -> LogHead {
-    head.entries += 1;
-    head.bytes += bytes;
+    head.entries = head.entries.saturating_add(1);
+    head.bytes = head.bytes.saturating_add(bytes);
     head.last_at = at;
     head.hot_since = head.hot_since.or(Some(at));
     if !entry.agent_type.is_empty() {

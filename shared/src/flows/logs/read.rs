@@ -232,7 +232,7 @@ async fn last_lines(cx: &Cx, log: Log<'_>, any_hot: bool, count: u64, room: usiz
         let Some(segment) = found.into_iter().next() else { break };
         at = Some(segment.first);
         // The table also had these lines: the sealing has not deleted them yet.
-        let known = before.map_or(0, |before| (segment.last + 1).saturating_sub(before));
+        let known = before.map_or(0, |before| segment.last.saturating_add(1).saturating_sub(before));
         if known < segment.lines() {
             let missing = count - newest.len() as u64;
             let mut lines = segments::tail(cx, log, &segment, known + missing).await?;
@@ -278,15 +278,19 @@ impl<'a> Pages<'a> {
         let Log { owner, session, agent } = self.log;
         loop {
             if let Some(segment) = cx.store.log_segment(owner, session, agent, self.next).await? {
-                self.next = segment.last + 1;
+                self.next = segment.last.max(self.next).saturating_add(1);
                 return segments::whole(cx, self.log, &segment).await.map(Some);
             }
             let after = Some(self.next - 1);
             let (lines, _) = cx.store.log_lines(owner, session, agent, after, PAGE, Order::Oldest).await?;
             match lines.first() {
                 None => return Ok(None),
-                // The lines were sealed between the two reads.
-                Some((number, _)) if *number != self.next => {}
+                // The lines were sealed between the two reads, or they are missing: an imported log may have a gap.
+                Some((number, _)) if *number != self.next => {
+                    if !self.was_sealed(cx).await? {
+                        self.next = *number;
+                    }
+                }
                 Some(_) => {
                     let read = lines.len() as u64;
                     let lines = lines.into_iter().map(|(_, line)| text(cx, self.log, line));

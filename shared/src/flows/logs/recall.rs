@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::ids::{Owner, ProjectId};
-use domain::log::recall::{self, Before, Known, MAX_AGENTS};
+use domain::log::recall::{self, Before, Known, KnownWorkflow, MAX_AGENTS, Workflows};
 use domain::log::{InstanceId, SessionId};
 use futures::future::try_join_all;
 use serde::Serialize;
@@ -22,6 +22,9 @@ const SESSIONS: usize = 10;
 /// How many logs one query reads, and how many queries search for an agent that has just started.
 const PAGE: usize = 200;
 const PAGES: usize = 5;
+
+/// How many context documents are read to find the workflows that were changed last. A document has at most 256 KiB.
+const DOCUMENTS: usize = 50;
 
 /// If several agents of one type are starting at once, each of them is told about all, up to this many.
 const MAX_STARTING: usize = 3;
@@ -94,7 +97,19 @@ async fn for_session(cx: &Cx, owner: &Owner, place: &DocumentName) -> Result<Opt
             }
         }
     }
-    Ok(recall::for_session(&known, document.map(|document| document.markdown()).as_deref()))
+    let workflows = workflows(cx, owner, place.project).await?;
+    let document = document.map(|document| document.markdown());
+    Ok(recall::for_session(&known, &workflows, &place.workflow, document.as_deref()))
+}
+
+/// The workflows of a project that have a context document, the last changed first.
+async fn workflows(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Workflows> {
+    let found = cx.store.documents(owner, project, None, DOCUMENTS).await?;
+    let documents = found.items.into_iter().map(|(_, found)| found.value);
+    let mut known: Vec<KnownWorkflow> =
+        documents.map(|stored| KnownWorkflow::new(stored.workflow, &stored.document)).collect();
+    known.sort_by_key(|known| std::cmp::Reverse(known.updated_at));
+    Ok(Workflows { known, has_more: found.last.is_some() })
 }
 
 /// The logs in the newest sessions of a project, the newest session first.

@@ -22,13 +22,7 @@ pub struct Log<'a> {
 
 impl Log<'_> {
     fn key(&self, segment: &Segment) -> BlobKey {
-        let Log { owner, session, agent } = *self;
-        match segment.place {
-            SegmentPlace::Blob(blob) => BlobKey::log_segment(owner, session, agent, blob),
-            SegmentPlace::Import(import) => {
-                BlobKey::imported_segment(owner, import, session, agent, segment.first)
-            }
-        }
+        segment.key(self.owner, self.session, self.agent)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
-use domain::theme::check::script::ScriptReader;
+use domain::theme::check::script::{ScriptFacts, ScriptReader};
 use domain::theme::check::{CheckedTheme, Finding, Severity, is_read};
 use domain::theme::path::check_path;
 use domain::validate::FieldErrors;
@@ -81,7 +81,7 @@ pub async fn check(
     let is_read = |path: &str, bytes: u64| is_read(path, usize::try_from(bytes).unwrap_or(usize::MAX));
     let (read, unread): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| is_read(&file.path, file.bytes));
-    let bytes: u64 = read.iter().map(|file| file.bytes).sum();
+    let bytes: u64 = read.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
         return Err(Error::conflict(
             "theme_not_checkable",
@@ -90,7 +90,7 @@ pub async fn check(
     }
     let texts = contents(cx, owner, project, read.iter()).await?;
     let unread = unread.into_iter().map(|file| (file.path, file.bytes)).collect();
-    cx.compute.builds.run(move |stop| run(&texts, unread, &ask, scripts, stop)).await
+    cx.compute.checks.run(move |stop| run(&texts, unread, &ask, scripts, stop)).await
 }
 
 fn run(
@@ -101,9 +101,10 @@ fn run(
     stop: &Stop,
 ) -> Result<CheckAnswer, Stopped> {
     let mut base = CheckedTheme::default();
+    let scripts = Stoppable { scripts, stop };
     for (path, bytes) in texts {
+        base.add(path, bytes, Some(&scripts));
         stop.check()?;
-        base.add(path, bytes, Some(scripts));
     }
     for (path, bytes) in unread {
         base.add_unread(path, usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -116,10 +117,23 @@ fn run(
         changed.remove(path);
     }
     for ChangedFile { path, content } in &ask.files {
+        changed.add(path, content.as_bytes(), Some(&scripts));
         stop.check()?;
-        changed.add(path, content.as_bytes(), Some(scripts));
     }
     Ok(answer(changed.added_since(&base), &changed))
+}
+
+/// Reads no further script when it is time to stop: one file can have many scripts, and each takes a while. Its findings are not
+/// used then.
+struct Stoppable<'a> {
+    scripts: &'static dyn ScriptReader,
+    stop: &'a Stop,
+}
+
+impl ScriptReader for Stoppable<'_> {
+    fn read(&self, source: &str, is_module: bool) -> ScriptFacts {
+        if self.stop.is_set() { ScriptFacts::default() } else { self.scripts.read(source, is_module) }
+    }
 }
 
 fn answer(mut findings: Vec<Finding>, theme: &CheckedTheme) -> CheckAnswer {
@@ -155,4 +169,36 @@ fn validate(ask: &CheckAsk) -> Result<(), FieldErrors> {
         }
     }
     errors.into_result(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Counting(AtomicUsize);
+
+    impl ScriptReader for Counting {
+        fn read(&self, _: &str, _: bool) -> ScriptFacts {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            ScriptFacts::default()
+        }
+    }
+
+    #[test]
+    fn no_script_is_read_after_the_time_limit() {
+        static READER: Counting = Counting(AtomicUsize::new(0));
+        let scripts = "<script>a();</script>".repeat(10);
+        let ask = CheckAsk {
+            files: vec![ChangedFile { path: "snippets/a.liquid".to_owned(), content: scripts }],
+            ..CheckAsk::default()
+        };
+        let check = |budget| run(&[], Vec::new(), &ask, &READER, &Stop::after(budget));
+        assert_eq!(check(Duration::ZERO).err(), Some(Stopped));
+        assert_eq!(READER.0.load(Ordering::Relaxed), 0);
+        assert!(check(Duration::from_secs(60)).is_ok());
+        assert_eq!(READER.0.load(Ordering::Relaxed), 10);
+    }
 }

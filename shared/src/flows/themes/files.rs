@@ -152,7 +152,7 @@ pub async fn put(
             path: path.to_owned(),
             sha256: sha256.clone(),
             bytes,
-            version: old.as_ref().map_or(state.revision, |old| old.value.version) + 1,
+            version: old.as_ref().map_or(state.revision, |old| old.value.version).saturating_add(1),
             updated_at: cx.clock.now(),
         };
         let record = old.as_ref().map_or(0, |old| old.version);
@@ -168,7 +168,7 @@ fn check_room(state: &ThemeState, is_new: bool, before: u64, bytes: u64) -> Resu
     if is_new && state.files >= MAX_FILES as u64 {
         return Err(FieldErrors::one("path", format!("a theme has at most {MAX_FILES} files")));
     }
-    if (state.bytes + bytes).saturating_sub(before) > MAX_THEME_BYTES as u64 {
+    if state.bytes.saturating_add(bytes).saturating_sub(before) > MAX_THEME_BYTES as u64 {
         let message =
             format!("a theme has at most {MAX_THEME_BYTES} bytes of files, this has {}", state.bytes);
         return Err(FieldErrors::one("content", message));
@@ -258,7 +258,7 @@ pub async fn rename(
         }
         let moved = ThemeFile {
             path: to.to_owned(),
-            version: state.revision + 1,
+            version: state.revision.saturating_add(1),
             updated_at: cx.clock.now(),
             ..file.value
         };

@@ -101,10 +101,10 @@ pub async fn grep(cx: &Cx, owner: &Owner, project: ProjectId, query: &GrepQuery)
     let (mut expression, files) = begun?;
 
     let mut answer = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
-    let mut read = 0;
+    let mut read = 0_u64;
     for step in files.chunks(STEP) {
         let fits = step.iter().take_while(|file| {
-            read += file.bytes;
+            read = read.saturating_add(file.bytes);
             read <= MAX_READ
         });
         let fits = fits.count();

@@ -46,6 +46,7 @@ const LIMITS: Limits = Limits {
     entry_bytes: MAX_FILE_BYTES as u64,
     total_bytes: MAX_THEME_BYTES as u64,
     path_bytes: 2 * MAX_PATH_BYTES,
+    ratio: None,
 };
 
 /// How long a request waits for its import before it returns the import as it is then.
@@ -268,7 +269,7 @@ async fn take_over(
         let records = records(&files, &old, &found.value, cx.clock.now());
         cx.store.put_theme_files(owner, project, id, &records).await?;
 
-        let revision = found.value.revision + 1;
+        let revision = found.value.revision.saturating_add(1);
         let turned = ThemeState {
             generation: id,
             revision,
@@ -383,8 +384,10 @@ fn records(files: &[NewFile], old: &[ThemeFile], state: &ThemeState, now: Timest
             path: file.path.clone(),
             sha256: file.sha256.clone(),
             bytes: file.bytes.len() as u64,
-            version: unchanged
-                .map_or_else(|| old.map_or(state.revision, |old| old.version) + 1, |same| same.version),
+            version: unchanged.map_or_else(
+                || old.map_or(state.revision, |old| old.version).saturating_add(1),
+                |same| same.version,
+            ),
             updated_at: unchanged.map_or(now, |same| same.updated_at),
         }
     };

@@ -16,9 +16,9 @@
 pub mod answers;
 pub mod check;
 pub mod enrich;
-mod expression;
+pub(crate) mod expression;
 pub mod files;
-mod glob;
+pub(crate) mod glob;
 pub mod grep;
 pub mod import;
 pub mod index;

@@ -2,14 +2,17 @@
 //! accepts it.
 
 use domain::actions::{ActionChange, ActionState};
-use domain::agent_loop::{CallResult, Policy};
+use domain::agent_loop::{Call, CallResult, Policy, Reply};
 use domain::agents::Agent;
 use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, Owner, ProposalId};
-use domain::models::{Block, Message, ModelTier, ProviderTool, SystemBlock};
+use domain::models::routing::{AgentRole, Ask, Work};
+use domain::models::{Block, Message, ModelTier, ProviderTool, StopReason, SystemBlock};
 use domain::runs::{EventKind, Run};
+use domain::tools::actions::GENERATE_ACTIONS;
+use domain::tools::assets::GENERATE_ASSET;
 use domain::tools::{Setting, ToolCall};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -29,6 +32,9 @@ const MAX_STEPS: usize = 8;
 /// How much of the conversation the model gets, in messages and in bytes.
 const MAX_HISTORY: usize = 200;
 const MAX_HISTORY_BYTES: usize = 240 * 1024;
+
+/// The name of a reply in the event that says that it is not the JSON that the client wants.
+const REPLY: &str = "reply";
 
 /// How many things a turn may propose.
 pub const MAX_PROPOSALS: usize = 20;
@@ -61,6 +67,18 @@ impl Kind for Turn {
         self.agent.as_ref().map_or(ModelTier::Standard, |agent| agent.model_tier)
     }
 
+    /// Whoever talks to an agent gets the models of its tier. The setup conversation writes an agent, and a conversation about an
+    /// action explains what has happened: there, the work decides.
+    fn work(&self) -> Ask {
+        match (&self.place, &self.agent) {
+            (Place::Action(_), _) => {
+                Ask { role: AgentRole::Specialist, work: Some(Work::Explain), ..Ask::default() }
+            }
+            (Place::Chat(_), None) => Ask { work: Some(Work::Generate), ..Ask::default() },
+            (Place::Chat(_), Some(agent)) => Ask { tier: Some(agent.model_tier), ..Ask::default() },
+        }
+    }
+
     fn ceiling_micros(&self) -> i64 {
         let own = self.agent.as_ref().and_then(|agent| agent.budget.per_run_micros);
         own.unwrap_or(self.cx.config.budget.run_micros)
@@ -84,6 +102,22 @@ impl Kind for Turn {
         self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provider_tools.iter().copied().collect())
     }
 
+    /// A reply that is not the JSON that the client wants is repaired like a deliverable that can't be read.
+    fn complete(&self, reply: &mut Reply) {
+        let Some(json) = &self.run.form.json else { return };
+        // After a call whose result the model is told, it goes on.
+        let delivers =
+            |call: &Call| [GENERATE_ASSET.name, GENERATE_ACTIONS.name].contains(&call.name.as_str());
+        let is_last = matches!(reply.stop, StopReason::EndTurn | StopReason::ToolUse);
+        if !is_last || !reply.calls.iter().all(delivers) {
+            return;
+        }
+        if let Err(reason) = json.read(&reply.text) {
+            let (name, invalid) = (REPLY.to_owned(), Some(reason));
+            reply.calls.push(Call { id: None, name, input: Value::Null, invalid, implied: false });
+        }
+    }
+
     async fn history(&mut self) -> Result<Vec<Message>> {
         let (mut history, view) = tokio::try_join!(
             self.place.history(&self.cx, &self.owner, MAX_HISTORY),
@@ -100,6 +134,10 @@ impl Kind for Turn {
             // to turn, and the provider can cache it.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
             last.content.insert(at, Block::text(view));
+        }
+        // It is not stored, so that the conversation stays the same for later turns.
+        if let (Some(last), Some(json)) = (messages.last_mut(), &self.run.form.json) {
+            last.content.push(Block::text(json.instruction()));
         }
         Ok(messages)
     }

@@ -10,12 +10,13 @@ mod place;
 use std::time::Duration;
 
 use domain::accounts::quota::Charge;
-use domain::agent_loop::{Outcome, Transcript};
+use domain::agent_loop::{Outcome, Purpose, Reply, Step, Transcript};
 use domain::attempts;
 use domain::chats::conversation::{self, MAX_MESSAGE};
 use domain::ids::{ChatId, Owner, RunId};
-use domain::models::Role;
 use domain::models::image::{self, ImageInput};
+use domain::models::{Block, Role, StopReason};
+use domain::runs::form::{JsonForm, ReplyForm};
 use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
@@ -89,6 +90,8 @@ pub struct Said {
     pub message: String,
     pub images: Vec<ImageInput>,
     pub if_busy: IfBusy,
+    /// The form of the reply.
+    pub form: ReplyForm,
 }
 
 /// Begins a turn with an agent, or a turn of the conversation that sets an agent up. This process drives the turn until its
@@ -102,6 +105,29 @@ pub async fn start(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -
     let run_id = agent.recorder.run().run_id;
     // A task of its own, which continues even if the client disconnects.
     tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
+    Ok(Begun::Here(run_id))
+}
+
+/// A turn whose reply no model writes: once the message is stored, `reply` does what the message asks for and says what it has
+/// done. If this process dies in between, another one lets the model answer the message.
+///
+/// # Errors
+/// As [`start`]; and if the reply can't be stored.
+pub async fn answer(
+    cx: &Cx,
+    owner: &Owner,
+    said: Said,
+    invocation: Invocation,
+    reply: impl Future<Output = String> + Send,
+) -> Result<Begun> {
+    let mut agent = Box::pin(begin(cx, owner, said, invocation)).await?;
+    let run_id = agent.recorder.run().run_id;
+    let text = reply.await;
+    agent.recorder.text(&text).await?;
+    agent.recorder.run_mut().message.clone_from(&text);
+    let reply = Reply { blocks: vec![Block::text(text.as_str())], text, ..Reply::default() };
+    agent.transcript.steps.push(Step { purpose: Purpose::Work, reply, results: Vec::new() });
+    Box::pin(end(agent, Rest::Ended(Outcome::completed()))).await?;
     Ok(Begun::Here(run_id))
 }
 
@@ -137,6 +163,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
             chat_id: place.chat_id(),
             action_id: place.action_id(),
             charge,
+            form: said.form.clone(),
             ..Run::begun(run_id, kind, now, lease_from(now))
         };
         let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
@@ -394,9 +421,21 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
             (RunState::Failed, Some(error))
         }
     };
+    let last = transcript.steps.iter().rfind(|step| step.purpose == Purpose::Work).map(|step| &step.reply);
+    let is_cut =
+        last.is_some_and(|last| matches!(last.stop, StopReason::MaxTokens | StopReason::ContextWindow));
+    recorder.run_mut().cut_off |= is_cut;
+    let (mut state, mut error) = (state, error);
+    if let (RunState::Completed, Some(json)) = (state, recorder.run().form.json.clone()) {
+        match formed(&json, last, recorder.run()) {
+            Ok(text) => recorder.run_mut().message = text,
+            Err(invalid) => (state, error) = (RunState::Failed, Some(invalid)),
+        }
+    }
     let run = recorder.run();
     let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);
-    if state == RunState::Completed && run.message.is_empty() && !run.proposals.is_empty() {
+    let may_add = run.form.is_free();
+    if state == RunState::Completed && may_add && run.message.is_empty() && !run.proposals.is_empty() {
         let text = "It is ready and waits for your yes.".to_owned();
         recorder.run_mut().message.clone_from(&text);
         recorder.text(&text).await?;
@@ -421,4 +460,20 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
         alerts::check(&cx, &owner, run_kind).await;
     }
     Ok(())
+}
+
+/// The reply of a run that must be JSON: the text of its last step. A reply that was cut off stays as it is.
+fn formed(json: &JsonForm, last: Option<&Reply>, run: &Run) -> Result<String, RunError> {
+    let text = last.map(|last| last.text.trim()).unwrap_or_default();
+    let refused =
+        |detail: String, retryable| RunError { code: "reply_invalid".to_owned(), detail, retryable };
+    if text.len() > recorder::MAX_PIECE {
+        let detail =
+            format!("the reply has {} bytes; JSON may have at most {}", text.len(), recorder::MAX_PIECE);
+        return Err(refused(detail, false));
+    }
+    if run.cut_off {
+        return Ok(text.to_owned());
+    }
+    json.read(text).map(str::to_owned).map_err(|reason| refused(reason, true))
 }

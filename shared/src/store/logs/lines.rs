@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{LogHead, LogSession, REMEMBERED};
+use crate::blobs::BlobKey;
 use crate::store::keys::{self, Guard};
 use crate::store::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
@@ -49,9 +50,20 @@ pub enum SegmentPlace {
 }
 
 impl Segment {
+    /// The key of its object.
+    #[must_use]
+    pub fn key(&self, owner: &Owner, session: &SessionId, agent: &InstanceId) -> BlobKey {
+        match self.place {
+            SegmentPlace::Blob(blob) => BlobKey::log_segment(owner, session, agent, blob),
+            SegmentPlace::Import(import) => {
+                BlobKey::imported_segment(owner, import, session, agent, self.first)
+            }
+        }
+    }
+
     #[must_use]
     pub fn lines(&self) -> u64 {
-        self.last + 1 - self.first
+        self.last.saturating_sub(self.first).saturating_add(1)
     }
 }
 
@@ -112,7 +124,7 @@ impl Store {
         let key = keys::log_line(owner, &head.session_id, &head.agent_id, head.entries);
         writes.push(Write::Create { key, item: item(line, &Extras::default())? });
         writes.extend(Self::latest_writes(owner, head)?);
-        if head.sealed + 1 == head.entries {
+        if head.sealed.saturating_add(1) == head.entries {
             writes.push(Self::hot_write(owner, head, line.at)?);
         }
         if read_at.is_none() {

@@ -116,26 +116,6 @@ impl Store {
         }
     }
 
-    /// Deletes items.
-    ///
-    /// # Errors
-    /// If the table does not answer. Some items may already be deleted; the call can be repeated.
-    pub async fn delete_items(&self, items: &[Attributes]) -> Result<(), StoreError> {
-        let key = |item: &Attributes| {
-            ["pk", "sk"].into_iter().map(|name| Some((name.to_owned(), item.get(name)?.clone()))).collect()
-        };
-        let mut requests = Vec::with_capacity(items.len());
-        for item in items {
-            let delete = DeleteRequest::builder().set_key(key(item)).build();
-            let delete = delete.map_err(|e| StoreError::Unavailable { cause: e.to_string() })?;
-            requests.push(WriteRequest::builder().delete_request(delete).build());
-        }
-        for batch in requests.chunks(WRITES) {
-            self.write_batch(batch.to_vec()).await?;
-        }
-        Ok(())
-    }
-
     async fn write_batch(&self, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
         for attempt in 0..=CONFLICT_TRIES {
             let output = self

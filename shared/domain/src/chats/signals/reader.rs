@@ -24,12 +24,17 @@ impl Reply {
     }
 }
 
+/// An undecided text of this length, in bytes, is not looked at again with each piece. No usual signal begins with so long a text.
+const LONG_REST: usize = 1024;
+
 /// Reads the pieces of a reply and returns the chat text in them. A line that may still become a signal is held back
 /// until that is decided. The boundaries between pieces make no difference.
 #[derive(Debug, Default)]
 pub struct SignalReader {
     /// Text that has arrived but is not decided yet.
     rest: String,
+    /// The length of `rest` at which it is looked at again.
+    look_at: usize,
     state: State,
     begun: bool,
     deliverables: Vec<Deliverable>,
@@ -73,7 +78,7 @@ impl SignalReader {
     /// Adds the next piece of the reply. Returns the text to show.
     pub fn feed(&mut self, delta: &str) -> String {
         self.rest.push_str(delta);
-        self.advance(false)
+        if self.rest.len() < self.look_at { String::new() } else { self.advance(false) }
     }
 
     /// Ends the reply. Returns the remaining text to show, and all deliverables.
@@ -93,6 +98,12 @@ impl SignalReader {
             }
         }
         rest.drain(..at);
+        // A long text that is not decided is looked at from its beginning. If each piece led to that, it would take quadratic time.
+        self.look_at = match self.state {
+            State::Json { .. } => 0,
+            _ if rest.len() < LONG_REST => 0,
+            _ => rest.len() + rest.len() / 2,
+        };
         self.rest = rest;
         chat
     }

@@ -5,6 +5,7 @@ use crate::theme::fields::{Counts, FIELDS, FieldTerm};
 use crate::theme::index::MAX_FILES;
 use crate::theme::path::FileKind;
 use crate::theme::record::{DefaultText, FileRecord, ReferenceRecord, SymbolRecord, Tables, Texts, own_name};
+use crate::theme::scan::hints::HintKind;
 use crate::theme::scan::{DegradedReason, EdgeKind, EdgeNature, SymbolKind};
 use crate::theme::text::LineRange;
 use crate::theme::words::Lexicon;
@@ -124,6 +125,11 @@ impl<'a> Reader<'a> {
             let (kind, nature) = (*EdgeKind::ALL.get(both / 4)?, *EdgeNature::ALL.get(both % 4)?);
             Some(ReferenceRecord { kind, nature, name: r.id(names)?, lines: r.lines()? })
         })?;
+        let mut hints = Vec::new();
+        for kind in HintKind::ALL {
+            let mut before = 0;
+            hints.extend(self.many(|r| Some((kind, r.next(&mut before, names)?)))?);
+        }
         let mut before = 0;
         let label_keys = self.many(|r| r.next(&mut before, names))?;
         let mut before = 0;
@@ -141,6 +147,7 @@ impl<'a> Reader<'a> {
             degraded,
             symbols,
             references,
+            hints,
             label_keys,
             terms: entries,
             units: Vec::new(),

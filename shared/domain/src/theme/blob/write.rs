@@ -2,6 +2,7 @@
 
 use crate::theme::fields::Counts;
 use crate::theme::record::{FileRecord, Texts};
+use crate::theme::scan::hints::HintKind;
 use crate::theme::text::LineRange;
 use crate::theme::words::Lexicon;
 
@@ -78,6 +79,13 @@ impl Writer {
             self.bytes.push(reference.kind as u8 * 4 + reference.nature as u8);
             self.number(name(reference.name));
             self.lines(reference.lines);
+        }
+        let mut hints: Vec<(u8, usize)> =
+            file.hints.iter().map(|&(kind, of)| (kind as u8, name(of))).collect();
+        hints.sort_unstable();
+        for kind in HintKind::ALL {
+            let own = hints.iter().filter(|hint| hint.0 == kind as u8).map(|hint| hint.1);
+            self.sorted(own.collect::<Vec<_>>().into_iter());
         }
         let mut keys: Vec<usize> = file.label_keys.iter().map(|&key| name(key)).collect();
         keys.sort_unstable();

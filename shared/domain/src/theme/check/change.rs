@@ -125,18 +125,19 @@ fn lost_classes(before: &CheckedTheme, after: &CheckedTheme, found: &mut Vec<(St
     }
     let styled: FxHashSet<&str> =
         after.files.values().flat_map(|file| classes(file).iter().map(|(name, _)| name.as_str())).collect();
-    let mut seen = FxHashSet::default();
+    let mut lost: FxHashSet<&str> = FxHashSet::default();
+    for path in &changed {
+        let names = classes(&before.files[*path]).iter().map(|(name, _)| name.as_str());
+        lost.extend(names.filter(|name| !styled.contains(name)));
+    }
+    let places = class_places(after, &lost);
     for path in changed {
         let old = &before.files[path];
         for (class, at) in classes(old) {
-            if styled.contains(class.as_str()) || !seen.insert(class.as_str()) {
+            if !lost.remove(class.as_str()) {
                 continue;
             }
-            let Some((user, place)) =
-                after.files.iter().find_map(|(user, file)| class_place(file, class).map(|at| (user, at)))
-            else {
-                continue;
-            };
+            let Some(&(user, place)) = places.get(class.as_str()) else { continue };
             found.push((
                 user.clone(),
                 note(
@@ -173,12 +174,28 @@ fn classes(file: &CheckedFile) -> &[(String, usize)] {
     }
 }
 
-/// Where the markup of a file has a class.
-fn class_place(file: &CheckedFile, class: &str) -> Option<usize> {
-    let Content::Liquid(liquid) = &file.content else { return None };
-    liquid.markup.elements.iter().find_map(|element| {
-        let value = element.attribute("class")?.value?;
-        let text = value.of(&file.text);
-        text.split(|c: char| c.is_ascii_whitespace()).any(|word| word == class).then_some(element.at)
-    })
+/// The first place in the markup of the theme that has each of the `wanted` classes. All elements are read once, because a change
+/// can take many classes away.
+fn class_places<'a>(
+    theme: &'a CheckedTheme,
+    wanted: &FxHashSet<&str>,
+) -> FxHashMap<&'a str, (&'a String, usize)> {
+    let mut places = FxHashMap::default();
+    if wanted.is_empty() {
+        return places;
+    }
+    for (path, file) in &theme.files {
+        let Content::Liquid(liquid) = &file.content else { continue };
+        for element in &liquid.markup.elements {
+            let Some(value) = element.attribute("class").and_then(|attribute| attribute.value) else {
+                continue;
+            };
+            for word in value.of(&file.text).split_ascii_whitespace() {
+                if wanted.contains(word) {
+                    places.entry(word).or_insert((path, element.at));
+                }
+            }
+        }
+    }
+    places
 }

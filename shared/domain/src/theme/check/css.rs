@@ -62,6 +62,8 @@ struct Scanner<'a, 'n> {
     closed_odd: Option<usize>,
     has_loose: bool,
     quiet: bool,
+    /// No `)` stands on the line before here.
+    no_bracket_before: usize,
 }
 
 /// Checks the part `within` of `text`. `text` has blanks where Liquid stands. `quiet` if Liquid chooses between parts of
@@ -79,6 +81,7 @@ pub fn scan(text: &str, within: Span, quiet: bool, notes: &mut Notes) -> CssFact
         closed_odd: None,
         has_loose: false,
         quiet,
+        no_bracket_before: 0,
     };
     scanner.run();
     scanner.facts
@@ -201,14 +204,20 @@ impl Scanner<'_, '_> {
         if matches!(self.bytes.get(from), Some(b'"' | b'\'')) {
             return false;
         }
+        if self.at < self.no_bracket_before {
+            return false;
+        }
         let rest = &self.bytes[self.at..self.end];
-        let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        match memchr::memchr(b')', &rest[..line]) {
-            Some(length) => {
+        match memchr::memchr2(b')', b'\n', rest) {
+            Some(length) if rest[length] == b')' => {
                 self.at += length + 1;
                 true
             }
-            None => false,
+            // The next `url(` of this line does not look again.
+            end => {
+                self.no_bracket_before = end.map_or(self.end, |length| self.at + length);
+                false
+            }
         }
     }
 

@@ -74,11 +74,16 @@ struct Lexeme<'a> {
     at: usize,
 }
 
+/// The deepest nesting of values in each other. The parser calls itself for each level.
+const MAX_DEPTH: usize = 100;
+
 /// Reads expressions from the markup of one tag or output.
 pub struct Parser<'a> {
     lexemes: Vec<Lexeme<'a>>,
     next: usize,
     end: usize,
+    /// How many values are open around this place.
+    depth: usize,
     pub problems: Vec<Problem>,
 }
 
@@ -92,6 +97,7 @@ impl<'a> Parser<'a> {
             lexemes: lexemes(markup, at),
             next: 0,
             end: at + markup.trim_end().len(),
+            depth: 0,
             problems: Vec::new(),
         }
     }
@@ -324,6 +330,19 @@ impl<'a> Parser<'a> {
 
     /// A value. If there is none, nothing is consumed.
     pub fn value(&mut self) -> Value<'a> {
+        if self.depth >= MAX_DEPTH {
+            let message = format!("the brackets are nested more than {MAX_DEPTH} deep");
+            self.problem(self.here(), Warning, message);
+            self.next = self.lexemes.len();
+            return Value::Missing;
+        }
+        self.depth += 1;
+        let value = self.value_inside();
+        self.depth -= 1;
+        value
+    }
+
+    fn value_inside(&mut self) -> Value<'a> {
         let Some(lexeme) = self.peek() else { return Value::Missing };
         match (lexeme.kind, lexeme.text) {
             (Kind::Text, text) => {

@@ -598,13 +598,10 @@ pub fn check_elements(text: &str, markup: &Markup, notes: &mut Notes) {
         if OLD.contains(&name) {
             notes.add(element.at, Info, "DeprecatedElement", format!("the element `{name}` is deprecated"));
         }
-        for (index, attribute) in element.attributes.iter().enumerate() {
-            if !attribute.name.contains('{')
-                && !element.has_liquid
-                && element.attributes[..index]
-                    .iter()
-                    .any(|other| other.name.eq_ignore_ascii_case(&attribute.name))
-            {
+        let mut names = rustc_hash::FxHashSet::default();
+        for attribute in &element.attributes {
+            let is_new = names.insert(attribute.name.to_ascii_lowercase());
+            if !is_new && !attribute.name.contains('{') && !element.has_liquid {
                 notes.add(
                     attribute.at,
                     Warning,

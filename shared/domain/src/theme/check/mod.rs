@@ -80,6 +80,19 @@ struct Note {
     message: String,
 }
 
+/// The longest part of a line that is compared to find the same fault before a change, in bytes before and after its place. A file
+/// can be one long line with many faults.
+const EXCERPT: usize = 400;
+
+/// The line of a place without the blanks around it, or a part of a long line.
+fn excerpt(text: &str, line: Span, at: usize) -> &str {
+    let (start, end) = (line.start as usize, line.end as usize);
+    let at = at.clamp(start, end.max(start));
+    let start = text.ceil_char_boundary(start.max(at.saturating_sub(EXCERPT)));
+    let end = text.floor_char_boundary(end.min(at + EXCERPT));
+    text.get(start..end).unwrap_or_default().trim()
+}
+
 /// The most findings of one file.
 const MAX_NOTES: usize = 500;
 
@@ -318,7 +331,9 @@ impl CheckedFile {
         let before = notes.list.len();
         self.static_liquid(whole, "script", notes);
         let mut facts = reader.read(&self.text, false);
-        if notes.list.len() == before {
+        let is_static = notes.list.len() == before;
+        note_unread(&facts, 0, notes);
+        if is_static {
             for (at, message) in facts.errors.drain(..).take(1) {
                 notes.add(at, Severity::Error, "JavaScriptSyntax", message);
             }
@@ -347,6 +362,7 @@ impl CheckedFile {
                 facts = other;
             }
         }
+        note_unread(&facts, base, notes);
         let errors = std::mem::take(&mut facts.errors);
         if has_control {
             facts.unresolved.clear();
@@ -419,22 +435,33 @@ impl CheckedFile {
         is_broken: bool,
         notes: &mut Notes,
     ) -> CssFacts {
+        // With the blanks before the part and the byte before them, from which the scanner learns the indentation. Not with the
+        // whole text, because a file can have many parts.
+        let start = span.start as usize;
+        let blanks = self.text[..start].trim_end_matches([' ', '\t']).len();
+        let base = self.text.floor_char_boundary(blanks.saturating_sub(1));
+        let before = &self.text[base..start];
         let blank = |first_only: bool| {
             let (part, has_control) = script::without_liquid(&self.text, span, tokens, first_only);
-            (
-                format!("{}{part}{}", &self.text[..span.start as usize], &self.text[span.end as usize..]),
-                has_control,
-            )
+            (format!("{before}{part}"), has_control)
         };
         let (all, has_control) = blank(false);
+        let within = Span::new(before.len(), all.len());
         let mut found = Notes::default();
-        let facts = css::scan(&all, span, is_broken, &mut found);
+        let mut facts = css::scan(&all, within, is_broken, &mut found);
         if has_control && !found.list.is_empty() {
+            let (first, _) = blank(true);
             let mut other = Notes::default();
-            css::scan(&blank(true).0, span, is_broken, &mut other);
+            css::scan(&first, Span::new(before.len(), first.len()), is_broken, &mut other);
             if other.list.len() < found.list.len() {
                 found = other;
             }
+        }
+        for note in &mut found.list {
+            note.at += base;
+        }
+        for (_, at) in &mut facts.classes {
+            *at += base;
         }
         notes.list.append(&mut found.list);
         notes.is_cut |= found.is_cut;
@@ -488,6 +515,12 @@ impl CheckedFile {
 
     fn line(&self, at: usize) -> u32 {
         self.lines.line_of(at.min(self.text.len()) as u32).clamp(1, self.lines.count())
+    }
+}
+
+fn note_unread(facts: &ScriptFacts, base: usize, notes: &mut Notes) {
+    if let Some((at, message)) = &facts.unread {
+        notes.add(base + at, Severity::Info, "ScriptNotRead", message.clone());
     }
 }
 
@@ -635,7 +668,7 @@ impl CheckedTheme {
         let (line, excerpt) = match self.files.get(path) {
             Some(file) => {
                 let line = file.line(note.at);
-                (line, file.lines.span_of(line).of(&file.text).trim().to_owned())
+                (line, excerpt(&file.text, file.lines.span_of(line), note.at).to_owned())
             }
             None => (1, String::new()),
         };

@@ -15,6 +15,8 @@ pub trait ScriptReader: Sync {
 pub struct ScriptFacts {
     /// Errors of syntax, and names that are declared twice.
     pub errors: Vec<(usize, String)>,
+    /// If the reader refused to read the script: the place, and the limit as a sentence. Nothing is known of the script then.
+    pub unread: Option<(usize, String)>,
     /// Names that no scope of the script defines.
     pub unresolved: Vec<(String, usize)>,
     /// Names that other scripts of the page can use: declarations at the top level and properties of `window`.
@@ -53,9 +55,14 @@ pub fn without_liquid(text: &str, within: Span, tokens: &[Token], first_only: bo
     let mut depth = 0_u32;
     let mut hidden_from: Option<(u32, usize)> = None;
     let mut covered = start;
-    for token in tokens {
+    // The tokens are in order. A file can have many parts, so each looks only at its own.
+    let first = tokens.partition_point(|token| (token.span.start as usize) < start);
+    for token in &tokens[first..] {
         let (from, to) = (token.span.start as usize, token.span.end as usize);
-        if from < start || to > end || from < covered {
+        if from >= end {
+            break;
+        }
+        if to > end || from < covered {
             continue;
         }
         covered = to;

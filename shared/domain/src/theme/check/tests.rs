@@ -138,8 +138,9 @@ proptest! {
     }
 }
 
+/// Their time is tested in the crate `theme-scripts`, with the parser of scripts.
 #[test]
-fn hostile_texts_take_linear_time() {
+fn hostile_texts_have_a_bounded_number_of_findings() {
     for piece in [
         "{% if a %}",
         "<div>",
@@ -158,6 +159,40 @@ fn hostile_texts_take_linear_time() {
         let text = piece.repeat(5_000);
         let theme = CheckedTheme::read(PATHS.iter().map(|path| (*path, text.as_bytes())), None);
         assert!(theme.findings().len() < 20_000, "{piece}");
+    }
+}
+
+#[test]
+fn a_script_that_is_not_read_is_no_error_and_may_define_any_name() {
+    struct Reader;
+    impl super::script::ScriptReader for Reader {
+        fn read(&self, source: &str, _: bool) -> super::script::ScriptFacts {
+            if source.starts_with("deep") {
+                super::script::ScriptFacts {
+                    unread: Some((2, "it is too deep".to_owned())),
+                    ..Default::default()
+                }
+            } else {
+                super::script::ScriptFacts { unresolved: vec![("a".to_owned(), 0)], ..Default::default() }
+            }
+        }
+    }
+    let found = |texts: &[(&str, &str)]| {
+        let findings = CheckedTheme::read(texts.iter().copied(), Some(&Reader)).findings();
+        let of_scripts = findings.into_iter().filter(|finding| finding.path.starts_with("assets/"));
+        of_scripts.map(|finding| (finding.code, finding.severity, finding.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[("assets/a.js", "a()")])[0].0, "UndefinedName");
+    let expected = [("ScriptNotRead", Severity::Info, "it is too deep".to_owned())];
+    assert_eq!(found(&[("assets/a.js", "a()"), ("assets/b.js", "deep")]), expected);
+}
+
+#[test]
+fn nested_values_do_not_exhaust_the_stack() {
+    for unit in ["[", "!", "(1..", "a["] {
+        let text = format!("{{% if a{} %}}b{{% endif %}}", unit.repeat(50_000));
+        let theme = CheckedTheme::read([("snippets/a.liquid", text.as_bytes())], None);
+        assert!(!theme.findings().is_empty(), "{unit}");
     }
 }
 

@@ -903,8 +903,11 @@ impl<'a> Whole<'a> {
         };
         let mut globals: FxHashSet<&str> = FxHashSet::default();
         let mut words: Option<Words> = None;
+        // A script that was not read may define any name.
+        let mut has_unread = false;
         for (_, facts) in scripts() {
             globals.extend(facts.globals.iter().map(String::as_str));
+            has_unread |= facts.unread.is_some();
         }
         let mut found: Vec<(String, usize, Severity, &'static str, String)> = Vec::new();
         let mut selectors: FxHashMap<&str, usize> = FxHashMap::default();
@@ -913,9 +916,10 @@ impl<'a> Whole<'a> {
                 *selectors.entry(&selector[1..]).or_default() += 1;
             }
         }
+        let mut mentions: FxHashMap<&str, Option<usize>> = FxHashMap::default();
         for (path, facts) in scripts() {
             for (name, at) in &facts.unresolved {
-                if !globals.contains(name.as_str()) {
+                if !has_unread && !globals.contains(name.as_str()) {
                     found.push((
                         path.clone(),
                         *at,
@@ -935,12 +939,10 @@ impl<'a> Whole<'a> {
                     continue;
                 }
                 // Scripts add classes and ids, too.
-                let mentions: usize = words
-                    .scripts
-                    .iter()
-                    .map(|script| memchr::memmem::find_iter(script.as_bytes(), name.as_bytes()).count())
-                    .sum();
-                if mentions <= selectors.get(name).copied().unwrap_or_default() {
+                let mentions = *mentions.entry(name).or_insert_with(|| words.mentions(name));
+                if mentions
+                    .is_some_and(|mentions| mentions <= selectors.get(name).copied().unwrap_or_default())
+                {
                     found.push((
                         path.clone(),
                         *at,
@@ -965,7 +967,17 @@ struct Words<'a> {
     /// Beginnings of ids and classes that end with an output, such as `Menu-{{ id }}`.
     prefixes: FxHashSet<&'a str>,
     scripts: Vec<&'a str>,
+    /// The searches that are left, and the bytes that they may read. Each name that no markup has costs a search of all scripts.
+    searches: usize,
+    left: usize,
 }
+
+/// The most names that one check searches for in scripts.
+const MAX_SEARCHES: usize = 300;
+/// The most bytes of scripts that one check searches for names. That takes less than a second.
+const MAX_SEARCHED: usize = 1024 * 1024 * 1024;
+/// The longest beginning of a name that markup completes.
+const MAX_PREFIX: usize = 100;
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
@@ -979,6 +991,8 @@ impl<'a> Words<'a> {
             ids: FxHashSet::default(),
             prefixes: FxHashSet::default(),
             scripts: Vec::new(),
+            searches: MAX_SEARCHES,
+            left: MAX_SEARCHED,
         };
         for file in theme.files.values() {
             let text = file.text.as_str();
@@ -1004,7 +1018,7 @@ impl<'a> Words<'a> {
                 _ => {}
             }
         }
-        let is_prefix = |word: &&&str| word.ends_with(['-', '_']) && word.len() > 1;
+        let is_prefix = |word: &&&str| word.ends_with(['-', '_']) && (2..=MAX_PREFIX).contains(&word.len());
         found.prefixes = found.all.iter().filter(is_prefix).copied().collect();
         found
     }
@@ -1013,7 +1027,17 @@ impl<'a> Words<'a> {
         let name = &selector[1..];
         let is_known =
             if selector.starts_with('#') { self.ids.contains(name) } else { self.all.contains(name) };
-        is_known || self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+        let mut ends =
+            name.match_indices(['-', '_']).map(|(at, _)| at + 1).take_while(|end| *end <= MAX_PREFIX);
+        is_known || ends.any(|end| self.prefixes.contains(&name[..end]))
+    }
+
+    /// How often the scripts mention the name. `None` if too much was searched already.
+    fn mentions(&mut self, name: &str) -> Option<usize> {
+        self.searches = self.searches.checked_sub(1)?;
+        self.left = self.left.checked_sub(self.scripts.iter().map(|script| script.len()).sum())?;
+        let count = |script: &&str| memchr::memmem::find_iter(script.as_bytes(), name.as_bytes()).count();
+        Some(self.scripts.iter().map(count).sum())
     }
 }
 

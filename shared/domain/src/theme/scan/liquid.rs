@@ -4,7 +4,7 @@ mod tokens;
 
 use memchr::memmem;
 
-use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, css, markup, schema, script};
+use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, css, hints, markup, schema, script};
 use crate::theme::text::Span;
 
 pub use tokens::{Token, TokenKind, tokens};
@@ -35,8 +35,33 @@ fn scan_tokens(text: &str, found: &mut ScanResult) -> String {
         }
     };
     let mut open = Vec::new();
-    for token in &tokens {
+    // Variables that get a computed value, by whether the value's literal parts are known.
+    let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+    for (index, token) in tokens.iter().enumerate() {
         blank(token.span);
+        if let TokenKind::Output { markup } | TokenKind::Tag { markup, .. } = token.kind {
+            hints::liquid(text, markup, &strings(text, markup), found);
+        }
+        if let TokenKind::Tag { name, markup } = token.kind {
+            let (variable, rest) = split_name(text, markup);
+            match name.of(text) {
+                "assign" => {
+                    let value = rest.of(text).trim_start().trim_start_matches('=');
+                    if hints::is_narrow(value) { &mut narrow } else { &mut wide }.push(variable);
+                }
+                "capture" => {
+                    let next = tokens.get(index + 1);
+                    let end = next.map_or(text.len(), |next| next.span.start as usize);
+                    let is_whole = next.is_some_and(|next| {
+                        matches!(next.kind, TokenKind::Tag { name, .. } if name.of(text) == "endcapture")
+                    });
+                    let start = trim(text, Span::new((token.span.end as usize).min(end), end));
+                    let is_known = hints::capture(text, start, is_whole, found);
+                    if is_known { &mut narrow } else { &mut wide }.push(variable);
+                }
+                _ => {}
+            }
+        }
         match token.kind {
             TokenKind::Output { markup } => expression(text, markup, found),
             TokenKind::Tag { name, markup } => {
@@ -52,6 +77,7 @@ fn scan_tokens(text: &str, found: &mut ScanResult) -> String {
             TokenKind::Style { body } => {
                 found.cuts.extend([token.span.start, token.span.end]);
                 css::scan(text, body, found);
+                hints::stylesheet(text, body, found);
             }
             TokenKind::Script { body } => {
                 found.cuts.extend([token.span.start, token.span.end]);
@@ -62,6 +88,7 @@ fn scan_tokens(text: &str, found: &mut ScanResult) -> String {
     for (_, span) in open {
         found.degrade(span.start as usize, DegradedReason::UnclosedBlock);
     }
+    hints::computed(text, &narrow, &wide, found);
     String::from_utf8(masked).expect("whole tokens were blanked, and tokens begin and end at ASCII")
 }
 
@@ -86,7 +113,9 @@ fn nest<'a>(name: &'a str, span: Span, text: &str, open: &mut Vec<(&'a str, Span
         let (_, opening) = open.pop().expect("it was found");
         found.blocks.push(Span { start: opening.start, end: span.end });
         if of == "style" {
-            css::scan(text, Span { start: opening.end, end: span.start }, found);
+            let body = Span { start: opening.end, end: span.start };
+            css::scan(text, body, found);
+            hints::stylesheet(text, body, found);
         }
     }
 }

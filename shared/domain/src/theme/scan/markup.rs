@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::{EdgeKind, EdgeNature, ScanResult, css, script};
+use super::{EdgeKind, EdgeNature, ScanResult, css, hints, script};
 use crate::theme::text::Span;
 
 /// Reads `masked`, a template whose Liquid was replaced by blanks byte by byte, so its positions are those of the file.
@@ -32,6 +32,7 @@ pub fn scan(masked: &str, found: &mut ScanResult) {
                 let body = Span::new(at, end);
                 if close == "</style" {
                     css::scan(masked, body, found);
+                    hints::stylesheet(masked, body, found);
                 } else {
                     script::scan(masked, body, found);
                 }
@@ -65,6 +66,7 @@ fn attributes(masked: &str, from: usize, found: &mut ScanResult) -> usize {
                 let quoted = value.start as usize > at;
                 at = value.end as usize;
                 at += usize::from(quoted && bytes.get(at).is_some_and(|&b| b != b'<'));
+                hints::attribute(masked, name.of(masked), value, found);
                 match name.of(masked) {
                     "class" => words(masked, value, |class| {
                         found.reference(EdgeKind::CssClass, EdgeNature::Direct, class);

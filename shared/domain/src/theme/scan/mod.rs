@@ -8,6 +8,7 @@
 //! after a change of one file may take, and the index only needs rules, classes and their lines.
 
 pub mod css;
+pub mod hints;
 pub mod json;
 pub mod liquid;
 pub mod locale;
@@ -177,6 +178,7 @@ pub struct Reference {
 pub struct ScanResult {
     pub symbols: Vec<Symbol>,
     pub references: Vec<Reference>,
+    pub hints: Vec<hints::Hint>,
     /// Texts of the theme editor: literal text, or a key that begins with `t:`.
     pub labels: Vec<Span>,
     pub comments: Vec<Span>,
@@ -220,13 +222,15 @@ pub fn scan(kind: FileKind, path: &str, text: &str) -> ScanResult {
             let code = masked.as_deref().unwrap_or(text);
             if kind == FileKind::Stylesheet {
                 css::scan(code, whole, &mut found);
+                hints::stylesheet(code, whole, &mut found);
             } else {
                 script::scan(code, whole, &mut found);
             }
         }
         FileKind::JsonTemplate | FileKind::SectionGroup => schema::scan_template(text, &mut found),
         FileKind::SettingsSchema => schema::scan_settings(text, &mut found),
-        FileKind::SettingsData | FileKind::Locale | FileKind::SchemaLocale | FileKind::Other => {}
+        FileKind::SettingsData => hints::json(text, &json::Tree::read(text, whole), false, &mut found),
+        FileKind::Locale | FileKind::SchemaLocale | FileKind::Other => {}
     }
     found
 }

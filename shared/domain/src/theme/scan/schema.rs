@@ -1,7 +1,7 @@
 //! Settings, blocks, presets and labels of a section's schema, the theme's settings or a JSON template.
 
 use super::json::{Tree, ValueKind};
-use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, SymbolKind};
+use super::{DegradedReason, EdgeKind, EdgeNature, ScanResult, SymbolKind, hints};
 use crate::theme::text::Span;
 
 /// Keys whose values people read in the theme editor.
@@ -10,6 +10,7 @@ const LABEL_KEYS: [&str; 6] = ["name", "label", "info", "content", "category", "
 /// Reads the schema of a section or block.
 pub fn scan(text: &str, body: Span, found: &mut ScanResult) {
     let tree = read(text, body, found);
+    hints::json(text, &tree, true, found);
     settings_and_labels(text, &tree, found);
     for (index, node) in tree.nodes.iter().enumerate() {
         if node.kind != ValueKind::String || node.key.of(text) != "type" {
@@ -37,12 +38,14 @@ pub fn scan(text: &str, body: Span, found: &mut ScanResult) {
 /// Reads `config/settings_schema.json`.
 pub fn scan_settings(text: &str, found: &mut ScanResult) {
     let tree = read(text, Span::new(0, text.len()), found);
+    hints::json(text, &tree, true, found);
     settings_and_labels(text, &tree, found);
 }
 
 /// Reads a JSON template or a section group.
 pub fn scan_template(text: &str, found: &mut ScanResult) {
     let tree = read(text, Span::new(0, text.len()), found);
+    hints::json(text, &tree, false, found);
     for (index, node) in tree.nodes.iter().enumerate() {
         if node.kind != ValueKind::String {
             continue;

@@ -5,7 +5,7 @@
 
 mod lexer;
 
-use super::{EdgeKind, EdgeNature, ScanResult, SymbolKind};
+use super::{EdgeKind, EdgeNature, ScanResult, SymbolKind, hints};
 use crate::theme::text::Span;
 use lexer::{Kind, Lexer, Token};
 
@@ -13,6 +13,34 @@ use lexer::{Kind, Lexer, Token};
 pub fn scan(text: &str, within: Span, found: &mut ScanResult) {
     let tokens = Lexer::tokens(text, within, found);
     Reader { text, tokens: &tokens, found }.run();
+    strings(text, &tokens, found);
+}
+
+/// Adds the names in strings and template literals.
+fn strings(text: &str, tokens: &[Token], found: &mut ScanResult) {
+    let is_mark = |index: usize, mark| tokens.get(index).is_some_and(|token| token.kind == Kind::Mark(mark));
+    let byte = |at: usize| text.as_bytes().get(at).copied();
+    let mut pieces = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        match token.kind {
+            Kind::String => pieces.push(hints::Piece {
+                span: token.span,
+                continues: index > 0 && is_mark(index - 1, b'+'),
+                is_continued: is_mark(index + 1, b'+'),
+            }),
+            Kind::Template => pieces.push(hints::Piece {
+                span: token.span,
+                continues: start > 0 && byte(start - 1) == Some(b'}'),
+                is_continued: byte(end) == Some(b'$'),
+            }),
+            Kind::Word if is_mark(index + 1, b':') && hints::is_section_key(token.span.of(text)) => {
+                found.hint(hints::HintKind::AnySection, token.span);
+            }
+            _ => {}
+        }
+    }
+    hints::script(text, &pieces, found);
 }
 
 struct Reader<'a, 'f> {

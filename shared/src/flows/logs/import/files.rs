@@ -13,8 +13,13 @@ use super::super::segments::SEGMENT_BYTES;
 use crate::archive::{self, ArchiveError, Limits};
 
 /// The limits of an archive. A file is read into memory whole.
-const LIMITS: Limits =
-    Limits { entries: 20_000, entry_bytes: 128 << 20, total_bytes: MAX_INFLATED_BYTES, path_bytes: 1_024 };
+const LIMITS: Limits = Limits {
+    entries: 20_000,
+    entry_bytes: 128 << 20,
+    total_bytes: MAX_INFLATED_BYTES,
+    path_bytes: 1_024,
+    ratio: None,
+};
 
 /// The name of a log.
 pub type Name = (SessionId, InstanceId);

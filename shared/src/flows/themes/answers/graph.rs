@@ -2,7 +2,7 @@
 
 use domain::ids::{Owner, ProjectId};
 use domain::theme::ThemeIndex;
-use domain::theme::graph::Edge;
+use domain::theme::graph::{Edge, why_unused};
 use domain::theme::scan::{EdgeKind, EdgeNature};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -99,8 +99,12 @@ pub async fn neighbours(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) 
 /// What is wrong with the connections of a theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Findings {
-    /// Files that no other file needs and that a merchant cannot add to a page.
+    /// The paths of `probably_unused`.
     pub orphans: Vec<String>,
+    /// Files that are probably unused: no other file needs them, a merchant cannot add them to a page, and no text, script or
+    /// computed name of the theme matches their names. If a name is computed at run time and no part of it is known, no
+    /// file of that kind is listed. An app, or a person with a link, can still need such a file.
+    pub probably_unused: Vec<Unused>,
     /// References to something that the theme does not contain.
     pub unresolved: Vec<Relationship>,
     /// The number of edges of the whole graph.
@@ -109,7 +113,16 @@ pub struct Findings {
     pub truncated: bool,
 }
 
-/// Files that nothing needs, and references to something that the theme does not contain.
+/// A file that is probably unused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Unused {
+    /// The path.
+    pub path: String,
+    /// Why it is probably unused.
+    pub reason: &'static str,
+}
+
+/// Files that are probably unused, and references to something that the theme does not contain.
 ///
 /// # Errors
 /// 404 if the project does not exist.
@@ -123,7 +136,9 @@ pub async fn findings(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Find
     let truncated = orphans.len() > MAX_EDGES || unresolved.len() > MAX_EDGES;
     orphans.truncate(MAX_EDGES);
     unresolved.truncate(MAX_EDGES);
+    let unused = |path: &String| Unused { path: path.clone(), reason: why_unused(path) };
     Ok(Findings {
+        probably_unused: orphans.iter().map(unused).collect(),
         orphans,
         unresolved: unresolved.into_iter().map(Relationship::from).collect(),
         edges,

@@ -6,7 +6,7 @@ use domain::accounts::quota::Charge;
 use domain::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Usage, prices};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage};
 use domain::projects::enrichment::Stop;
 use domain::runs::Reservation;
 use domain::theme::enrich::answer::Raw;
@@ -178,17 +178,23 @@ impl Caller for PassCaller<'_> {
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
         // A pass offers no tools.
-        let &Quote { model, input_tokens, max_output_tokens, .. } = quote;
+        let &Quote { model, price, input_tokens, max_output_tokens, .. } = quote;
         let now = self.cx.clock.now();
-        // A model without a known price counts as free, for example a model on a person's own machine.
-        let amount = prices::estimate_micros(&model.model, input_tokens, max_output_tokens).unwrap_or(0);
+        let amount = price.estimate_micros(input_tokens, max_output_tokens);
         let pass = self.budget.ceiling;
         if amount > 0 && self.budget.spent.saturating_add(amount) > pass {
             return Err(NoAnswer::Failure(too_dear("the ceiling of one pass", pass, amount, None)));
         }
         if amount > 0 {
-            let (model, of) = (model.model.clone(), Vec::new());
-            let reservation = Reservation { at: now, micros: amount, of, model, input_tokens };
+            let reservation = Reservation {
+                at: now,
+                micros: amount,
+                of: Vec::new(),
+                model: model.model.clone(),
+                vendor: Some(model.vendor),
+                input_tokens,
+                rates: Some(*price.rates_for(input_tokens)),
+            };
             self.take(reservation).await.map_err(NoAnswer::Failure)?;
         }
         Ok(max_output_tokens)
@@ -214,13 +220,13 @@ impl Caller for PassCaller<'_> {
         Ok(())
     }
 
-    async fn settle(&mut self, model: &ModelId, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
+    async fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
         self.budget.spent += cost_micros;
         let (reserved, now) = (self.reserved.take(), self.cx.clock.now());
         let at = reserved.as_ref().map_or(now, |reserved| reserved.at);
         let spender = Spender::owner(self.owner);
         let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
-        writes.extend(Store::usage_write(self.owner, at, None, model, &used, cost_micros));
+        writes.extend(Store::usage_write(spender, at, &model.into(), &used, cost_micros));
         if !writes.is_empty() {
             let settled = self.cx.store.transact(writes).await;
             let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;

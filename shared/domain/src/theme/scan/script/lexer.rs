@@ -9,7 +9,9 @@ pub enum Kind {
     /// Without its quotes.
     String,
     Mark(u8),
-    /// A number, a regular expression, or the text of a template literal.
+    /// The text of a template literal, up to its end or to the next `${`.
+    Template,
+    /// A number or a regular expression.
     Other,
 }
 
@@ -184,12 +186,12 @@ impl<'a, 'f> Lexer<'a, 'f> {
             match self.bytes[self.at] {
                 b'\\' => self.at += 1,
                 b'`' => {
-                    self.push(Kind::Other, start, self.at);
+                    self.push(Kind::Template, start, self.at);
                     self.at += 1;
                     return;
                 }
                 b'$' if self.bytes[..self.end].get(self.at + 1) == Some(&b'{') => {
-                    self.push(Kind::Other, start, self.at);
+                    self.push(Kind::Template, start, self.at);
                     self.at += 2;
                     self.templates.push(self.open.len());
                     return;

@@ -1,0 +1,187 @@
+//! Judges a URL before a request.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::policy::{is_name, literal};
+use super::{Address, Policy};
+
+/// The longest URL, in bytes.
+pub const MAX_URL_BYTES: usize = 8_192;
+
+/// The ends of names that networks give to their own machines, and of names that DNS does not have.
+const INTERNAL: [&str; 14] = [
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "home.arpa",
+    "onion",
+    "alt",
+    "test",
+    "invalid",
+];
+
+/// A URL that may be requested. The addresses that DNS answers for its host are checked when a connection is opened.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Checked {
+    url: Url,
+    allowed: bool,
+}
+
+/// Why a URL is not requested. It shows at most scheme, host and port, because user names, paths and queries may be secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{target} is refused: {reason}")]
+pub struct Refused {
+    /// `scheme://host:port`, or what is known of it.
+    pub target: String,
+    pub reason: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("the URL is longer than {MAX_URL_BYTES} bytes")]
+    Long,
+    #[error("the URL has a control character, or white space at its ends")]
+    Characters,
+    #[error("the URL is invalid ({0})")]
+    Malformed(String),
+    #[error("the scheme must be http or https")]
+    Scheme,
+    #[error("the URL must not have a user name or a password")]
+    Credentials,
+    #[error("the host is not a valid name, or ends in a dot")]
+    Name,
+    #[error("names without a dot, and names in {0}, belong to private networks", INTERNAL.map(|end| format!(".{end}")).join(", "))]
+    Internal,
+    #[error("port {0} is not permitted for this host")]
+    Port(u16),
+    #[error("{0} is {kind}", kind = Address::of(*.0).name())]
+    Address(IpAddr),
+}
+
+/// Parses and judges a URL.
+///
+/// # Errors
+/// [`Refused`] says what is refused, and why.
+pub fn check(text: &str, policy: &Policy) -> Result<Checked, Refused> {
+    judge(text, Url::parse, policy)
+}
+
+fn judge(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<Url, url::ParseError>,
+    policy: &Policy,
+) -> Result<Checked, Refused> {
+    let unparsed = |reason| Refused { target: "the URL".to_owned(), reason };
+    if text.len() > MAX_URL_BYTES {
+        return Err(unparsed(Reason::Long));
+    }
+    // The parser would drop these characters, also inside of the host.
+    if text.chars().any(char::is_control) || text.trim() != text {
+        return Err(unparsed(Reason::Characters));
+    }
+    let mut url = parse(text).map_err(|error| unparsed(Reason::Malformed(error.to_string())))?;
+    let scheme = url.scheme();
+    let refused = |reason| Refused { target: origin(&url), reason };
+    if scheme != "http" && scheme != "https" {
+        return Err(refused(Reason::Scheme));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refused(Reason::Credentials));
+    }
+    let host = url.host().map(|host| host.to_owned()).ok_or_else(|| refused(Reason::Name))?;
+    let port = url.port_or_known_default().ok_or_else(|| refused(Reason::Scheme))?;
+    let allowed = policy.allows(&host, port);
+    if !allowed {
+        match (&host, literal(&host)) {
+            (Host::Domain(name), _) if !is_name(name) => return Err(refused(Reason::Name)),
+            (Host::Domain(name), _) if is_internal(name) => return Err(refused(Reason::Internal)),
+            (_, Some(ip)) if Address::of(ip) != Address::Public => return Err(refused(Reason::Address(ip))),
+            _ if !policy.ports.contains(&port) => return Err(refused(Reason::Port(port))),
+            _ => {}
+        }
+    }
+    url.set_fragment(None);
+    Ok(Checked { url, allowed })
+}
+
+/// `name` is in lower case, as the parser leaves it.
+fn is_internal(name: &str) -> bool {
+    let ends_in =
+        |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    !name.contains('.') || INTERNAL.into_iter().any(ends_in)
+}
+
+/// Scheme, host and port. Schemes other than ours may hide a secret anywhere, so that only the scheme is shown.
+fn origin(url: &Url) -> String {
+    match url.host() {
+        Some(host) if matches!(url.scheme(), "http" | "https") => {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            format!("{}://{host}{port}", url.scheme())
+        }
+        _ => format!("a URL with the scheme {}", url.scheme()),
+    }
+}
+
+impl Checked {
+    #[must_use]
+    pub const fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Whether the operator allows this host although it is not public.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Scheme, host and port, without anything that may be secret.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        origin(&self.url)
+    }
+
+    #[must_use]
+    pub fn is_same_origin(&self, other: &Self) -> bool {
+        self.url.origin() == other.url.origin()
+    }
+
+    /// Judges where a redirect leads. `location` may be relative to this URL.
+    ///
+    /// # Errors
+    /// As [`check`].
+    pub fn join(&self, location: &str, policy: &Policy) -> Result<Self, Refused> {
+        judge(location, |location| self.url.join(location), policy)
+    }
+}
+
+/// Judges an address that DNS has answered for `name`. `allowed` is [`Checked::is_allowed`] of the URL that is requested.
+#[must_use]
+pub fn may_connect(name: &str, allowed: bool, ip: IpAddr) -> bool {
+    match Address::of(ip) {
+        Address::Public => true,
+        Address::Private => allowed,
+        // The owner of another name could point it at this machine.
+        Address::Loopback => allowed && name == "localhost",
+        Address::Reserved => false,
+    }
+}
+
+/// Without path and query, which may be secret.
+impl fmt::Debug for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checked").field("origin", &self.origin()).field("allowed", &self.allowed).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;

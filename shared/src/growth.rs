@@ -1,0 +1,158 @@
+//! The readers of this crate take linear time and memory, whatever the text is: archives, path patterns and expressions, and the
+//! frames of a provider's answer. `shared/theme-scripts/tests/growth` does the same for the readers of `domain`.
+//!
+//! The test runs itself again in a process of its own, because other tests at the same time would count, too.
+
+#[path = "../theme-scripts/tests/growth/measure.rs"]
+mod measure;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+
+use crate::archive::{self, Limits};
+use crate::compute::Stop;
+use crate::flows::themes::expression::{Expression, Reading};
+use crate::flows::themes::glob::Glob;
+use crate::models::call::{Framing, frames};
+use measure::Shape;
+
+/// Set in the process that measures.
+const ALONE: &str = "GROWTH_TEST";
+const NAME: &str = "growth::hostile_texts_take_linear_time_and_memory";
+
+type Read = Box<dyn Fn(&str)>;
+type Text = (&'static str, &'static str, &'static str);
+
+fn stop() -> Stop {
+    Stop::after(Duration::from_secs(600))
+}
+
+fn unpack(archive: &[u8]) {
+    let limits =
+        Limits { entries: 100_000, entry_bytes: 1 << 26, total_bytes: 1 << 26, path_bytes: 256, ratio: None };
+    drop(archive::read(archive, &limits));
+}
+
+/// An answer that arrives in small pieces.
+fn framed(framing: Framing) -> Read {
+    Box::new(move |text| {
+        let pieces: Vec<_> =
+            text.as_bytes().chunks(61).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let all = frames(framing, stream::iter(pieces)).for_each(|_| std::future::ready(()));
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(all);
+    })
+}
+
+/// Searches a text with an expression, forwards and backwards.
+fn searched(pattern: &'static str) -> Read {
+    Box::new(move |text| {
+        let mut expression = Expression::new(pattern, Reading::default()).unwrap();
+        if let Some(end) = expression.end(text.as_bytes(), &stop()).unwrap() {
+            expression.begin(text.as_bytes(), end, &stop()).unwrap();
+        }
+    })
+}
+
+const TEXTS: &[Text] =
+    &[("", "a", ""), ("", "a", "b"), ("", "ab", ""), ("", "a/", "c"), ("", "\n", ""), ("", "é", "")];
+const FRAMES: &[Text] = &[
+    ("", "data: a\n", ""),
+    ("", "data: a\n\n", ""),
+    ("", "data:", ""),
+    ("", "data: ", "\n\n"),
+    ("", "a", ""),
+    ("", ":", "\n\n"),
+    ("", ":\n", ""),
+    ("", "\n", ""),
+    ("", "\r", ""),
+    ("", "\r\n", ""),
+    ("", "id: §\n", ""),
+    ("", "event: a\n", "\n"),
+    ("", "retry: 9\n", ""),
+    ("data: ", "a", "\n\n"),
+    ("", "data\n", "\n"),
+    ("", "\u{feff}", ""),
+];
+const MESSAGES: &[Text] =
+    &[("", "\0", ""), ("", "\0\0\0\u{10}", ""), ("\0\u{7f}\u{7f}\u{7f}\0\0\0\0", "a", ""), ("", "a", "")];
+const ARCHIVES: &[Text] = &[
+    ("", "PK\u{5}\u{6}", ""),
+    ("", "PK\u{5}\u{6}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ""),
+    ("", "PK\u{1}\u{2}", ""),
+    ("", "PK\u{3}\u{4}", ""),
+    ("", "PK\u{6}\u{7}", "PK\u{5}\u{6}\0\0\0\0\u{1}\0\u{1}\0\0\0\0\0\0\0\0\0\0\0"),
+    ("", "a", "PK\u{5}\u{6}\0\0\0\0\u{7f}\u{7f}\u{7f}\u{7f}\0\0\0\0\0\0\0\0\0\0"),
+    ("", "\0", ""),
+];
+
+fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
+    let kib = 900;
+    let mut all: Vec<(&'static str, usize, &'static [Text], Read)> = vec![
+        ("server-sent events", 64 * kib, FRAMES, framed(Framing::ServerSentEvents)),
+        ("event stream", 64 * kib, MESSAGES, framed(Framing::EventStream)),
+        ("archive", 64 * kib, ARCHIVES, Box::new(|text: &str| unpack(text.as_bytes()))),
+        (
+            "archive of many files",
+            64 * kib,
+            &[("", "a", "")],
+            Box::new(|text: &str| {
+                let files = (0..text.len() / 64).map(|number| (format!("a/{number}"), "a"));
+                unpack(&archive::write(files).unwrap());
+            }),
+        ),
+        (
+            "archive of one file",
+            64 * kib,
+            TEXTS,
+            Box::new(|text: &str| unpack(&archive::write([("a", text)]).unwrap())),
+        ),
+    ];
+    for pattern in [
+        "(a*)*b",
+        "(a|aa)+$",
+        "(a|a)*c",
+        "a*a*a*a*c",
+        "(?:a?){30}a{30}b",
+        ".*.*=.*",
+        "(?i)(é|a)*x",
+        "^(([a-z])+.)+[A-Z]",
+    ] {
+        all.push((pattern, 64 * kib, TEXTS, searched(pattern)));
+    }
+    for pattern in ["**/**/**/**/x", "*a*a*a*a*b", "{a,a,a}*{a,b}*c", "**a**a**a**b", "?*?*?*x"] {
+        let read = move |text: &str| _ = Glob::new("glob", pattern).unwrap().is_match(text, &stop());
+        all.push((pattern, 64 * kib, TEXTS, Box::new(read)));
+    }
+    all
+}
+
+#[test]
+fn hostile_texts_take_linear_time_and_memory() {
+    if std::env::var_os(ALONE).is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let done = again.args(["--exact", NAME, "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(
+            done.status.success() && said.contains("1 passed"),
+            "{said}{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        return;
+    }
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (reader, bytes, texts, read) in readers() {
+        for &(before, unit, after) in texts {
+            // Caches are filled before.
+            if count == 0 {
+                read("a");
+            }
+            count += 1;
+            let shape = Shape { reader: reader.to_owned(), before, unit, after };
+            wrong.extend(measure::check(&shape, bytes, &read).err());
+        }
+    }
+    assert!(count >= 100, "only {count} shapes");
+    assert!(wrong.is_empty(), "{} of {count} grow too fast:\n{}", wrong.len(), wrong.join("\n"));
+}
