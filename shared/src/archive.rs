@@ -15,7 +15,7 @@ use zip::result::ZipError;
 use zip::write::{SimpleFileOptions, StreamWriter};
 // This reader of `zip` builds no index of its own. Its module has no stable API, but the lock file pins the version.
 use zip::unstable::read::ZipIterable;
-use zip::{ZipReadOptions, ZipWriter};
+use zip::{CompressionMethod, ZipReadOptions, ZipWriter};
 
 /// The fewest bytes of the header before an entry's data.
 const LOCAL_HEADER: u64 = 30;
@@ -49,6 +49,8 @@ impl Ratio {
     pub const SMALL_ENTRY: u64 = 4 * 1024 * 1024;
     /// In bytes, inflated.
     pub const SMALL_ARCHIVE: u64 = 64 * 1024 * 1024;
+    /// The highest ratio of a whole file that is written here. Less than any limit of a reader.
+    pub const WRITTEN: u64 = 50;
 }
 
 /// A file in an archive.
@@ -392,8 +394,24 @@ impl Growing {
     /// # Errors
     /// If the path can't be in a zip.
     pub fn file(&mut self, path: &str) -> Result<(), NotWritten> {
+        self.begin(path, CompressionMethod::Deflated)
+    }
+
+    /// Adds a whole file. It is not compressed if it would be smaller than [`Ratio::WRITTEN`] allows, so that readers with a limit
+    /// on the ratio read every archive that is written here.
+    ///
+    /// # Errors
+    /// If the path can't be in a zip.
+    pub fn whole_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), NotWritten> {
+        let compressed = write([(path, bytes)]).map_err(|error| NotWritten(error.to_string()))?.len() as u64;
+        let is_dense = bytes.len() as u64 / Ratio::WRITTEN > compressed;
+        self.begin(path, if is_dense { CompressionMethod::Stored } else { CompressionMethod::Deflated })?;
+        self.write(bytes)
+    }
+
+    fn begin(&mut self, path: &str, method: CompressionMethod) -> Result<(), NotWritten> {
         // The writer must know in advance that a file may be large.
-        let options = SimpleFileOptions::default().large_file(true);
+        let options = SimpleFileOptions::default().compression_method(method).large_file(true);
         self.zip().start_file(path, options).map_err(|error| NotWritten(error.to_string()))
     }
 
@@ -528,6 +546,27 @@ mod tests {
             expected.to_string(),
             "up to the entry \"16.css\", the archive has more than 100 times as many bytes inflated as compressed"
         );
+    }
+
+    #[test]
+    fn a_dense_file_that_was_written_here_is_within_the_ratio() {
+        let limits = Limits {
+            entry_bytes: u64::MAX,
+            total_bytes: u64::MAX,
+            ratio: Some(Ratio { entry: 250, archive: 100 }),
+            ..LIMITS
+        };
+        let dense = vec![b' '; usize::try_from(Ratio::SMALL_ENTRY).unwrap() + 1];
+        let text = "h1 { color: red }\n".repeat(20);
+        let mut growing = Growing::default();
+        growing.whole_file("dense.css", &dense).unwrap();
+        growing.whole_file("text.css", text.as_bytes()).unwrap();
+        growing.finish().unwrap();
+        let archive = growing.take();
+        let files = read(&archive, &limits).unwrap();
+        assert!(files.iter().map(|file| &file.bytes[..]).eq([&dense[..], text.as_bytes()]));
+        // The other file is compressed.
+        assert!(archive.len() < dense.len() + text.len(), "{}", archive.len());
     }
 
     #[test]

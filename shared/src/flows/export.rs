@@ -198,8 +198,7 @@ impl Work<'_> {
                     Err(BlobError::Missing { .. }) => continue,
                     Err(error) => return Err(error.into()),
                 };
-                self.zip.file(&format!("objects/{rest}"))?;
-                self.zip.write(&content)?;
+                self.zip.whole_file(&format!("objects/{rest}"), &content)?;
                 self.export.objects += 1;
                 if let Some(ended) = self.pause().await? {
                     return Ok(Some(ended));
