@@ -310,3 +310,37 @@ async fn a_restart_sends_queued_items_again() {
     assert_eq!((found.found_at, found.found_until), (None, None), "it is decided about");
     assert_eq!(stage.occurrences(id).await[0].state, OccurrenceState::Succeeded);
 }
+
+/// The process dies after it has found a due time, and the next one starts two due times later. Nobody watched in the meantime, so
+/// `catch_up` decides about all of them, and the newest one runs.
+#[tokio::test]
+async fn a_restart_catches_up_the_newest_due_time() {
+    for (catch_up, expected) in [
+        ("latest", ["2 succeeded", "4 missed superseded", "6 missed superseded", "8 succeeded"]),
+        ("none", ["2 succeeded", "4 missed catch_up_off", "6 missed catch_up_off", "8 succeeded"]),
+    ] {
+        let stage = stage().await;
+        let id = stage.approved(json!({"schedule": {"every": "2m", "catch_up": catch_up}})).await;
+        for minutes in 0..=3 {
+            stage.happens_at(minutes).await;
+        }
+        // The due time at the fourth minute was found, and its message ends with the process.
+        let found = actions::load(&stage.h.platform.cx, &stage.owner, id).await.unwrap().value;
+        assert!(found.found_until >= Some(minute(4)), "{found:?}");
+        let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
+        stage.clock.set(minute(8) + SignedDuration::from_secs(10));
+        for message in queue.receive(10, Duration::ZERO).await {
+            queue.delete(message.receipt).unwrap();
+        }
+        restart::free_leases(&stage.h.platform.cx).await.unwrap();
+        stage.sweep().await;
+        for _ in 0..4 {
+            stage.executors.work().await;
+            stage.sweep().await;
+        }
+        assert_eq!(stage.became(id).await, expected, "{catch_up}");
+        let why = stage.h.get(&format!("/actions/{id}/why?at={}", minute(8))).await.expect(200);
+        let why = why["sentence"].as_str().unwrap();
+        assert!(why.contains("It began 10 s late, because it was found late."), "{catch_up}: {why}");
+    }
+}

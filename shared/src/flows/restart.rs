@@ -87,13 +87,15 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
                 // It may have been in the queue, which ended with the process: it is dispatched again at its own time.
                 let due_at = actions::wake_at(&action.value, live.as_ref().map(|live| &live.value), now);
                 if let Some(due_at) = due_at {
-                    let _ = cx.store.lease_due(entry, due_at, None).await?;
+                    let _ = cx.store.release_due(entry, due_at).await?;
                 }
                 return Ok(false);
             };
             occurrence.lease_until = Some(now);
             let mut writes = vec![Store::replace_occurrence(owner, &occurrence, version)?];
-            writes.extend(actions::action_writes(owner, &action, &action.value, Some(&occurrence), now)?);
+            let mut next = action.value.clone();
+            next.forget_found();
+            writes.extend(actions::action_writes(owner, &action, &next, Some(&occurrence), now)?);
             Ok(cx.store.transact(writes).await?.done())
         }
     }

@@ -99,6 +99,13 @@ pub struct Sighting {
     pub without_break: bool,
 }
 
+/// What an update does with the sighting in an action.
+enum Found {
+    Keep,
+    Saw(Sighting),
+    Forget,
+}
+
 impl DueEntry {
     /// `None` if the key is not the key of a due item.
     #[must_use]
@@ -162,12 +169,29 @@ impl Store {
         until: Timestamp,
         found: Option<Sighting>,
     ) -> Result<Written, StoreError> {
+        let found = found.map_or(Found::Keep, Found::Saw);
+        self.move_due(entry, until, found).await
+    }
+
+    /// Moves an entry that a process left behind to `until`, if it has not changed since it was read. Forgets what sweeps have
+    /// found there, because nobody watched for due times since.
+    pub async fn release_due(&self, entry: &DueEntry, until: Timestamp) -> Result<Written, StoreError> {
+        self.move_due(entry, until, Found::Forget).await
+    }
+
+    async fn move_due(
+        &self,
+        entry: &DueEntry,
+        until: Timestamp,
+        found: Found,
+    ) -> Result<Written, StoreError> {
         let update = match found {
-            None => "SET due_at = :until",
-            Some(Sighting { without_break: true, .. }) => {
+            Found::Forget => "SET due_at = :until REMOVE found_at, found_until",
+            Found::Keep => "SET due_at = :until",
+            Found::Saw(Sighting { without_break: true, .. }) => {
                 "SET due_at = :until, found_at = if_not_exists(found_at, :found_at), found_until = :found_until"
             }
-            Some(_) => {
+            Found::Saw(_) => {
                 "SET due_at = :until, found_at = if_not_exists(found_at, :found_at), \
                  found_until = if_not_exists(found_until, :found_until)"
             }
@@ -182,7 +206,7 @@ impl Store {
             .condition_expression("due_at = :seen")
             .expression_attribute_values(":until", text(&keys::sortable(until)))
             .expression_attribute_values(":seen", text(&entry.due_at));
-        if let Some(found) = found {
+        if let Found::Saw(found) = found {
             request = request
                 .expression_attribute_values(":found_at", text(&found.at.to_string()))
                 .expression_attribute_values(":found_until", text(&found.until.to_string()));

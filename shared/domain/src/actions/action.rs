@@ -80,8 +80,9 @@ impl Action {
         self
     }
 
-    /// Forgets what sweeps have found, because the due times have changed, or because all that have come are decided.
-    pub(super) fn forget_found(&mut self) {
+    /// Forgets what sweeps have found: the due times have changed, all that have come are decided, or nobody processed what was
+    /// found because the process ended.
+    pub fn forget_found(&mut self) {
         (self.found_at, self.found_until) = (None, None);
     }
 }

@@ -21,6 +21,9 @@ use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
 
+/// A run that is found, or begins, at least this long after its due time is late.
+pub(super) const LATE: SignedDuration = SignedDuration::from_secs(5);
+
 /// The record of one due time: what happened at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Occurrence {
@@ -48,6 +51,10 @@ pub struct Occurrence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub starts_at: Option<Timestamp>,
+    /// Whether no sweep found its time before it came, as after an outage.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(ignore)]
+    pub found_late: bool,
     /// Why it was last put off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
@@ -191,6 +198,7 @@ impl Occurrence {
             lease_until: None,
             not_before: due_at,
             starts_at: None,
+            found_late: false,
             put_off: None,
             look_again_at: None,
             answer_by: None,

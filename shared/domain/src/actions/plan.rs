@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::{Action, ActionState};
-use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
+use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
@@ -90,6 +90,7 @@ impl Occurrence {
                 occurrence.kind = *kind;
                 let wake_at = action.schedule.as_ref().map(|s| s.wake_at(action.id, decided.due_at));
                 occurrence.starts_at = wake_at.max(action.anchor).filter(|at| *at > decided.due_at);
+                occurrence.found_late = occurrence.lag_at(action.decided_as_of(now)) >= LATE;
                 return occurrence;
             }
             Decision::Missed(reason) => (OccurrenceState::Missed, reason),

@@ -5,14 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::action::{Action, ActionState};
-use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
+use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::plan::{ON_TIME, approximately};
 use super::reason::ReasonCode;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
-
-/// A run that begins at least this long after its due time is late.
-const LATE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The answer to "why didn't it run?".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -199,6 +196,7 @@ fn began_late(occurrence: &Occurrence) -> String {
         (Some(ReasonCode::NeedsApproval), _) => "the action waited for a person's answer",
         (Some(_), _) => "an earlier run of the action had not ended",
         (None, OccurrenceKind::CatchUp) => "it was found late",
+        (None, _) if occurrence.found_late => "it was found late",
         (None, _) => "no executor took it earlier",
     };
     format!(" It began {} late, because {because}.", approximately(lag))

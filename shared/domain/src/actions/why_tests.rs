@@ -90,6 +90,10 @@ fn every_occurrence_has_a_sentence() {
             "succeeded, caught up",
             Occurrence { started_at: minutes(1), kind: OccurrenceKind::CatchUp, ..with(Succeeded, None) },
         ),
+        (
+            "succeeded, found late",
+            Occurrence { started_at: minutes(1), found_late: true, ..with(Succeeded, None) },
+        ),
         ("succeeded, late", Occurrence { started_at: minutes(1), ..with(Succeeded, None) }),
         ("by hand", Occurrence { kind: OccurrenceKind::Manual, ..with(Succeeded, None) }),
         ("succeeded later", Occurrence { attempts: 3, ..with(Succeeded, None) }),
