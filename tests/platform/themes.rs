@@ -415,6 +415,46 @@ async fn hostile_files_are_kept_and_reported_as_degraded() {
     assert_eq!(logo.bytes().await.unwrap(), files[3].1);
 }
 
+/// Scripts whose parse would take minutes and gigabytes. Meanwhile, another check gets its answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_scripts_and_styles_take_no_time_of_a_check() {
+    let h = started().await;
+    put(&h, "assets/good.js", "cart.open(;\n").await.expect(201);
+    let shapes = [
+        ("assets/m.js", "a=(", true),
+        ("assets/m.js", "({a=", true),
+        ("assets/m.js", "[a=", true),
+        ("assets/m.js", "`${", true),
+        ("assets/m.js", "if(a)", false),
+        ("assets/m.js", "a=>{", true),
+        ("assets/m.js", "async(", true),
+        ("assets/m.css", "url(", false),
+        ("assets/m.css", "a{", false),
+        ("assets/m.css", "/*", false),
+        ("assets/m.css.liquid", "{%", false),
+        ("sections/m.liquid", "<script>a=(", false),
+        ("sections/m.liquid", "{% if a %}", false),
+        ("sections/m.liquid", "<div>", false),
+        ("sections/m.liquid", "{{ a[", false),
+    ];
+    for (path, unit, is_not_read) in shapes {
+        let text = unit.repeat(250 * 1024 / unit.len());
+        let began = std::time::Instant::now();
+        let files = json!({"files": [{"path": path, "content": text}]});
+        let check = format!("{PROJECT}/check");
+        let (hostile, other) = tokio::join!(h.post(&check, files), h.post(&check, json!({})));
+        let took = began.elapsed();
+        let found = hostile.expect(200);
+        let codes: Vec<&str> =
+            found["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect();
+        assert_eq!(codes.contains(&"ScriptNotRead"), is_not_read, "{path} {unit:?}: {codes:?}");
+        let other = other.expect(200);
+        assert_eq!(other["findings"][0]["path"], "assets/good.js", "{other:#}");
+        // The parse alone took more than 40 seconds. Without optimisation and beside other tests, this takes some.
+        assert!(took < std::time::Duration::from_secs(20), "{path} {unit:?}: {took:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_repeated_import_is_done_once() {
     let h = started().await;
