@@ -1,5 +1,5 @@
 //! The readers of this crate take linear time and memory, whatever the text is: archives, path patterns and expressions, and the
-//! frames of a provider's answer. `shared/theme-scripts/tests/growth` does the same for the readers of `domain`.
+//! frames and events of a provider's answer, and the search in a theme. `shared/theme-scripts/tests/growth` does the same for the readers of `domain`.
 //!
 //! The test runs itself again in a process of its own, because other tests at the same time would count, too.
 
@@ -9,13 +9,16 @@ mod measure;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::models::{ModelId, ModelRequest};
 use futures::stream::{self, StreamExt};
 
 use crate::archive::{self, Limits};
 use crate::compute::Stop;
 use crate::flows::themes::expression::{Expression, Reading};
 use crate::flows::themes::glob::Glob;
-use crate::models::call::{Framing, frames};
+use crate::flows::themes::grep;
+use crate::models::call::{Decode, Framing, frames};
+use crate::models::{anthropic, bedrock, google, openai, responses};
 use measure::Shape;
 
 /// Set in the process that measures.
@@ -43,6 +46,20 @@ fn framed(framing: Framing) -> Read {
         let all = frames(framing, stream::iter(pieces)).for_each(|_| std::future::ready(()));
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(all);
     })
+}
+
+/// An answer, an event a line.
+fn decoded<D: Decode>(decoder: D) -> Read {
+    Box::new(move |text| {
+        let mut decoder = decoder.clone();
+        let all = text.lines().try_for_each(|line| decoder.data(line).map(drop));
+        drop(all.and_then(|()| decoder.end()));
+    })
+}
+
+/// The matching lines of a file.
+fn grepped(pattern: &'static str) -> Read {
+    Box::new(move |text| grep::search_all(pattern, text, &stop()))
 }
 
 /// Searches a text with an expression, forwards and backwards.
@@ -87,6 +104,102 @@ const ARCHIVES: &[Text] = &[
     ("", "\0", ""),
 ];
 
+const ANTHROPIC: &[Text] = &[
+    (
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        "\n{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}",
+        "\n{\"type\":\"message_stop\"}",
+    ),
+    (
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"a","input":{}}}"#,
+        "\n{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"[\"}}",
+        "\n{\"type\":\"content_block_stop\",\"index\":0}\n{\"type\":\"message_stop\"}",
+    ),
+    (
+        "",
+        "{\"type\":\"content_block_start\",\"index\":§,\"content_block\":{\"type\":\"tool_use\",\"id\":\"§\",\"name\":\"a\",\"input\":{}}}\n",
+        "{\"type\":\"message_stop\"}",
+    ),
+    (
+        "",
+        "{\"type\":\"content_block_start\",\"index\":§,\"content_block\":{\"type\":\"server_tool_use\",\"name\":\"web_search\"}}\n",
+        "{\"type\":\"message_stop\"}",
+    ),
+    ("", "{\"type\":\"message_delta\",\"usage\":{\"output_tokens\":§}}\n", ""),
+];
+const OPENAI: &[Text] = &[
+    ("", "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n", "[DONE]"),
+    (
+        "",
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"a\",\"arguments\":\"[\"}}]}}]}\n",
+        "{\"choices\":[{\"finish_reason\":\"stop\"}]}\n[DONE]",
+    ),
+    (
+        "",
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":§,\"function\":{\"arguments\":\"\"}}]}}]}\n",
+        "{\"choices\":[{\"finish_reason\":\"stop\"}]}\n[DONE]",
+    ),
+    ("", "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"§\"}]}}]}\n", "[DONE]"),
+    ("{\"choices\":[{\"delta\":{\"tool_calls\":[{}", ",{\"index\":§}", "]}}]}\n[DONE]"),
+];
+const RESPONSES: &[Text] = &[
+    ("", "{\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n", "{\"type\":\"response.completed\"}"),
+    (
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","name":"a"}}"#,
+        "\n{\"type\":\"response.function_call_arguments.delta\",\"output_index\":0,\"delta\":\"[\"}",
+        "\n{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\"}}",
+    ),
+    (
+        "",
+        "{\"type\":\"response.output_item.added\",\"output_index\":§,\"item\":{\"type\":\"web_search_call\"}}\n",
+        "{\"type\":\"response.completed\"}",
+    ),
+    (
+        "",
+        "{\"type\":\"response.output_item.done\",\"output_index\":§,\"item\":{\"type\":\"code_interpreter_call\",\"container_id\":\"§\"}}\n",
+        "{\"type\":\"response.completed\"}",
+    ),
+];
+const GOOGLE: &[Text] = &[
+    (
+        "",
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n",
+        "{\"candidates\":[{\"finishReason\":\"STOP\"}]}",
+    ),
+    (
+        "",
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"a\"},\"thoughtSignature\":\"§\"}]}}]}\n",
+        "{\"candidates\":[{\"finishReason\":\"STOP\"}]}",
+    ),
+    (
+        "{\"candidates\":[{\"content\":{\"parts\":[{}",
+        ",{\"executableCode\":{\"code\":\"§\"}},{\"text\":\"a\"}",
+        "]},\"finishReason\":\"STOP\"}]}",
+    ),
+];
+const BEDROCK: &[Text] = &[
+    (
+        "",
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"text\":\"a\"}}}\n",
+        "{\"messageStop\":{\"stopReason\":\"end_turn\"}}\n{\"metadata\":{\"usage\":{\"inputTokens\":1}}}",
+    ),
+    (
+        r#"{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"a","name":"a"}}}}"#,
+        "\n{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"toolUse\":{\"input\":\"[\"}}}}",
+        "\n{\"contentBlockStop\":{\"contentBlockIndex\":0}}\n{\"messageStop\":{\"stopReason\":\"tool_use\"}}",
+    ),
+    (
+        "",
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":§,\"delta\":{\"reasoningContent\":{\"redactedContent\":\"aaaa\"}}}}\n",
+        "{\"messageStop\":{\"stopReason\":\"end_turn\"}}",
+    ),
+    (
+        "{\"messageStop\":{\"stopReason\":\"end_turn\"}}",
+        "\n{\"metadata\":{\"usage\":{\"inputTokens\":1}}}",
+        "",
+    ),
+];
+
 fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
     let kib = 900;
     let mut all: Vec<(&'static str, usize, &'static [Text], Read)> = vec![
@@ -120,6 +233,17 @@ fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
         "^(([a-z])+.)+[A-Z]",
     ] {
         all.push((pattern, 64 * kib, TEXTS, searched(pattern)));
+    }
+    let (model, request) = (ModelId::new("a"), ModelRequest::default());
+    all.extend([
+        ("anthropic", 64 * kib, ANTHROPIC, decoded(anthropic::Decoder::default())),
+        ("openai", 64 * kib, OPENAI, decoded(openai::Decoder::new(&model, &request))),
+        ("responses", 64 * kib, RESPONSES, decoded(responses::Decoder::new(&model))),
+        ("google", 64 * kib, GOOGLE, decoded(google::Decoder::new(&model, &request))),
+        ("bedrock", 64 * kib, BEDROCK, decoded(bedrock::Decoder::new(&model))),
+    ]);
+    for pattern in ["a", "(a*)*b", "b$", "^a", "x"] {
+        all.push((pattern, 64 * kib, TEXTS, grepped(pattern)));
     }
     for pattern in ["**/**/**/**/x", "*a*a*a*a*b", "{a,a,a}*{a,b}*c", "**a**a**a**b", "?*?*?*x"] {
         let read = move |text: &str| _ = Glob::new("glob", pattern).unwrap().is_match(text, &stop());

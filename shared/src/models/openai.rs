@@ -236,6 +236,9 @@ fn in_words(role: Role, blocks: &[&Block]) -> Option<Value> {
         .then(|| json!({"role": role, "content": with_images(texts.join("\n\n"), images)}))
 }
 
+/// The most calls in one reply. A reply with more is malformed.
+const MAX_CALLS: usize = 256;
+
 /// Converts the stream's data to events.
 #[derive(Debug, Clone)]
 pub struct Decoder {
@@ -294,7 +297,7 @@ impl Decode for Decoder {
             }
         }
         for call in choice["delta"]["tool_calls"].as_array().into_iter().flatten() {
-            self.grow(call);
+            self.grow(call)?;
         }
         if let Some(reason) = choice["finish_reason"].as_str() {
             self.close(reason, &mut events);
@@ -333,7 +336,7 @@ impl Decoder {
         }
     }
 
-    fn grow(&mut self, delta: &Value) {
+    fn grow(&mut self, delta: &Value) -> Result<(), ModelError> {
         let index = delta["index"].as_u64();
         let id = delta["id"].as_str().unwrap_or_default();
         // Calls are identified by their index, or by their id if a server omits the index.
@@ -341,10 +344,15 @@ impl Decoder {
             Some(_) => call.index == index,
             None => id.is_empty() || call.id == id,
         };
-        let position = self.calls.iter().rposition(same).unwrap_or_else(|| {
-            self.calls.push(PartialCall { index, ..PartialCall::default() });
-            self.calls.len() - 1
-        });
+        let position = match self.calls.iter().rposition(same) {
+            Some(position) => position,
+            // Each piece is compared with all calls.
+            None if self.calls.len() == MAX_CALLS => return Err(ModelError::Malformed),
+            None => {
+                self.calls.push(PartialCall { index, ..PartialCall::default() });
+                self.calls.len() - 1
+            }
+        };
         let call = &mut self.calls[position];
         // Some servers repeat the id and the name in every piece.
         for (field, text) in
@@ -362,6 +370,7 @@ impl Decoder {
         };
         self.bytes += arguments.len();
         call.arguments.push_str(&arguments);
+        Ok(())
     }
 
     /// Handles the end of the reply. Its usage may still follow.

@@ -350,6 +350,9 @@ fn broken_replies_give_specific_errors() {
         ModelError::Server { status: 500, retry_after: None },
     );
     check(&[json!("<html>")], ModelError::Malformed);
+    let calls = |count| (0..count).map(|index| call(json!(index), "", "", json!(""))).collect::<Vec<_>>();
+    check(&calls(MAX_CALLS + 1), ModelError::Malformed);
+    check(&calls(MAX_CALLS), ModelError::Truncated);
     // An end without a reason is an end.
     let events = decode(&[chunk(json!({"content": "a"}), None), json!("[DONE]")]).unwrap();
     assert!(matches!(events.last(), Some(ModelEvent::Finished { stop: StopReason::EndTurn, .. })));

@@ -254,6 +254,17 @@ fn excerpt(line: &str, at: usize) -> String {
     line[at - before..].chars().take(MAX_LINE).collect()
 }
 
+/// The matching lines of one file, as one call finds them. For the test of growth.
+#[cfg(test)]
+pub(crate) fn search_all(pattern: &str, text: &str, stop: &Stop) {
+    let path = "assets/a.js".to_owned();
+    let texts = [(path, Bytes::copy_from_slice(text.as_bytes()))];
+    let mut expression = Expression::new(pattern, Reading::default()).unwrap();
+    let nothing = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
+    let answer = search(&mut expression, nothing, &texts, None, MAX_MATCHES, stop).unwrap();
+    assert!(answer.matches.len() <= MAX_MATCHES);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
