@@ -16,7 +16,7 @@ use shared::blobs::BlobKey;
 use shared::flows::{due, export};
 use shared::store::DueItem;
 
-use crate::golden::Golden;
+use crate::golden;
 use crate::openapi::{Ids, OpenApi};
 use crate::things::Caller;
 use crate::{client, put_archive};
@@ -491,12 +491,13 @@ pub fn at_the_limits(files: &Files) -> Files {
 /// If the table or the bucket does not answer.
 pub async fn stored(cx: &Cx, owner: &Owner) -> Vec<String> {
     let text = |item: &Value, name: &str| item[name]["S"].as_str().unwrap_or_default().to_owned();
-    let all = Golden::of(cx, Vec::new()).await;
-    let items = all.items.iter().map(|item| (text(item, "pk"), text(item, "sk")));
+    // Not `Golden::of`: it reads the objects of all owners, and others may delete theirs meanwhile.
+    let items = golden::items(cx).await;
+    let items = items.iter().map(|item| (text(item, "pk"), text(item, "sk")));
     let items = items.filter(|(pk, sk)| {
         pk.starts_with(&format!("U#{owner}#")) && sk != "IMPORT" && *pk != format!("U#{owner}#KEY")
     });
-    let objects = all.objects.into_keys().filter(|key| key.starts_with(BlobKey::everything(owner).as_str()));
+    let objects = cx.blobs.list(&BlobKey::everything(owner), None).await.expect("the bucket answers");
     items.map(|(pk, sk)| format!("{pk} {sk}")).chain(objects).collect()
 }
 

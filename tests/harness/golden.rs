@@ -45,19 +45,7 @@ impl Golden {
     /// # Panics
     /// If the table or the bucket does not answer.
     pub async fn of(cx: &Cx, reads: Vec<Read>) -> Self {
-        let (table, name) = cx.store.raw();
-        let mut items = Vec::new();
-        let mut start = None;
-        loop {
-            let page = table.scan().table_name(name).set_exclusive_start_key(start).send().await;
-            let page = page.expect("the table is read");
-            items.extend(page.items().iter().map(to_json));
-            start = page.last_evaluated_key().cloned();
-            if start.is_none() {
-                break;
-            }
-        }
-        items.sort_by_key(key);
+        let items = items(cx).await;
         let (bucket, name) = cx.blobs.raw();
         let mut objects = BTreeMap::new();
         let listed = bucket.list_objects_v2().bucket(name).send().await.expect("the bucket is listed");
@@ -102,6 +90,26 @@ impl Golden {
                 .expect("an object is written");
         }
     }
+}
+
+/// All items of the table, sorted by key.
+///
+/// # Panics
+/// If the table does not answer.
+pub async fn items(cx: &Cx) -> Vec<Value> {
+    let (table, name) = cx.store.raw();
+    let (mut items, mut start) = (Vec::new(), None);
+    loop {
+        let page = table.scan().table_name(name).set_exclusive_start_key(start).send().await;
+        let page = page.expect("the table is read");
+        items.extend(page.items().iter().map(to_json));
+        start = page.last_evaluated_key().cloned();
+        if start.is_none() {
+            break;
+        }
+    }
+    items.sort_by_key(key);
+    items
 }
 
 /// The partition key and the sort key of an item.

@@ -53,26 +53,30 @@ impl Scene {
             ("action_id", id(&action["action_id"])),
             ("approval_hash", id(&action["approval_hash"])),
         ]);
-        scene.waits().await;
+        assert!(scene.waits().await, "a turn waits at the ceiling");
         scene
     }
 
-    /// Lets a new turn wait, if the last one was ended.
-    async fn waits(&mut self) {
+    /// Lets a new turn wait, if the last one was ended. `false` if a request has deleted or archived what it needs.
+    async fn waits(&mut self) -> bool {
         let admin = Caller { h: &self.h, key: Some(&self.admin) };
         if let Some(run) = self.ids.get("run_id") {
             let view = admin.call(Method::GET, &format!("/runs/{run}"), Value::Null).await;
             if view.body["state"] == "waiting" {
-                return;
+                return true;
             }
         }
         let path = format!("/agents/{}/chat", self.ids["agent_id"]);
-        let view = admin.call(Method::POST, &path, json!({"message": "Hello"})).await.expect(200);
-        assert_eq!(view["cards"][0]["asks"], "ceiling", "{view:#}");
+        let answer = admin.call(Method::POST, &path, json!({"message": "Hello"})).await;
+        let view = answer.body;
+        if answer.status != 200 || view["cards"][0]["asks"] != "ceiling" {
+            return false;
+        }
         let id = |value: &Value| value.as_str().unwrap().to_owned();
         self.ids.insert("run_id", id(&view["run_id"]));
         self.ids.insert("chat_id", id(&view["chat_id"]));
         self.ids.insert("call_id", id(&view["cards"][0]["call_id"]));
+        true
     }
 
     /// By how much the ceilings of the account were raised.
@@ -105,7 +109,9 @@ pub async fn attack(seed: u64) -> Vec<String> {
                 scene = Scene::at(&model, budget.clone()).await;
             }
             for round in 0..2 * ROUNDS {
-                scene.waits().await;
+                if !scene.waits().await {
+                    scene = Scene::at(&model, budget.clone()).await;
+                }
                 let path =
                     route.filled(|p| scene.ids.get(p.name.as_str()).cloned().unwrap_or_else(|| "x".into()));
                 let body = body(&mut rng, &api, &route, &scene.ids, round);
@@ -121,10 +127,11 @@ pub async fn attack(seed: u64) -> Vec<String> {
             }
         }
         scene = Scene::at(&model, budget.clone()).await;
-        let [writer, _] = scene.keys.clone();
-        let tools = tools(&scene, &writer, "tools/list", json!({})).await["tools"].clone();
+        let tools = tools(&scene, "tools/list", json!({})).await["tools"].clone();
         for tool in tools.as_array().unwrap() {
-            scene.waits().await;
+            if !scene.waits().await {
+                scene = Scene::at(&model, budget.clone()).await;
+            }
             let arguments = json!({
                 "run_id": scene.ids["run_id"], "call_id": scene.ids["call_id"], "agent_id": scene.ids["agent_id"],
                 "action_id": scene.ids["action_id"], "prompt": "yes", "approve": true, "raise_by_micros": 1_000_000,
@@ -141,13 +148,13 @@ pub async fn attack(seed: u64) -> Vec<String> {
                 .into();
             for arguments in [arguments, own] {
                 let call = json!({"name": tool["name"], "arguments": arguments});
-                self::tools(&scene, &writer, "tools/call", call).await;
+                self::tools(&scene, "tools/call", call).await;
                 requests += 1;
             }
         }
         for words in WORDS {
-            scene.waits().await;
-            let caller = Caller { h: &scene.h, key: Some(&writer) };
+            assert!(scene.waits().await, "{words} deletes nothing");
+            let caller = Caller { h: &scene.h, key: Some(&scene.keys[0]) };
             let (agent, chat) = (&scene.ids["agent_id"], &scene.ids["chat_id"]);
             let said = [
                 (format!("/agents/{agent}/chat"), json!({"message": words})),
@@ -168,7 +175,7 @@ pub async fn attack(seed: u64) -> Vec<String> {
             wrong.push(format!("words or tools raised {budget}"));
         }
         // The same card can be answered by those who may. Otherwise the attack shows nothing.
-        scene.waits().await;
+        assert!(scene.waits().await, "the card can be answered");
         let admin = Caller { h: &scene.h, key: Some(&scene.admin) };
         let path = format!("/runs/{}/calls/{}/approve", scene.ids["run_id"], scene.ids["call_id"]);
         let answer = admin.call(Method::POST, &path, json!({})).await;
@@ -192,8 +199,9 @@ fn body(rng: &mut StdRng, api: &OpenApi, route: &Route, ids: &Ids, round: usize)
     }
 }
 
-async fn tools(scene: &Scene, key: &str, method: &str, params: Value) -> Value {
-    let request = scene.h.request(Method::POST, "/mcp").bearer_auth(key);
+/// Calls MCP with the key that has `write`.
+async fn tools(scene: &Scene, method: &str, params: Value) -> Value {
+    let request = scene.h.request(Method::POST, "/mcp").bearer_auth(&scene.keys[0]);
     let request = request.header("accept", "application/json, text/event-stream");
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     send(request.json(&message)).await.body["result"].clone()

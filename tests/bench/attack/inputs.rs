@@ -36,13 +36,16 @@ struct Bad {
 
 pub async fn attack(seed: u64) -> Vec<String> {
     let budget = BudgetConfig { day_micros: i64::MAX / 2, ..BudgetConfig::default() };
-    let h = Harness::with(PlatformConfig { budget, ..PlatformConfig::in_memory() }).await;
-    let api = OpenApi::new(h.get("/openapi.json").await.expect(200));
+    let start = async || {
+        Harness::with(PlatformConfig { budget: budget.clone(), ..PlatformConfig::in_memory() }).await
+    };
+    let api = OpenApi::new(start().await.get("/openapi.json").await.expect(200));
     let mut rng = StdRng::seed_from_u64(seed);
-    let caller = Caller { h: &h, key: None };
     let (mut statuses, mut wrong, mut slowest) = (BTreeMap::<u16, usize>::new(), Vec::new(), Vec::new());
     for route in api.routes() {
-        // Creates again what an earlier request has deleted.
+        // A new platform: requests change the settings of the account and delete things.
+        let h = start().await;
+        let caller = Caller { h: &h, key: None };
         let ids = caller.things("oil").await;
         let bad: Vec<Bad> = (0..EACH).map(|_| bad(&mut rng, &api, &route, &ids)).collect();
         let answers: Vec<_> = futures::stream::iter(bad)

@@ -19,6 +19,9 @@ const ROUNDS: usize = 20;
 /// Paths with an agent id that is a name within each owner's own data.
 const NAMES: [&str; 2] = ["/context/logs/", "/context/recall"];
 
+/// Paths that need no credentials. A receipt must be readable after its owner's keys are gone; its id is the secret.
+const PUBLIC: [&str; 3] = ["/health", "/openapi.json", "/receipts/{receipt_id}"];
+
 pub async fn attack(seed: u64) -> Vec<String> {
     let mut config = PlatformConfig::in_memory();
     config.auth = AuthConfig::On(None);
@@ -42,8 +45,7 @@ pub async fn attack(seed: u64) -> Vec<String> {
             *statuses.entry(answer.status).or_default() += 1;
             wrong.extend(leak(&ids, &route, &request, &answer));
             // Requests without credentials are refused before anything is read.
-            let is_public = matches!(route.path.as_str(), "/health" | "/openapi.json");
-            if !is_public {
+            if !PUBLIC.contains(&route.path.as_str()) {
                 let nobody = Caller { h: &h, key: None };
                 let answer = nobody.call(route.method.clone(), &request.path, request.body).await;
                 requests += 1;
