@@ -405,6 +405,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         sqs_endpoint: Some(QUEUES_URL.to_owned()),
         ssm_endpoint: None,
         http: Some(engines.http_client()),
+        eraser: Some(engines.eraser()),
     }
 }
 
