@@ -317,7 +317,8 @@ fn is_of_a_deletion(body: &[u8]) -> bool {
     let key = |item: &Value| item["pk"]["S"].as_str().is_some_and(keys::is_of_a_deletion);
     let write = |write: &Value| key(&write["Key"]) || key(&write["Item"]);
     let in_transaction = |step: &Value| step.as_object().is_some_and(|step| step.values().any(write));
-    write(&request) || request["TransactItems"].as_array().is_some_and(|steps| steps.iter().any(in_transaction))
+    write(&request)
+        || request["TransactItems"].as_array().is_some_and(|steps| steps.iter().any(in_transaction))
 }
 
 /// Reads the operation and the body of a request.

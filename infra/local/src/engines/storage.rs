@@ -170,7 +170,8 @@ pub(super) fn watched(bucket: Handler, storage: Storage) -> Handler {
             let reads = matches!(*request.method(), Method::GET | Method::HEAD);
             if !reads {
                 // Other methods than `PUT` write little or delete.
-                let admitted = storage.check().and_then(|()| storage.admit(|| *request.method() != Method::PUT));
+                let admitted =
+                    storage.check().and_then(|()| storage.admit(|| *request.method() != Method::PUT));
                 if let Err(failure) = admitted {
                     return Ok(refused(failure));
                 }
