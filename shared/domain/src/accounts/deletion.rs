@@ -92,6 +92,7 @@ pub enum Place {
 /// A place that may still have a copy of what was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KeptCopy {
+    /// Where the copy is.
     pub place: Place,
     /// When the copy expires. Without it, the platform itself still has to erase the copy, and the deletion is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
