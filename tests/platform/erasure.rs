@@ -29,6 +29,7 @@ use tests::things::Caller;
 use tests::{Harness, send};
 
 use crate::occurrences::noon;
+use crate::server::{Server, command};
 
 /// The text of the deleted account, and that of another one.
 const MARK: &str = "quicksilver-7d1e";
@@ -371,4 +372,36 @@ async fn a_deletion_that_finds_no_room_to_erase_says_so_and_erases_later() {
     is_done(&receipt(&h, &path).await);
     assert_eq!(files_with(&disk.data(), MARK), BTreeSet::new());
     h.platform.stop().await;
+}
+
+/// A server that was killed starts on the full disk, with or without its reserve.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_starts_on_a_full_disk() {
+    let Some(disk) = Disk::of(28) else { return };
+    let client = tests::client();
+    let get = async |server: &Server, path: &str| send(client.get(format!("{}{path}", server.url))).await;
+    let write = async |server: &Server| {
+        let agent = json!({"name": "More", "goal": "x".repeat(1_500)});
+        send(client.post(format!("{}/agents", server.url)).json(&agent)).await
+    };
+    let server = Server::start(&mut command(&disk.data()));
+    write(&server).await.expect(201);
+    drop(server);
+    disk.fill();
+    let server = Server::start(&mut command(&disk.data()));
+    while write(&server).await.status == 201 {}
+    assert_eq!(disk.reserve(), Some(16 << 20));
+    let accepted = send(client.delete(format!("{}/account?confirm=local", server.url))).await.expect(202);
+    let path = accepted["receipt"].as_str().unwrap();
+    assert_eq!(disk.reserve(), None);
+    drop(server);
+
+    // Another program takes the room of the reserve.
+    disk.fill();
+    let server = Server::start(&mut command(&disk.data()));
+    assert_eq!(get(&server, path).await.expect(200)["receipt_id"], accepted["receipt_id"]);
+    get(&server, "/agents").await.refused(410, "account_deleted");
+    fs::remove_file(disk.ballast()).unwrap();
+    get(&server, "/health").await.expect(200);
+    assert_eq!(disk.reserve(), Some(16 << 20));
 }

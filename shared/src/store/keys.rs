@@ -848,7 +848,7 @@ pub fn due_key(item: &DueItem) -> Key {
 /// The item of a key from the `due` index.
 #[must_use]
 pub fn parse_due(key: &Key) -> Option<DueItem> {
-    if let Some(owner) = key.pk.strip_prefix(DELETION_PREFIX).filter(|_| key.sk == DELETION_STATE) {
+    if let Some(owner) = key.pk.strip_prefix("DELETION#").filter(|_| key.sk == DELETION_STATE) {
         return Some(DueItem::deletion(&Owner::new(owner).ok()?));
     }
     let part = key.pk.strip_prefix("U#")?;
@@ -887,18 +887,17 @@ pub fn exports(owner: &Owner) -> Range {
 }
 
 const DELETION_STATE: &str = "STATE";
-const DELETION_PREFIX: &str = "DELETION#";
 
 /// The deletion of an owner's account. It is not in a partition of the owner, because it is there until all of these are empty.
 #[must_use]
 pub fn deletion(owner: &Owner) -> Key {
-    Key::new(format!("{DELETION_PREFIX}{owner}"), DELETION_STATE)
+    Key::new(format!("DELETION#{owner}"), DELETION_STATE)
 }
 
 /// Whether this partition key is that of a deletion. Every write of a deletion includes an item with such a key.
 #[must_use]
 pub fn is_of_a_deletion(pk: &str) -> bool {
-    pk.starts_with(DELETION_PREFIX)
+    pk.starts_with("DELETION#")
 }
 
 /// The receipt of a deletion. It names no owner.
