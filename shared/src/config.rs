@@ -36,9 +36,11 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use domain::accounts::plans::Plan;
 use domain::accounts::rates::RateLimits;
+use domain::ids::Owner;
 use domain::models::price_list::{SetPrice, how_to_price};
 use domain::models::{Features, ModelClass, ModelId, ModelRef, PriceList, ServerName, Vendor};
 use domain::reach::{InvalidHost, Policy};
+use futures::future::BoxFuture;
 use http::HeaderValue;
 use rustls::RootCertStore;
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
@@ -107,6 +109,16 @@ pub struct AwsConfig {
     pub ssm_endpoint: Option<String>,
     /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
+    /// Erases what was deleted from the files of the table and the bucket, if these are on this machine. No variable sets it;
+    /// `infra/local` does.
+    pub eraser: Option<Arc<dyn Eraser>>,
+}
+
+/// Erases what was deleted from files.
+pub trait Eraser: std::fmt::Debug + Send + Sync {
+    /// Returns when the files have nothing any more of what the owner had and what was deleted. An error says why not, and
+    /// the call can be repeated.
+    fn erase<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Result<(), String>>;
 }
 
 /// Who may call.
@@ -359,6 +371,7 @@ impl AwsConfig {
             sqs_endpoint: env("AWS_ENDPOINT_URL_SQS"),
             ssm_endpoint: env("AWS_ENDPOINT_URL_SSM"),
             http: None,
+            eraser: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The deletion of an account: everything goes, nobody else loses anything, and the receipt says so.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::accounts::import::AccountImportState;
 use domain::accounts::plans::Plan;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
-use shared::config::{AuthConfig, PlansConfig};
+use shared::config::{AuthConfig, AwsConfig, Config, PlansConfig};
 use shared::flows::due;
 use shared::store::{DueItem, Store};
 use tests::things::Caller;
@@ -472,4 +473,25 @@ async fn an_import_into_a_reopened_account_keeps_the_counts() {
     assert_eq!(cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap(), before);
     let after = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();
     assert_eq!(after, used);
+}
+
+#[tokio::test]
+async fn on_aws_the_receipt_names_the_copies_and_when_they_expire() {
+    let h = with_everything().await;
+    // As a Lambda function is configured.
+    let aws = AwsConfig { eraser: None, ..h.platform.cx.config.aws.clone() };
+    let config = Arc::new(Config { aws, ..Config::clone(&h.platform.cx.config) });
+    let cx = &h.platform.cx.with(|parts| parts.config = config);
+    let path = h.delete("/account?confirm=local").await.expect(202)["receipt"].as_str().unwrap().to_owned();
+    work(cx, "local", Timestamp::MAX).await;
+    assert_eq!(receipt(&h, &path).await["copies"], json!([]), "the last removal is still to come");
+    pass(cx, SignedDuration::from_mins(18));
+    work(cx, "local", Timestamp::MAX).await;
+    let done = receipt(&h, &path).await;
+    let until = |days: i64| (cx.clock.now() + SignedDuration::from_hours(24 * days)).to_string();
+    let copies = json!([
+        {"place": "incomplete_uploads", "until": until(3)},
+        {"place": "table_backups", "until": until(35)},
+    ]);
+    assert_eq!((&done["state"], &done["copies"]), (&json!("done"), &copies), "{done:#}");
 }

@@ -32,6 +32,7 @@ mod due_times;
 mod durable;
 mod edges;
 mod enrichment;
+mod erasure;
 mod executor;
 mod export;
 mod fallback;

@@ -207,7 +207,7 @@ async fn a_full_disk_is_reported_and_recovers() {
     let parent = TempDir::new().unwrap();
     let disk = parent.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(&disk).output();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=19m", "tmpfs"]).arg(&disk).output();
     if !mount.as_ref().is_ok_and(|output| output.status.success()) {
         println!("skipped: a small disk can be made by root only, who may mount: {mount:?}");
         return;

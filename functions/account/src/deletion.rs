@@ -35,7 +35,8 @@ struct Confirmation {
 /// or the month ends. So a new account of the same owner does not have the day's ceiling and the month's quota again. The
 /// receipt names these counts in `kept`.
 ///
-/// The backups of the table, if the deployment has any, keep the data until they expire.
+/// The receipt names in `copies` the places that still have copies, and until when. On AWS these are the backups of the table.
+/// On one machine, the files are erased before the deletion is done.
 #[utoipa::path(
     delete, path = "/account", tag = "account", operation_id = "delete_account",
     params(Confirmation),

@@ -36,6 +36,7 @@ use shared::function::{Function, Invocation, Trigger};
 use shared::guard::may_be_signed;
 use shared::models::InvalidEndpoint;
 use shared::models::ModelsConfig;
+use shared::problem::StorageFailure;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -256,7 +257,16 @@ impl Platform {
 
         if on_disk {
             // Only this process uses the folder, so every earlier lease holder is dead.
-            shared::flows::restart::free_leases(&cx).await.map_err(PlatformError::Leases)?;
+            match shared::flows::restart::free_leases(&cx).await {
+                Ok(_) => {}
+                // On a full disk, accounts can be read and deleted. The leases end when their time is over.
+                Err(error) if is_full(&error) => {
+                    tracing::warn!(
+                        "the leases of the previous server are not ended, because the disk is full"
+                    );
+                }
+                Err(error) => return Err(PlatformError::Leases(error)),
+            }
         }
         let page = home::page(&url, authenticates);
         let storage = engines.storage().clone();
@@ -353,6 +363,15 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
     made.map_err(|error| PlatformError::Key(error.detail()))
 }
 
+fn is_full(error: &shared::Error) -> bool {
+    use shared::store::StoreError;
+    matches!(
+        error,
+        shared::Error::Storage(StorageFailure::Full)
+            | shared::Error::Store(StoreError::Storage(StorageFailure::Full))
+    )
+}
+
 /// Authenticates a request, as the authorizer does for API Gateway.
 fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Caller>> {
     async move { authorizer::authenticate(&cx, &headers).await }.boxed()
@@ -405,6 +424,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         sqs_endpoint: Some(QUEUES_URL.to_owned()),
         ssm_endpoint: None,
         http: Some(engines.http_client()),
+        eraser: Some(engines.eraser()),
     }
 }
 

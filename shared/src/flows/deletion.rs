@@ -1,6 +1,6 @@
 //! The deletion of an account. An executor does the work, in as many invocations as it needs.
 
-use domain::accounts::deletion::{DeletionState, Kept, KeptCount, Left, Receipt};
+use domain::accounts::deletion::{DeletionState, Kept, KeptCopy, KeptCount, Left, Receipt};
 use domain::accounts::quota::Month;
 use domain::ceilings::CeilingOf;
 use domain::dispatch::LEASE;
@@ -115,18 +115,27 @@ pub(super) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         return Ok(());
     }
     let left = left(cx, owner).await?;
-    let Some(again_at) = work.deletion.value.checked(left) else {
+    let mut copies = Vec::new();
+    if left.is_nothing() {
+        // Erasing may take long, so it begins with a whole lease.
+        if !work.keep().await? {
+            return Ok(());
+        }
+        copies = erased(cx, owner).await;
+    }
+    let Some(again_at) = work.deletion.value.checked(left, copies) else {
         work.deletion.value.leased_until = None;
         let Versioned { value, version } = &work.deletion;
         if cx.store.end_deletion(owner, value, *version, cx.clock.now()).await?.done() {
             cx.deletions.learn(owner, None, cx.clock.now());
-            tracing::info!("an account was deleted, and nothing is left but the counts that stay");
+            tracing::info!("an account was deleted, and nothing is left but what its receipt names");
         }
         return Ok(());
     };
     tracing::warn!(
         records = left.records,
         objects = left.objects,
+        copies = work.deletion.value.copies.len(),
         "a deletion is repeated, because something was left"
     );
     work.release(again_at).await?;
@@ -288,6 +297,18 @@ impl Count {
             numbers: vec![(self.number, 0)],
             only_if: Condition::Always,
             expires: Some(self.kept.until),
+        }
+    }
+}
+
+/// Erases what was removed, and returns the places that may still have copies of it.
+async fn erased(cx: &Cx, owner: &Owner) -> Vec<KeptCopy> {
+    let Some(eraser) = &cx.config.aws.eraser else { return KeptCopy::on_aws(cx.clock.now()) };
+    match eraser.erase(owner).await {
+        Ok(()) => Vec::new(),
+        Err(problem) => {
+            tracing::warn!(problem, "the data of a deleted account is not erased from the files yet");
+            vec![KeptCopy::in_the_table_file()]
         }
     }
 }

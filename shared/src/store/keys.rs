@@ -894,6 +894,12 @@ pub fn deletion(owner: &Owner) -> Key {
     Key::new(format!("DELETION#{owner}"), DELETION_STATE)
 }
 
+/// Whether this partition key is that of a deletion. Every write of a deletion includes an item with such a key.
+#[must_use]
+pub fn is_of_a_deletion(pk: &str) -> bool {
+    pk.starts_with("DELETION#")
+}
+
 /// The receipt of a deletion. It names no owner.
 #[must_use]
 pub fn receipt(id: ReceiptId) -> Key {

@@ -5,7 +5,7 @@
 //! It differs from AWS in these ways: signatures are not verified, indexes are consistent at once, and there is no
 //! throttling and no conflict. [`super::faults`] adds these.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
@@ -20,11 +20,13 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use shared::problem::StorageFailure;
+use shared::store::keys;
 
+use super::compact::{self, CompactError};
 use super::storage::{self, Storage};
 use super::transport::json_answer;
 use super::{ACCOUNT, REGION};
@@ -62,6 +64,7 @@ pub(super) struct Table {
     open: Mutex<Option<Open>>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
     name: String,
+    file: Option<PathBuf>,
     storage: OnceLock<Storage>,
 }
 
@@ -71,10 +74,9 @@ struct Open {
     jobs: Option<mpsc::UnboundedSender<Job>>,
 }
 
-struct Job {
-    operation: String,
-    body: Bytes,
-    answer: oneshot::Sender<Done>,
+enum Job {
+    Answer { operation: String, body: Bytes, answer: oneshot::Sender<Done> },
+    Compact { answer: oneshot::Sender<Result<(), CompactError>> },
 }
 
 type TableResponse = (StatusCode, String);
@@ -129,20 +131,25 @@ impl Dynamo {
         let db = db.map_err(unreadable)?;
         prepare(&db, table).map_err(unreadable)?;
         let (mut jobs, mut thread) = (None, None);
-        if file.is_some() {
+        if let Some(path) = file.map(Path::to_owned) {
             let (sender, mut receiver) = mpsc::unbounded_channel::<Job>();
             let db = db.clone();
             jobs = Some(sender);
             thread = Some(thread::Builder::new().name("dynamo".into()).spawn(move || {
-                while let Some(Job { operation, body, answer }) = receiver.blocking_recv() {
+                while let Some(job) = receiver.blocking_recv() {
                     // The caller may have left meanwhile.
-                    let _ = answer.send(answered(&db, &operation, &body));
+                    match job {
+                        Job::Answer { operation, body, answer } => {
+                            drop(answer.send(answered(&db, &operation, &body)));
+                        }
+                        Job::Compact { answer } => drop(answer.send(compact::compact(&path))),
+                    }
                 }
             })?);
         }
         let open = Mutex::new(Some(Open { db, jobs }));
-        let (thread, name) = (Mutex::new(thread), table.to_owned());
-        Ok(Self(Arc::new(Table { open, thread, name, storage: OnceLock::new() })))
+        let (thread, name, file) = (Mutex::new(thread), table.to_owned(), file.map(Path::to_owned));
+        Ok(Self(Arc::new(Table { open, thread, name, file, storage: OnceLock::new() })))
     }
 
     /// From now on, writes are refused if the storage is gone, and failures are reported to it.
@@ -217,21 +224,47 @@ impl Table {
         };
         let Some(jobs) = jobs else { return Some(answered(&db, &operation, &body).into_answer()) };
         drop(db);
+        let storage = self.storage.get();
         if is_write(&operation)
-            && let Some(Err(failure)) = self.storage.get().map(Storage::check)
+            && let Some(storage) = storage
         {
-            return Some(refused(failure));
+            let admitted = storage.check().and_then(|()| storage.admit(|| is_of_a_deletion(&body)));
+            if let Err(failure) = admitted {
+                return Some(refused(failure));
+            }
         }
-        let (answer, answered) = oneshot::channel();
-        jobs.send(Job { operation, body, answer }).ok()?;
-        drop(jobs);
-        let answered = answered.await.ok()?;
-        if let (Done::Failed { failure: Some(failure), cause }, Some(storage)) =
-            (&answered, self.storage.get())
-        {
+        let mut done = done_by(&jobs, &operation, &body).await?;
+        if let (Done::Failed { failure: Some(failure), cause }, Some(storage)) = (&done, storage) {
             storage.report(*failure, cause);
+            if *failure == StorageFailure::Full && is_of_a_deletion(&body) && storage.lend() {
+                done = done_by(&jobs, &operation, &body).await?;
+            }
         }
-        Some(answered.into_answer())
+        Some(done.into_answer())
+    }
+
+    /// Removes everything from the file that is not an item any more. Requests wait meanwhile. In memory, there is no file.
+    pub(super) async fn compact(&self) -> Result<(), CompactError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let storage = self.storage.get();
+        let mut done = self.compacted().await;
+        if matches!(done, Err(CompactError::NoRoom { .. })) && storage.is_some_and(Storage::lend) {
+            done = self.compacted().await;
+        }
+        if let Err(CompactError::Sqlite(error)) = &done {
+            let cause = format!("{} could not be compacted: {error}", file.display());
+            if let (Some(failure), Some(storage)) = (storage::of_sqlite(&error.to_string()), storage) {
+                storage.report(failure, &cause);
+            }
+        }
+        done
+    }
+
+    async fn compacted(&self) -> Result<(), CompactError> {
+        let jobs = self.open().as_ref().and_then(|open| open.jobs.clone());
+        let (answer, done) = oneshot::channel();
+        jobs.and_then(|jobs| jobs.send(Job::Compact { answer }).ok()).ok_or(CompactError::Stopped)?;
+        done.await.map_err(|_| CompactError::Stopped)?
     }
 
     /// Uses the table with its ARN. `None` after the stop.
@@ -259,10 +292,33 @@ impl Table {
     }
 }
 
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for Dynamo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Dynamo").finish_non_exhaustive()
     }
+}
+
+/// Lets the table's thread answer. `None` after the stop.
+async fn done_by(jobs: &mpsc::UnboundedSender<Job>, operation: &str, body: &Bytes) -> Option<Done> {
+    let (answer, done) = oneshot::channel();
+    jobs.send(Job::Answer { operation: operation.to_owned(), body: body.clone(), answer }).ok()?;
+    done.await.ok()
+}
+
+/// Whether a write belongs to the deletion of an account.
+fn is_of_a_deletion(body: &[u8]) -> bool {
+    let Ok(request) = serde_json::from_slice::<Value>(body) else { return false };
+    let key = |item: &Value| item["pk"]["S"].as_str().is_some_and(keys::is_of_a_deletion);
+    let write = |write: &Value| key(&write["Key"]) || key(&write["Item"]);
+    let in_transaction = |step: &Value| step.as_object().is_some_and(|step| step.values().any(write));
+    write(&request)
+        || request["TransactItems"].as_array().is_some_and(|steps| steps.iter().any(in_transaction))
 }
 
 /// Reads the operation and the body of a request.
@@ -363,4 +419,28 @@ fn prepare(db: &Database, table: &str) -> Result<(), Box<dyn std::error::Error +
         "TimeToLiveSpecification": {"AttributeName": "ttl", "Enabled": true},
     }))?)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_of_a_deletion_are_recognised_by_their_keys() {
+        let key = json!({"pk": {"S": "DELETION#me"}, "sk": {"S": "STATE"}});
+        let other = json!({"pk": {"S": "U#DELETION#me"}, "name": {"S": "DELETION#me"}, "x": {"M": {"pk": {"S": "DELETION#me"}}}});
+        let cases = [
+            (json!({"TableName": "t", "Key": key}), true),
+            (json!({"TableName": "t", "Item": key}), true),
+            (json!({"TransactItems": [{"Delete": {"Key": other}}, {"Put": {"Item": key}}]}), true),
+            (json!({"TransactItems": [{"Delete": {"Key": key}}]}), true),
+            (json!({"TableName": "t", "Item": other}), false),
+            (json!({"TransactItems": [{"Put": {"Item": other}}]}), false),
+            (json!({"TransactItems": "DELETION#me"}), false),
+        ];
+        for (request, expected) in cases {
+            assert_eq!(is_of_a_deletion(request.to_string().as_bytes()), expected, "{request}");
+        }
+        assert!(!is_of_a_deletion(b"DELETION#"));
+    }
 }

@@ -4,15 +4,18 @@
 //! the process ([`Engines::http_client`]), so there is no port that others could call. Only the bucket can be reached from
 //! outside, with presigned addresses, through the server's port (`Engines::bucket`).
 
+mod compact;
 pub mod data_dir;
 mod digest;
 mod dynamo;
+mod eraser;
 mod events;
 pub mod faults;
 mod identity;
 mod master_key;
 pub(crate) mod ports;
 pub mod queue;
+mod reserve;
 mod s3;
 mod sqs;
 pub mod storage;
@@ -38,6 +41,8 @@ use identity::IdentityError;
 use master_key::MasterKeyError;
 use ports::Ports;
 use queue::{DeadLetterError, Queue, QueueConfig};
+use reserve::Reserve;
+use shared::config::Eraser;
 use storage::Storage;
 use transport::Transport;
 
@@ -195,6 +200,8 @@ impl Engines {
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
         let place = Folder::open(&config.data)?;
         let kept = matches!(place, Folder::Kept(_));
+        // First, because SQLite needs some room to open the table.
+        let reserve = kept.then(|| Reserve::open(place.path()));
 
         let table_file = place.path().join("table.sqlite");
         let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
@@ -203,10 +210,10 @@ impl Engines {
             .map_err(|source| EngineError::Bucket { bucket: config.bucket.clone(), source })?;
         let keys = Keys::random();
         let mut storage = Storage::default();
-        if kept {
+        if let Some(reserve) = reserve {
             identity::agree(place.path(), &dynamo, !bucket.is_empty())?;
             let watched = [data_dir::LOCK_FILE, "table.sqlite", "bucket/objects"];
-            storage = Storage::watch(place.path(), &watched).map_err(EngineError::Watch)?;
+            storage = Storage::watch(place.path(), &watched, reserve).map_err(EngineError::Watch)?;
             dynamo.watch(storage.clone());
         }
 
@@ -293,6 +300,11 @@ impl Engines {
     /// The key that encrypts stored provider keys.
     pub(crate) fn master_key(&self) -> SecretSlice<u8> {
         self.master_key.clone()
+    }
+
+    /// Erases deleted data from the files.
+    pub fn eraser(&self) -> Arc<dyn Eraser> {
+        Arc::new(eraser::Files { table: self.dynamo.table(), bucket: self.bucket.clone() })
     }
 
     /// The bucket, for signed requests and presigned addresses from outside.

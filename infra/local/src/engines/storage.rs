@@ -10,6 +10,7 @@ use axum::body::Body;
 use http::{Method, Response, StatusCode, header};
 use shared::problem::StorageFailure;
 
+use super::reserve::Reserve;
 use crate::handler::Handler;
 
 /// The status of the bucket's answer if the storage fails. The SDK does not retry it.
@@ -29,6 +30,8 @@ pub struct Storage(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// `None` in memory.
+    reserve: Option<Reserve>,
     /// `None` in memory. For a folder, the files that must stay in place.
     watched: Option<Watched>,
     failure: Mutex<Option<StorageFailure>>,
@@ -49,13 +52,14 @@ fn identity(path: &Path) -> io::Result<Identity> {
 
 impl Storage {
     /// Watches these files and folders below a folder.
-    pub(super) fn watch(folder: &Path, names: &[&str]) -> io::Result<Self> {
+    pub(super) fn watch(folder: &Path, names: &[&str], reserve: Reserve) -> io::Result<Self> {
         let files = names.iter().map(|name| {
             let path = folder.join(name);
             identity(&path).map(|identity| (path, identity))
         });
         let watched = Watched { folder: folder.to_owned(), files: files.collect::<io::Result<_>>()? };
-        Ok(Self(Arc::new(Inner { watched: Some(watched), failure: Mutex::default() })))
+        let (watched, reserve) = (Some(watched), Some(reserve));
+        Ok(Self(Arc::new(Inner { reserve, watched, failure: Mutex::default() })))
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<StorageFailure>> {
@@ -79,6 +83,28 @@ impl Storage {
             )
         });
         Err(StorageFailure::Gone)
+    }
+
+    /// Checks that a write leaves the reserve to deletions. While the reserve is missing, only deletions may write; other writes
+    /// would use up the room in which a deletion ends.
+    ///
+    /// # Errors
+    /// [`StorageFailure::Full`].
+    pub(super) fn admit(&self, deletes: impl FnOnce() -> bool) -> Result<(), StorageFailure> {
+        if self.0.reserve.as_ref().is_none_or(Reserve::hold) || deletes() {
+            return Ok(());
+        }
+        self.report(StorageFailure::Full, "there is no room for the reserve");
+        Err(StorageFailure::Full)
+    }
+
+    /// Gives the reserve to a deletion. `false` if it was given before.
+    pub(super) fn lend(&self) -> bool {
+        let lent = self.0.reserve.as_ref().is_some_and(Reserve::release);
+        if lent {
+            tracing::warn!("the disk is full; the reserve is used to delete an account");
+        }
+        lent
     }
 
     /// Reports a failure of the storage.
@@ -124,6 +150,9 @@ impl Storage {
     }
 
     fn has_room(&self) -> bool {
+        if !self.0.reserve.as_ref().is_none_or(Reserve::hold) {
+            return false;
+        }
         let Some(Watched { folder, .. }) = &self.0.watched else { return true };
         let probe = folder.join("room");
         let fits = fs::write(&probe, vec![0; ROOM]).is_ok();
@@ -139,8 +168,13 @@ pub(super) fn watched(bucket: Handler, storage: Storage) -> Handler {
         let (bucket, storage) = (bucket.clone(), storage.clone());
         async move {
             let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-            if !reads && let Err(failure) = storage.check() {
-                return Ok(refused(failure));
+            if !reads {
+                // Other methods than `PUT` write little or delete.
+                let admitted =
+                    storage.check().and_then(|()| storage.admit(|| *request.method() != Method::PUT));
+                if let Err(failure) = admitted {
+                    return Ok(refused(failure));
+                }
             }
             let answer = bucket.call(request).await?;
             for failure in [StorageFailure::Full, StorageFailure::Damaged] {

@@ -52,6 +52,7 @@ async fn start() -> (Engines, Cx) {
         sqs_endpoint: Some(QUEUES_URL.into()),
         ssm_endpoint: None,
         http: Some(engines.http_client()),
+        eraser: None,
     };
     let config = Config {
         aws,

@@ -63,6 +63,57 @@ pub struct Left {
     pub checked_at: Timestamp,
 }
 
+impl Left {
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.records == 0 && self.objects == 0
+    }
+}
+
+/// How long the backups of the table can be restored.
+const TABLE_BACKUPS: SignedDuration = SignedDuration::from_hours(24 * 35);
+
+/// How long an upload in parts can stay incomplete: the bucket's lifecycle removes it two days after its begin, and S3 rounds
+/// up to the end of the day.
+const INCOMPLETE_UPLOADS: SignedDuration = SignedDuration::from_hours(24 * 3);
+
+/// A place outside the live data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// On AWS: the backups of the table, from which it can be restored to any second of the last 35 days.
+    TableBackups,
+    /// On AWS: parts of an export whose upload was cut off. S3 deletes them once a day.
+    IncompleteUploads,
+    /// On one machine: unused pages of the table's file.
+    TableFile,
+}
+
+/// A place that may still have a copy of what was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KeptCopy {
+    /// Where the copy is.
+    pub place: Place,
+    /// When the copy expires. Without it, the platform itself still has to erase the copy, and the deletion is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl KeptCopy {
+    /// The copies that AWS keeps after a removal that ended `now`.
+    #[must_use]
+    pub fn on_aws(now: Timestamp) -> Vec<Self> {
+        let copy = |place, kept| Self { place, until: now.checked_add(kept).ok() };
+        vec![copy(Place::IncompleteUploads, INCOMPLETE_UPLOADS), copy(Place::TableBackups, TABLE_BACKUPS)]
+    }
+
+    /// A copy in the table's file that could not be erased.
+    #[must_use]
+    pub fn in_the_table_file() -> Self {
+        Self { place: Place::TableFile, until: None }
+    }
+}
+
 /// The receipt of a deletion. It has no data of the person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Receipt {
@@ -86,6 +137,9 @@ pub struct Receipt {
     /// What a search for the account's data found after the last removal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
+    /// The places that may still have copies of what was removed. Known when everything was removed for the last time.
+    #[serde(default)]
+    pub copies: Vec<KeptCopy>,
     /// Until when an executor works. It is not in the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
@@ -105,6 +159,7 @@ impl Receipt {
             removed_objects: 0,
             kept: Vec::new(),
             left: None,
+            copies: Vec::new(),
             leased_until: None,
         }
     }
@@ -133,10 +188,13 @@ impl Receipt {
         self.confirms_at
     }
 
-    /// Notes what the search after the last removal found. `None` if nothing is left; otherwise when to remove again.
-    pub fn checked(&mut self, left: Left) -> Option<Timestamp> {
+    /// Notes what the search after the last removal found, and which places have copies. `None` if nothing is left, and every copy
+    /// expires; otherwise when to remove again.
+    pub fn checked(&mut self, left: Left, copies: Vec<KeptCopy>) -> Option<Timestamp> {
+        let all_expire = copies.iter().all(|copy| copy.until.is_some());
         self.left = Some(left);
-        if left.records == 0 && left.objects == 0 {
+        self.copies = copies;
+        if left.is_nothing() && all_expire {
             self.state = DeletionState::Done;
             self.finished_at = Some(left.checked_at);
             return None;
@@ -167,10 +225,16 @@ mod tests {
         assert_eq!(receipt.wait(), at(18 * 60));
         assert!(receipt.confirms(at(18 * 60)));
         let left = |records, objects, second| Left { records, objects, checked_at: at(second) };
-        assert_eq!(receipt.checked(left(1, 0, 1_100)), Some(at(1_160)));
+        assert_eq!(receipt.checked(left(1, 0, 1_100), Vec::new()), Some(at(1_160)));
         assert_eq!((receipt.state, receipt.finished_at), (DeletionState::Waiting, None));
-        assert_eq!(receipt.checked(left(0, 1, 1_200)), Some(at(1_260)));
-        assert_eq!(receipt.checked(left(0, 0, 1_300)), None);
+        assert_eq!(receipt.checked(left(0, 1, 1_200), Vec::new()), Some(at(1_260)));
+        // A copy that nothing but the platform erases.
+        let in_the_file = vec![KeptCopy::in_the_table_file()];
+        assert_eq!(receipt.checked(left(0, 0, 1_250), in_the_file.clone()), Some(at(1_310)));
+        assert_eq!((receipt.state, &receipt.copies), (DeletionState::Waiting, &in_the_file));
+        let on_aws = KeptCopy::on_aws(at(1_300));
+        assert_eq!(receipt.checked(left(0, 0, 1_300), on_aws.clone()), None);
+        assert_eq!(receipt.copies, on_aws);
         assert_eq!((receipt.state, receipt.finished_at), (DeletionState::Done, Some(at(1_300))));
     }
 }

@@ -51,6 +51,13 @@ impl Bucket {
         tokio::task::spawn_blocking(move || store.expire(now)).await.map_err(io::Error::other)?
     }
 
+    /// Removes the incomplete uploads to keys with this prefix.
+    pub(super) async fn remove_uploads(&self, prefix: String) -> io::Result<()> {
+        let store = Arc::clone(&self.0);
+        let removed = tokio::task::spawn_blocking(move || store.remove_uploads(&prefix));
+        removed.await.map_err(io::Error::other)?
+    }
+
     pub(super) fn subscribe(&self) -> io::Result<Uploads> {
         Uploads::subscribe(&self.0)
     }

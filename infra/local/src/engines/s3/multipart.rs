@@ -95,6 +95,26 @@ impl Store {
         fs::remove_dir_all(self.upload_folder(id)).map_err(no_such_upload)
     }
 
+    /// Removes the incomplete uploads to keys with this prefix.
+    pub(super) fn remove_uploads(&self, prefix: &str) -> io::Result<()> {
+        for entry in fs::read_dir(self.folder.join("uploads"))? {
+            let folder = entry?.path();
+            // Without a complete description, the upload was never acknowledged and has no parts.
+            let description = match fs::read(folder.join(DESCRIPTION)) {
+                Ok(json) => serde_json::from_slice::<Description>(&json).ok(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
+            if description.is_some_and(|description| description.key.starts_with(prefix)) {
+                match fs::remove_dir_all(&folder) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn upload_folder(&self, id: Uuid) -> PathBuf {
         self.folder.join("uploads").join(id.simple().to_string())
     }
