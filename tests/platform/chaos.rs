@@ -39,7 +39,7 @@ use crate::turns::{events, text};
 const TURNS: usize = 400;
 
 /// At most one turn in so many may be cut off in view of its reader. The faulty provider cuts off the text in 3 of 100 faults, and 2,000
-/// turns meet about 260 faults, so about one turn in 200 is cut off. If the breaker stays closed in the outage, more than one in 80 is.
+/// turns meet about 260 faults, so about one turn in 200 is cut off. A breaker that stays closed in the outage adds about 15 to these ten or so.
 const ONE_CUT_IN: usize = 100;
 
 /// A run of so many turns cuts some off. A shorter run may cut off none.
