@@ -47,7 +47,8 @@ pub fn names(events: &[Event]) -> Vec<&str> {
     names
 }
 
-fn text(events: &[Event]) -> String {
+/// The text of the reply that a reader of these events sees.
+pub fn text(events: &[Event]) -> String {
     let deltas = events.iter().filter(|event| event.name == "message.delta");
     deltas.filter_map(|event| event.data["text"].as_str()).collect()
 }
