@@ -36,9 +36,7 @@ struct Bad {
 
 pub async fn attack(seed: u64) -> Vec<String> {
     let budget = BudgetConfig { day_micros: i64::MAX / 2, ..BudgetConfig::default() };
-    let start = async || {
-        Harness::with(PlatformConfig { budget: budget.clone(), ..PlatformConfig::in_memory() }).await
-    };
+    let start = async || Harness::with(PlatformConfig { budget, ..PlatformConfig::in_memory() }).await;
     let api = OpenApi::new(start().await.get("/openapi.json").await.expect(200));
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut statuses, mut wrong, mut slowest) = (BTreeMap::<u16, usize>::new(), Vec::new(), Vec::new());
