@@ -1,9 +1,9 @@
 //! How long each function takes from exec to its first poll, next to a hello world of the same profile.
 //!
 //! ```text
-//! cargo build --release --workspace --exclude lamplighter-local --exclude lamplighter-cli --exclude tests \
+//! cargo build --release --workspace --exclude lamplighter-local --exclude lamplighter-cli --exclude tests --exclude bench \
 //!     --bins --example hello_lambda                   # what is deployed, with the features that it is deployed with
-//! cargo run -p tests --example cold_start             # or another folder: … -- target/debug
+//! cargo run -p bench --bin cold_start             # or another folder: … -- target/debug
 //! ```
 //!
 //! Prints a table: the median of several starts, taken in turn so that a busy machine slows all binaries equally; the

@@ -1,7 +1,7 @@
 //! Writes `tests/golden/data.json`: one of every kind of stored data, created over HTTP, and the answers that read it.
 //!
 //! ```text
-//! cargo run -p tests --example golden
+//! cargo run -p bench --bin golden
 //! ```
 //!
 //! The test `golden` opens this file. Write it again only to add a kind of record. A stored format must stay readable:

@@ -1,7 +1,7 @@
 //! Figures for long context logs: the import of a file, and reads of its end.
 //!
 //! ```text
-//! cargo build --profile bench -p tests --bin server --example logs
+//! cargo build --profile bench -p bench -p tests --bin server --bin logs
 //! target/release/examples/logs                        # or fewer lines: … logs 50000
 //! ```
 //!

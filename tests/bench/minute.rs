@@ -1,7 +1,7 @@
 //! Ten thousand actions that are due in the same minute, on the whole local platform with its data in a folder.
 //!
 //! ```text
-//! cargo run --profile bench -p tests --example minute            # or another number: … -- 1000
+//! cargo run --profile bench -p bench --bin minute            # or another number: … -- 1000
 //! ```
 //!
 //! Two sweeps overlap, eight executors work, every tenth message is delivered twice, and executors are killed. Prints

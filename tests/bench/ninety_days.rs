@@ -2,7 +2,7 @@
 //! three days.
 //!
 //! ```text
-//! cargo run --profile bench -p tests --example ninety_days           # or a few days around the outage: … -- 10
+//! cargo run --profile bench -p bench --bin ninety_days           # or a few days around the outage: … -- 10
 //! ```
 //!
 //! Prints the results of the due times of each season, and everything that is wrong. Exits with 1 if anything is wrong.

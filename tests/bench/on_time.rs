@@ -2,9 +2,9 @@
 //! folder, in real time.
 //!
 //! ```text
-//! cargo run --profile bench -p tests --example on_time -- lag 500 300     # actions, spread over so many seconds
-//! cargo run --profile bench -p tests --example on_time -- fair 10000 20   # due of one owner, seconds of a run
-//! cargo run --profile bench -p tests --example on_time -- burst 1000 20   # runs due at once, seconds of a run
+//! cargo run --profile bench -p bench --bin on_time -- lag 500 300     # actions, spread over so many seconds
+//! cargo run --profile bench -p bench --bin on_time -- fair 10000 20   # due of one owner, seconds of a run
+//! cargo run --profile bench -p bench --bin on_time -- burst 1000 20   # runs due at once, seconds of a run
 //! ```
 //!
 //! `lag` prints how long after their due times runs start. `fair` prints when the runs of twenty other owners start.

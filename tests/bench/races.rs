@@ -2,7 +2,7 @@
 //! duplicated.
 //!
 //! ```text
-//! cargo build --profile bench -p tests --bin server --example races
+//! cargo build --profile bench -p bench -p tests --bin server --bin races
 //! target/release/examples/races
 //! ```
 //!

@@ -2,8 +2,8 @@
 //! The provider is a server in this process, so that both sides use one clock.
 //!
 //! ```text
-//! cargo run --profile bench -p tests --example stream     # figures
-//! cargo run -p tests --example stream                     # what CI runs: the same checks, in the profile of the tests
+//! cargo run --profile bench -p bench --bin stream     # figures
+//! cargo run -p bench --bin stream                     # what CI runs: the same checks, in the profile of the tests
 //! ```
 //!
 //! A delta's time is that of a turn with many deltas which arrive at once, without the time of a turn with one delta, divided by

@@ -1,7 +1,7 @@
 //! The cost of a turn without its model. The demo model answers at once, over HTTP, with the data in a folder.
 //!
 //! ```text
-//! cargo run --profile bench -p tests --example turns
+//! cargo run --profile bench -p bench --bin turns
 //! ```
 //!
 //! Prints the time to the first event, to the first text and to the end; then the same for 32 concurrent chats. Exits

@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The server binary next to the running example, built with the same profile.
+/// The server binary next to the running program, built with the same profile.
 ///
 /// # Errors
 /// If it has not been built.
 pub fn beside() -> Result<PathBuf, Box<dyn Error>> {
     let here = std::env::current_exe()?;
-    let program = here.parent().and_then(Path::parent).ok_or("no folder")?.join("server");
+    let program = here.parent().ok_or("no folder")?.join("server");
     if !program.is_file() {
         return Err(format!("{} is missing: build it first", program.display()).into());
     }

@@ -82,6 +82,6 @@ fn every_kind_of_key_is_among_the_stored_data() {
     assert!(
         missing.is_empty(),
         "no item of these kinds is in tests/golden/data.json: {missing:?}; \
-         make one in tests/bench/golden.rs and add it with `cargo run -p tests --example golden`"
+         make one in tests/bench/golden.rs and add it with `cargo run -p bench --bin golden`"
     );
 }

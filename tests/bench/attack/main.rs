@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! cargo build -p tests --bin server        # the server that is killed and measured is a separate program
-//! cargo run -p tests --example attack -- isolation     # a stranger calls every route with foreign ids
-//! cargo run -p tests --example attack -- cards         # keys without the scope try to raise ceilings
-//! cargo run -p tests --example attack -- inputs        # invalid input to every route
-//! cargo run -p tests --example attack -- imports       # hostile archives, imported into accounts
-//! cargo run -p tests --example attack -- kills         # kill -9 under load
-//! cargo run -p tests --example attack -- burst         # 150 actions due in one second, and kill -9
-//! cargo run -p tests --example attack -- growth        # memory and latency while data grows
-//! cargo run -p tests --example attack -- all
+//! cargo run -p bench --bin attack -- isolation     # a stranger calls every route with foreign ids
+//! cargo run -p bench --bin attack -- cards         # keys without the scope try to raise ceilings
+//! cargo run -p bench --bin attack -- inputs        # invalid input to every route
+//! cargo run -p bench --bin attack -- imports       # hostile archives, imported into accounts
+//! cargo run -p bench --bin attack -- kills         # kill -9 under load
+//! cargo run -p bench --bin attack -- burst         # 150 actions due in one second, and kill -9
+//! cargo run -p bench --bin attack -- growth        # memory and latency while data grows
+//! cargo run -p bench --bin attack -- all
 //! ```
 //!
 //! Requests are generated from `/openapi.json`, so new routes are attacked without a change here. A number after the
