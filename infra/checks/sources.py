@@ -154,7 +154,7 @@ class Repo:
     @cached_property
     def most_bytes(self) -> int:
         """The largest body of a request."""
-        text = self.text("shared/src/http.rs")
+        text = self.text("shared/src/base/limits.rs")
         return int(one(r"const MAX_BODY_BYTES: usize = ([\d_]+);", text, "MAX_BODY_BYTES").replace("_", ""))
 
     @cached_property

@@ -11,8 +11,7 @@ KNOWN = {
     "shared/domain/src": "actions chats tools",
     "shared/domain/src/agent_loop": "repeats transcript",
     "shared/domain/src/theme": "index query ranges rank",
-    "shared/src": "accept agent_loop blobs ceilings compute context deletions due_queue extract flows function guard http idempotency model_choice page problem "
-    "provider_keys rates store stream",
+    "shared/src": "agent_loop blobs ceilings context deletions extract flows function idempotency model_choice problem rates store stream",
     "shared/src/flows": "actions agents assets backlog chats deletion documents due execute export import logs places projects proposals runs themes "
     "tools turn waiting wake",
     "shared/src/flows/actions": "apply runs",

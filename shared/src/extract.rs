@@ -139,7 +139,7 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
         StatusCode::PAYLOAD_TOO_LARGE => Error::Malformed {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             code: "payload_too_large",
-            message: format!("the body may have at most {} bytes", crate::http::MAX_BODY_BYTES),
+            message: format!("the body may have at most {} bytes", crate::base::limits::MAX_BODY_BYTES),
         },
         status => Error::Malformed { status, code: "unreadable_body", message: rejection.body_text() },
     })

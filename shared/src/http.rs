@@ -16,6 +16,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
 use tracing::Instrument;
 
+use crate::base::limits::MAX_BODY_BYTES;
+use crate::base::request::{BASE_PATH, BasePath, CURRENT_REQUEST_ID, ClientAddress, FOR_OPENAI_CLIENT};
 use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::cors;
@@ -27,44 +29,10 @@ use crate::problem::{Error, Result, caught};
 use crate::query;
 use crate::rates;
 
-/// The largest body of a request, in bytes. The limit is the same on AWS and locally.
-///
-/// Lambda accepts an event of 6 MiB (6,291,456 bytes). API Gateway encodes the body as base64, which makes it a third
-/// larger, and adds headers and the request's context. A body of 4,400,000 bytes becomes 5,866,668 bytes and leaves
-/// room for those. `infra/cli` has the same number as `MAX_PAYLOAD`.
-pub const MAX_BODY_BYTES: usize = 4_400_000;
-
-/// What the client's URL has before a route's path: the stage of the API's default domain, or the base path of a custom
-/// domain. The code that receives a request from API Gateway adds it to the request.
-#[derive(Clone, Debug)]
-pub(crate) struct BasePath(pub String);
-
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-tokio::task_local! {
-    static CURRENT_REQUEST_ID: String;
-    static BASE_PATH: String;
-    static FOR_OPENAI_CLIENT: bool;
-}
-
-/// A route's path as the client of the current request must write it, with the stage or base path.
-#[must_use]
-pub fn path_for_client(path: &str) -> String {
-    BASE_PATH.try_with(|base| format!("{base}{path}")).unwrap_or_else(|_| path.to_owned())
-}
-
-/// The address at which a client reaches the platform, for links in texts that leave the platform.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientAddress(String);
-
 impl ClientAddress {
-    /// The address of a route's path. If the request did not name a host that can be shown, it is a path.
-    #[must_use]
-    pub fn at(&self, path: &str) -> String {
-        format!("{}{path}", self.0)
-    }
-
     /// Behind API Gateway, the gateway says which domain was called. Otherwise it is the request's `Host`. A client can send
     /// any host. But the address goes only to this client, and a host that has other characters than a name is left out.
     fn of(parts: &Parts) -> Self {
@@ -97,18 +65,6 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
 fn is_plain_host(host: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
     (1..=255).contains(&host.len()) && host.bytes().all(is_plain)
-}
-
-/// The id of the current request, inside a handler.
-#[must_use]
-pub fn current_request_id() -> Option<String> {
-    CURRENT_REQUEST_ID.try_with(Clone::clone).ok()
-}
-
-/// Whether the current request has a path that only OpenAI clients use. They read errors in OpenAI's form.
-#[must_use]
-pub fn is_for_openai_client() -> bool {
-    FOR_OPENAI_CLIENT.try_with(|is| *is).unwrap_or_default()
 }
 
 /// Authenticates a request by its headers.

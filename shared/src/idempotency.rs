@@ -22,11 +22,12 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::accept::Accept;
+use crate::base::limits::MAX_BODY_BYTES;
+use crate::base::request::{is_for_openai_client, path_for_client};
 use crate::context::Cx;
 use crate::extract::Caller;
 use crate::flows::runs;
 use crate::function::Invocation;
-use crate::http::{MAX_BODY_BYTES, is_for_openai_client, path_for_client};
 use crate::problem::{Error, Result};
 use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 use crate::stream::{self, BeganRun};

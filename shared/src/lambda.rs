@@ -17,6 +17,7 @@ use tracing::Instrument;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
+use crate::base::request::BasePath;
 use crate::clock::Clock;
 use crate::config::{Config, warn_of_unknown_variables};
 use crate::context::Cx;
@@ -139,7 +140,7 @@ fn service(
 }
 
 /// Converts a request's path to the path of the route. It removes the stage, which the default domain of a REST API
-/// adds, and the base path that a custom domain may add. Answers need both again: see [`http::BasePath`].
+/// adds, and the base path that a custom domain may add. Answers need both again: see [`BasePath`].
 fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     let raw = request.raw_http_path().to_owned();
     let (resource, seen) = match request.request_context_ref() {
@@ -160,7 +161,7 @@ fn as_routed(request: lambda_http::Request) -> lambda_http::Request {
     // Only the context has the path as the client sees it, with the stage. It may encode other characters.
     let base = seen.strip_suffix(path).or_else(|| seen.strip_suffix(below_base(&seen, &resource)));
     if let Some(base) = base.filter(|base| !base.is_empty()) {
-        parts.extensions.insert(http::BasePath(base.to_owned()));
+        parts.extensions.insert(BasePath(base.to_owned()));
     }
     if path.starts_with('/')
         && let Ok(uri) = format!("{path}{query}").parse()

@@ -11,6 +11,7 @@ pub mod agent_loop;
 pub mod archive;
 pub mod aws;
 mod aws_keys;
+pub mod base;
 pub mod blobs;
 pub mod bus;
 pub mod ceilings;

@@ -22,7 +22,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName, sets: ToolSets) -> Self {
-        Self { cx, owner, scope, place, sets, base: shared::http::path_for_client("") }
+        Self { cx, owner, scope, place, sets, base: shared::base::request::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

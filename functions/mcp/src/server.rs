@@ -81,7 +81,7 @@ impl Server {
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_sse_keep_alive(None)
-            .with_max_request_body_bytes(shared::http::MAX_BODY_BYTES)
+            .with_max_request_body_bytes(shared::base::limits::MAX_BODY_BYTES)
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let sessions = Arc::new(NeverSessionManager::default());

@@ -18,10 +18,10 @@ use utoipa::ToSchema;
 
 use super::accounts;
 use super::quota::Quota;
+use crate::base::limits::MAX_BODY_BYTES;
 use crate::ceilings;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
-use crate::http::MAX_BODY_BYTES;
 use crate::idempotency::MAX_KEY;
 use crate::page::MAX_LIMIT;
 use crate::problem::Result;
