@@ -238,7 +238,12 @@ fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
     all.extend([
         ("anthropic", 64 * kib, ANTHROPIC, decoded(anthropic::Decoder::default())),
         ("openai", 64 * kib, OPENAI, decoded(openai::Decoder::new(&model, &request))),
-        ("responses", 64 * kib, RESPONSES, decoded(responses::Decoder::new(&model))),
+        (
+            "responses",
+            64 * kib,
+            RESPONSES,
+            decoded(responses::Decoder::new(&model, responses::Dialect::OpenAi)),
+        ),
         ("google", 64 * kib, GOOGLE, decoded(google::Decoder::new(&model, &request))),
         ("bedrock", 64 * kib, BEDROCK, decoded(bedrock::Decoder::new(&model))),
     ]);

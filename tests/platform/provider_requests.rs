@@ -92,6 +92,7 @@ fn requests() -> Map<String, Value> {
         ("anthropic", "claude-sonnet-5-5", Provider::Anthropic),
         ("responses", "gpt-6-sol", Provider::OpenAi),
         ("responses", "gpt-5.5", Provider::OpenAi),
+        ("xai", "grok-4.3", Provider::OpenAi),
         ("chat", "gpt-6-sol", Provider::OpenAi),
         ("google", "gemini-3.8-flash", Provider::Google),
         ("bedrock", "us.anthropic.claude-sonnet-5-5", Provider::Bedrock),
@@ -113,7 +114,8 @@ fn requests() -> Map<String, Value> {
             let model = ModelId::new(model);
             let body = match format {
                 "anthropic" => anthropic::encode(&model, &request),
-                "responses" => responses::encode(&model, &request),
+                "responses" => responses::encode(&model, &request, responses::Dialect::OpenAi),
+                "xai" => responses::encode(&model, &request, responses::Dialect::Xai),
                 "chat" => openai::encode(&model, &request, Dialect::OPENAI),
                 "google" => google::encode(&model, &request),
                 _ => bedrock::encode(&model, &request),
@@ -122,6 +124,11 @@ fn requests() -> Map<String, Value> {
             match format {
                 "anthropic" => assert_eq!(strict::check(&body), Ok(()), "{case}"),
                 "bedrock" => assert_eq!(strict::check_converse(&body), Ok(()), "{case}"),
+                // The types of OpenAI's client require fields that xAI does not document.
+                "xai" => {
+                    assert_eq!(strict::check_xai(&body), Ok(()), "{case}");
+                    continue;
+                }
                 _ => {}
             }
             all.insert(format!("{format} {model} {case}"), json!({"format": format, "body": body}));

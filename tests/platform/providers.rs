@@ -14,7 +14,7 @@ use shared::models::anthropic::Anthropic;
 use shared::models::bedrock::Bedrock;
 use shared::models::google::Google;
 use shared::models::openai::{Dialect, OpenAi};
-use shared::models::responses::Responses;
+use shared::models::responses::{self, Responses};
 use shared::models::{Endpoint, Limits, Model, Retry};
 use tests::providers::Providers;
 use tokio::process::Command;
@@ -31,7 +31,7 @@ fn clients(url: &str) -> Vec<(&'static str, Box<dyn Model>)> {
     vec![
         ("anthropic", Box::new(Anthropic::new(Endpoint::anthropic(url, key).unwrap().with_limits(once)))),
         ("chat", Box::new(OpenAi::new(openai(), Dialect::OPENAI))),
-        ("responses", Box::new(Responses::new(openai()))),
+        ("responses", Box::new(Responses::new(openai(), responses::Dialect::OpenAi))),
         ("google", Box::new(Google::new(Endpoint::google(url, key).unwrap().with_limits(once)))),
         (
             "bedrock",

@@ -157,7 +157,7 @@ pub struct PriceView {
     /// The price of a search of the web by the provider, in micro-dollars. Left out if the model can't search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web_search_micros: Option<i64>,
-    /// The price of a container in which the provider runs code, in micro-dollars. Left out if the model can't run code.
+    /// The price of a container in which the provider runs code (xAI: of a run), in micro-dollars. Left out if the model can't run code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_execution_micros: Option<i64>,
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::models::strict;
+use crate::models::{responses, strict};
 
 fn model() -> ModelId {
     ModelId::new("claude-sonnet-5-5")
@@ -605,7 +605,9 @@ fn the_provider_searches_and_runs_code() {
     let body = encode(&ModelId::new("claude-sonnet-5-5"), &again).unwrap();
     let sent = body["messages"][1]["content"].as_array().unwrap();
     assert_eq!((&sent[..3], &sent[3]["text"]), (&[search, found, code][..], &json!("Oil.")));
-    let other = super::super::responses::encode(&ModelId::new("gpt-6-sol"), &again).unwrap().to_string();
+    let other = responses::encode(&ModelId::new("gpt-6-sol"), &again, responses::Dialect::OpenAi)
+        .unwrap()
+        .to_string();
     assert!(!other.contains("srvtoolu") && other.contains("Oil."), "{other}");
 }
 

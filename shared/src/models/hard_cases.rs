@@ -16,7 +16,7 @@ use super::bedrock::Bedrock;
 use super::fake::{Fake, FakeResponse, Piece, limits, refuse};
 use super::google::Google;
 use super::openai::{Dialect, OpenAi};
-use super::responses::Responses;
+use super::responses::{self, Responses};
 use super::{Limits, Model, Retry};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Wire {
         match self {
             A => Box::new(Anthropic::new(fake.anthropic().with_limits(limits))),
             C => Box::new(OpenAi::new(fake.openai().with_limits(limits), Dialect::OPENAI)),
-            R => Box::new(Responses::new(fake.openai().with_limits(limits))),
+            R => Box::new(Responses::new(fake.openai().with_limits(limits), responses::Dialect::OpenAi)),
             G => Box::new(Google::new(fake.google().with_limits(limits))),
             B => Box::new(Bedrock::new(fake.bedrock().with_limits(limits))),
         }

@@ -33,7 +33,7 @@ fn encoded(request: &ModelRequest) -> Vec<(&'static str, Value)> {
     let in_words = Dialect { native_tools: false, ..Dialect::COMPATIBLE };
     let in_words = openai::encode(&model, request, in_words).unwrap();
     let generate = google::encode(&model, request).unwrap();
-    let input = responses::encode(&model, request).unwrap();
+    let input = responses::encode(&model, request, responses::Dialect::OpenAi).unwrap();
     vec![
         ("anthropic", messages["messages"][0]["content"].clone()),
         ("bedrock", converse["messages"][0]["content"].clone()),

@@ -1,7 +1,7 @@
 //! Calls of models over HTTP.
 //!
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
-//! [`openai`], [`responses`], [`google`], [`bedrock`]). `call` sends a request, reads its events under time limits, and contains
+//! [`openai`], [`responses`], [`google`], [`bedrock`]; [`xai`] uses two of them). `call` sends a request, reads its events under time limits, and contains
 //! the only retry loop.
 //! `retry` decides when to retry. [`routing`] chooses the models. [`breakers`] says which of them fail. [`gateway`] is the one way to call them.
 //!
@@ -22,6 +22,7 @@ mod retry;
 pub mod routing;
 mod settings;
 pub mod strict;
+pub mod xai;
 
 #[cfg(test)]
 mod fake;

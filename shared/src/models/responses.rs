@@ -1,4 +1,5 @@
-//! The OpenAI Responses format, in both directions. Everything except [`Responses`] itself is pure.
+//! The OpenAI Responses format, in both directions. xAI uses it too, with small differences. Everything except [`Responses`]
+//! itself is pure.
 //!
 //! Nothing is stored at the provider. A reasoning item comes back encrypted and is sent again before the item that it led
 //! to, so that the model can continue its thoughts after a tool call.
@@ -18,17 +19,27 @@ use super::breakpoints;
 use super::call::{self, Call, Decode, Endpoint};
 use super::{EventStream, Model};
 
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    OpenAi,
+    /// The system text is a message, because clients of xAI disagree about `instructions`. There is no limit for tools and no
+    /// container, and only text, images, calls and their results are sent or kept: see [`Decoder`].
+    Xai,
+}
+
 /// A server that uses the Responses format.
 #[derive(Debug, Clone)]
 pub struct Responses {
     endpoint: Endpoint,
+    dialect: Dialect,
 }
 
 impl Responses {
     /// `endpoint` is the base URL including `/v1`.
     #[must_use]
-    pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
+    pub fn new(endpoint: Endpoint, dialect: Dialect) -> Self {
+        Self { endpoint, dialect }
     }
 }
 
@@ -38,9 +49,12 @@ impl Model for Responses {
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
-        let encoded =
-            encode(model, request).map(|body| Call { path: "/responses".into(), header: None, body });
-        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model))
+        let encoded = encode(model, request, self.dialect).map(|body| Call {
+            path: "/responses".into(),
+            header: None,
+            body,
+        });
+        call::stream(self.endpoint.clone(), Provider::OpenAi, encoded, Decoder::new(model, self.dialect))
     }
 }
 
@@ -48,23 +62,33 @@ impl Model for Responses {
 ///
 /// # Errors
 /// [`ModelError::Unsendable`] if the API would refuse the structure of the conversation.
-pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
+pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
+    let is_openai = dialect == Dialect::OpenAi;
     let mut input = Vec::new();
-    let has_breakpoints = breakpoints::has(model);
+    // Cached blocks come first, because the API caches by prefix.
+    let system: Vec<&str> = request
+        .system
+        .iter()
+        .map(|block| block.text.as_str())
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    let has_breakpoints = is_openai && breakpoints::has(model);
     if has_breakpoints {
         let parts = breakpoints::parts(request, "input_text");
         input.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
+    } else if !is_openai && !system.is_empty() {
+        input.push(json!({"role": "system", "content": system.join("\n\n")}));
     }
     let turns = call::turns(request, Provider::OpenAi)?;
     let newest = call::before_newest_words(&turns);
     for (at, (role, blocks)) in turns.iter().enumerate() {
-        items(*role, &sent(blocks, at < newest), &mut input);
+        let blocks = if is_openai { sent(blocks, at < newest) } else { portable(blocks) };
+        items(*role, &blocks, &mut input);
     }
     let mut body = json!({
         "model": model,
         "stream": true,
         "store": false,
-        "include": ["reasoning.encrypted_content"],
         "max_output_tokens": request.max_output_tokens,
         "input": input,
     });
@@ -75,33 +99,21 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         body["text"] =
             json!({"format": {"type": "json_schema", "name": "reply", "strict": true, "schema": schema}});
     }
-    // Cached blocks come first, because the API caches by prefix.
-    let system: Vec<&str> = request
-        .system
-        .iter()
-        .map(|block| block.text.as_str())
-        .filter(|text| !text.trim().is_empty())
-        .collect();
-    if has_breakpoints {
-        body["prompt_cache_options"] = breakpoints::options(request);
-    } else if !system.is_empty() {
-        body["instructions"] = system.join("\n\n").into();
+    if is_openai {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+        if has_breakpoints {
+            body["prompt_cache_options"] = breakpoints::options(request);
+        } else if !system.is_empty() {
+            body["instructions"] = system.join("\n\n").into();
+        }
+        if request.system.iter().any(|block| block.cache.is_some()) {
+            body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
+        }
+        if !request.provider_tools.is_empty() {
+            body["max_tool_calls"] = provider_tools::MAX_USES.into();
+        }
     }
-    if request.system.iter().any(|block| block.cache.is_some()) {
-        body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
-    }
-    let of_provider = request.provider_tools.iter().map(|tool| match tool {
-        ProviderTool::WebSearch => json!({"type": "web_search"}),
-        ProviderTool::CodeExecution => json!({"type": "code_interpreter", "container": {"type": "auto"}}),
-    });
-    let functions = request.tools.iter().map(|tool| {
-        json!({"type": "function", "name": tool.name, "description": tool.description,
-            "parameters": tool.input_schema, "strict": false})
-    });
-    let tools: Vec<Value> = of_provider.chain(functions).collect();
-    if !request.provider_tools.is_empty() {
-        body["max_tool_calls"] = provider_tools::MAX_USES.into();
-    }
+    let tools = tools(request, dialect);
     if !tools.is_empty() {
         body["tools"] = tools.into();
         match &request.tool_choice {
@@ -112,6 +124,31 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         }
     }
     Ok(body)
+}
+
+/// The provider's tools, then ours.
+fn tools(request: &ModelRequest, dialect: Dialect) -> Vec<Value> {
+    let of_provider = request.provider_tools.iter().map(|tool| match (tool, dialect) {
+        (ProviderTool::WebSearch, _) => json!({"type": "web_search"}),
+        (ProviderTool::CodeExecution, Dialect::OpenAi) => {
+            json!({"type": "code_interpreter", "container": {"type": "auto"}})
+        }
+        (ProviderTool::CodeExecution, Dialect::Xai) => json!({"type": "code_interpreter"}),
+    });
+    let functions = request.tools.iter().map(|tool| {
+        let mut function = json!({"type": "function", "name": tool.name, "description": tool.description,
+            "parameters": tool.input_schema});
+        if dialect == Dialect::OpenAi {
+            function["strict"] = false.into();
+        }
+        function
+    });
+    of_provider.chain(functions).collect()
+}
+
+/// Leaves out the items of another provider with the same format. xAI can't read what OpenAI has encrypted or run.
+fn portable<'a>(blocks: &[&'a Block]) -> Vec<&'a Block> {
+    blocks.iter().copied().filter(|block| !matches!(block, Block::Native { .. })).collect()
 }
 
 /// Leaves out what the API refuses: a thought without a following item, and in a reply that is complete (`is_old`) the provider's runs of
@@ -158,9 +195,14 @@ fn items(role: Role, blocks: &[&Block], input: &mut Vec<Value>) {
 }
 
 /// Converts the stream's data to events.
+///
+/// xAI's own items are counted, but not kept. A kept item would have [`Provider::OpenAi`], so a fallback would send it to OpenAI,
+/// which can't read it. The items of tools would tell xAI little, because it does not return the results of its tools. Its thoughts are
+/// not sent again in Chat Completions either.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     model: ModelId,
+    dialect: Dialect,
     begun: bool,
     /// Calls that are not complete yet, by their position in the output.
     calls: BTreeMap<u64, Partial>,
@@ -237,9 +279,10 @@ impl Decode for Decoder {
 
 impl Decoder {
     #[must_use]
-    pub fn new(model: &ModelId) -> Self {
+    pub fn new(model: &ModelId, dialect: Dialect) -> Self {
         Self {
             model: model.clone(),
+            dialect,
             begun: false,
             calls: BTreeMap::new(),
             done: Vec::new(),
@@ -281,14 +324,8 @@ impl Decoder {
                 self.call(place, call, item["status"] != "incomplete", events);
             }
             _ => {
-                let mut block = item.clone();
-                // The API takes items back without their status, except those of tools that it ran.
-                let is_call = block["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
-                if let Some(fields) = block.as_object_mut() {
-                    if !is_call {
-                        fields.remove("status");
-                    }
-                    self.done.push((place, Block::Native { provider: Provider::OpenAi, block }));
+                if self.dialect == Dialect::OpenAi {
+                    self.keep(place, item);
                 }
                 let before = self.uses();
                 self.searching.remove(&place);
@@ -300,13 +337,32 @@ impl Decoder {
         }
     }
 
-    /// Counts a use of a tool that the provider ran. The API reports them nowhere else.
+    /// Keeps an item that only OpenAI understands.
+    fn keep(&mut self, place: u64, item: &Value) {
+        let mut block = item.clone();
+        // The API takes items back without their status, except those of tools that it ran.
+        let is_call = block["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
+        if let Some(fields) = block.as_object_mut() {
+            if !is_call {
+                fields.remove("status");
+            }
+            self.done.push((place, Block::Native { provider: Provider::OpenAi, block }));
+        }
+    }
+
+    /// Counts a use of a tool that the provider ran. OpenAI reports them nowhere else. xAI reports them at the end, which a reply
+    /// that is cut off does not have.
     fn count(&mut self, item: &Value) {
+        let is_xai = self.dialect == Dialect::Xai;
         match item["type"].as_str() {
-            // Opening a page that was found costs nothing more.
-            Some("web_search_call") if matches!(item["action"]["type"].as_str(), None | Some("search")) => {
+            // Opening a page that was found costs nothing more at OpenAI. xAI bills it like a search.
+            Some("web_search_call")
+                if is_xai || matches!(item["action"]["type"].as_str(), None | Some("search")) =>
+            {
                 self.uses.web_searches += 1;
             }
+            // xAI bills each run, OpenAI each container.
+            Some("code_interpreter_call") if is_xai => self.uses.code_runs += 1,
             Some("code_interpreter_call") => {
                 let container = item["container_id"].as_str().unwrap_or_default();
                 self.uses.code_runs += u64::from(self.containers.insert(container.to_owned()));
@@ -318,6 +374,20 @@ impl Decoder {
     /// The uses so far. A use that has begun counts as a search until its item says what it was.
     fn uses(&self) -> Usage {
         Usage { web_searches: self.uses.web_searches + self.searching.len() as u64, ..self.uses }
+    }
+
+    /// The uses that the provider bills. xAI bills those that succeeded and reports their number, in all or for each tool.
+    fn billed(&self, usage: &Value) -> (u64, u64) {
+        let Usage { web_searches, code_runs, .. } = self.uses;
+        if self.dialect == Dialect::OpenAi {
+            return (web_searches, code_runs);
+        }
+        let of = |tool: &str| usage["server_side_tool_usage_details"][tool].as_u64();
+        let all = usage["num_server_side_tools_used"].as_u64();
+        let code_runs =
+            of("code_interpreter_calls").unwrap_or_else(|| code_runs.min(all.unwrap_or(u64::MAX)));
+        let rest = all.map(|all| all.saturating_sub(code_runs));
+        (of("web_search_calls").or(rest).unwrap_or(web_searches), code_runs)
     }
 
     fn call(&mut self, place: u64, call: Partial, whole: bool, events: &mut Vec<ModelEvent>) {
@@ -347,7 +417,7 @@ impl Decoder {
             None if self.refused => StopReason::Refusal,
             None => StopReason::EndTurn,
         };
-        let Usage { web_searches, code_runs, .. } = self.uses;
+        let (web_searches, code_runs) = self.billed(&response["usage"]);
         let usage = Usage { web_searches, code_runs, ..usage(&response["usage"]) };
         events.push(ModelEvent::Usage(usage));
         self.done.sort_by_key(|(place, _)| *place);

@@ -17,6 +17,10 @@ fn model() -> ModelId {
     ModelId::new("gpt-6.1-sol")
 }
 
+fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> {
+    super::encode(model, request, Dialect::OpenAi)
+}
+
 fn request() -> ModelRequest {
     ModelRequest {
         system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
@@ -157,7 +161,7 @@ fn the_choice_of_a_tool_needs_tools() {
 }
 
 fn decode(lines: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::new(&model());
+    let mut decoder = Decoder::new(&model(), Dialect::OpenAi);
     let mut events = Vec::new();
     for line in lines {
         events.extend(decoder.data(&line.to_string())?);
@@ -376,7 +380,7 @@ async fn a_call_goes_over_http() {
     ])
     .await;
     use futures::StreamExt;
-    let client = Responses::new(fake.openai());
+    let client = Responses::new(fake.openai(), Dialect::OpenAi);
     let events: Vec<_> = client.stream(&model(), &request()).map(Result::unwrap).collect().await;
     assert_eq!(events[1], said("Grüße"));
     assert!(
@@ -397,7 +401,7 @@ proptest! {
             "response.function_call_arguments.delta", "response.output_item.done", "response.completed",
             "response.failed", "error"][kind];
         for item in [value.clone(), json!({"type": "function_call", "arguments": value}), json!({"type": "message", "content": value})] {
-            let mut decoder = Decoder::new(&model());
+            let mut decoder = Decoder::new(&model(), Dialect::OpenAi);
             let event = json!({"type": kind, "output_index": 0, "item": item, "delta": value, "response": value, "error": value});
             let _ = decoder.data(&event.to_string());
             let _ = decoder.data(&json!({"type": "response.completed", "response": value}).to_string());

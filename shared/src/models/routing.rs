@@ -20,7 +20,8 @@ use super::bedrock::Bedrock;
 use super::breakers::{BreakerCell, BreakerChange, Breakers};
 use super::google::Google;
 use super::openai::{Dialect, FIRST_MODEL, OpenAi};
-use super::responses::Responses;
+use super::responses::{self, Responses};
+use super::xai::Xai;
 use super::{
     Canary, Endpoint, EventStream, InvalidEndpoint, Limits, Model, Retry, ServerConfig, ServerOfOwner,
 };
@@ -518,9 +519,9 @@ fn client(
         Vendor::Anthropic | Vendor::Demo => {
             Arc::new(Anthropic::new(Endpoint::anthropic(at, key)?.with_limits(limits)))
         }
-        Vendor::OpenAi => Arc::new(Responses::new(bearer()?)),
+        Vendor::OpenAi => Arc::new(Responses::new(bearer()?, responses::Dialect::OpenAi)),
         Vendor::Google => Arc::new(Google::new(Endpoint::google(at, key)?.with_limits(limits))),
-        Vendor::Xai => Arc::new(OpenAi::new(bearer()?, Dialect::XAI)),
+        Vendor::Xai => Arc::new(Xai::new(bearer()?)),
         Vendor::Bedrock => {
             let bedrock = config.bedrock.as_ref().ok_or(InvalidEndpoint::Region)?;
             let address = bedrock.endpoint.as_deref();

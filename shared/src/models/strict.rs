@@ -1,5 +1,5 @@
-//! The rules by which the Anthropic API refuses requests; [`check_converse`] has those of Bedrock. The servers that replace it use them: the tests' fake and the
-//! demo model. A fake that accepts everything would hide failures that the real API reports.
+//! The rules by which the Anthropic API refuses requests; [`check_converse`] has those of Bedrock, and [`check_xai`] those of xAI. The
+//! servers that replace them use these rules: the tests' fakes and the demo model. A fake that accepts everything would hide failures that the real API reports.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,10 @@ use domain::models::image::MediaType;
 use serde_json::Value;
 
 mod converse;
+mod xai;
 
 pub use converse::check_converse;
+pub use xai::check_xai;
 
 /// Checks the body of `POST /v1/messages`.
 ///

@@ -267,6 +267,7 @@ impl ModelPrice {
         max_input: u64::MAX,
         max_output: u32::MAX,
         thinks: None,
+        tools_of: None,
         schema: false,
         blind: false,
         bytes_per_token: 3,

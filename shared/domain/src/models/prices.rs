@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{ModelId, Provider};
 use super::usage::Usage;
+use super::vendor::Vendor;
 
 const PICO_PER_MICRO: u128 = 1_000_000;
 
@@ -35,19 +36,8 @@ struct Table {
 pub struct ToolPrices {
     /// One search.
     pub web_search_micros: i64,
-    /// One container for the shortest time that is billed.
+    /// One container for the shortest time that is billed. At xAI: one run.
     pub code_execution_micros: i64,
-}
-
-/// The prices of the tools that this provider runs, if it runs any.
-fn tools(provider: Provider) -> Option<&'static ToolPrices> {
-    let name = match provider {
-        Provider::Anthropic => "anthropic",
-        Provider::OpenAi => "openai",
-        Provider::Google => "google",
-        Provider::Bedrock => "bedrock",
-    };
-    TABLE.tools.get(name)
 }
 
 /// One row of the table.
@@ -63,6 +53,9 @@ pub struct ModelPrice {
     /// How the model is told how much to think. `None`: it cannot be told, or does not think.
     #[serde(default)]
     pub thinks: Option<Thinks>,
+    /// Who runs tools for the model, if `provider` and `thinks` don't say it: xAI has the format of OpenAI, at other prices.
+    #[serde(default)]
+    pub tools_of: Option<Vendor>,
     /// Whether a reply can be made to match a JSON Schema.
     #[serde(default)]
     pub schema: bool,
@@ -121,7 +114,13 @@ impl ModelPrice {
     /// The prices of the tools that the provider runs for this model. `None` if it runs none.
     #[must_use]
     pub fn tools(&self) -> Option<&'static ToolPrices> {
-        self.thinks.and_then(|_| tools(self.provider))
+        let of_format = self.thinks.map(|_| match self.provider {
+            Provider::Anthropic => Vendor::Anthropic,
+            Provider::OpenAi => Vendor::OpenAi,
+            Provider::Google => Vendor::Google,
+            Provider::Bedrock => Vendor::Bedrock,
+        });
+        TABLE.tools.get(self.tools_of.or(of_format)?.as_str())
     }
 
     /// Whether the model's cache is written on request. A write then costs more than input that is not cached.

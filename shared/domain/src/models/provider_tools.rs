@@ -1,7 +1,8 @@
 //! Tools that a model's provider runs: the model searches the web or runs code while it writes its reply.
 //!
 //! They are offered to the models of a provider in the price table that can be told how much to think. These are the
-//! generations that combine such tools with functions of ours.
+//! generations that combine such tools with functions of ours. The rows of xAI's models say it themselves: its models think as they decide,
+//! and those with several agents can't have functions of ours.
 
 use super::catalog::ModelRef;
 use super::prices::{self, ToolPrices};
@@ -9,7 +10,7 @@ use super::request::{ModelRequest, ProviderTool, ToolChoice};
 use super::usage::Usage;
 use super::vendor::Vendor;
 
-/// How often a model may use such tools in one call. Anthropic limits searches to it, OpenAI all uses together, and Google nothing.
+/// How often a model may use such tools in one call. Anthropic limits searches to it, OpenAI all uses together, and Google and xAI nothing.
 pub const MAX_USES: u32 = 5;
 
 /// What one use may add to the input, in tokens: the pages that a search has found, or what a program has printed.
@@ -20,8 +21,10 @@ const RESULT_TOKENS: u64 = 12_000;
 #[must_use]
 pub fn prices(model: &ModelRef) -> Option<&'static ToolPrices> {
     match model.vendor {
-        Vendor::Anthropic | Vendor::OpenAi | Vendor::Google => prices::price(&model.model)?.tools(),
-        Vendor::Xai | Vendor::Bedrock | Vendor::Server(_) | Vendor::Demo => None,
+        Vendor::Anthropic | Vendor::OpenAi | Vendor::Google | Vendor::Xai => {
+            prices::price(&model.model)?.tools()
+        }
+        Vendor::Bedrock | Vendor::Server(_) | Vendor::Demo => None,
     }
 }
 
@@ -41,10 +44,9 @@ pub fn most_micros(request: &ModelRequest, model: &ModelRef) -> i64 {
     };
     let searches = most(ProviderTool::WebSearch, prices.web_search_micros, MAX_USES);
     // Anthropic runs all code of a call in one container, besides the searches.
-    let anthropic = model.vendor == Vendor::Anthropic;
-    let containers = if anthropic { 1 } else { MAX_USES };
+    let containers = if model.vendor == Vendor::Anthropic { 1 } else { MAX_USES };
     let code = most(ProviderTool::CodeExecution, prices.code_execution_micros, containers);
-    if anthropic { searches + code } else { searches.max(code) }
+    if model.vendor == Vendor::OpenAi { searches.max(code) } else { searches + code }
 }
 
 /// The most that the results of the uses in one call add to its input, in tokens.
@@ -74,7 +76,11 @@ mod tests {
             ("anthropic/claude-sonnet-5-5", Some(3 * 10_000 + 2 * 4_167)),
             ("openai/gpt-6-sol", Some(3 * 10_000 + 2 * 30_000)),
             ("google/gemini-3.8-flash", Some(3 * 14_000)),
-            // Bedrock, xAI and models that nobody knows run no tools.
+            ("xai/grok-4.3", Some(3 * 5_000 + 2 * 5_000)),
+            ("xai/grok-4.20-0309-reasoning", Some(3 * 5_000 + 2 * 5_000)),
+            // These models of xAI, Bedrock and models that nobody knows run no tools.
+            ("xai/grok-4.20-multi-agent", None),
+            ("xai/grok-code-fast-1", None),
             ("bedrock/us.anthropic.claude-sonnet-5-5", None),
             ("openai/no-such-model", None),
         ] {
@@ -108,6 +114,8 @@ mod tests {
             ("openai/gpt-6-sol", &[WebSearch, CodeExecution], 0, 5),
             ("google/gemini-3.8-flash", &[WebSearch, CodeExecution], 5, 0),
             ("google/gemini-3.8-flash", &[], 0, 0),
+            ("xai/grok-4.3", &[WebSearch], 5, 0),
+            ("xai/grok-4.3", &[WebSearch, CodeExecution], 5, 5),
         ] {
             let model = reference(model);
             let request = ModelRequest { provider_tools: tools.to_vec(), ..request() };

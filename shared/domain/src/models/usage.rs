@@ -24,7 +24,7 @@ pub struct Usage {
     /// Searches of the web by the provider.
     #[serde(skip_serializing_if = "is_zero")]
     pub web_searches: u64,
-    /// Containers in which the provider ran code.
+    /// Containers in which the provider ran code. xAI: runs of code.
     #[serde(skip_serializing_if = "is_zero")]
     pub code_runs: u64,
     /// Some of it is an estimate: a call was cancelled or cut off, and its provider did not say what it used.
