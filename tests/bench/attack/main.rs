@@ -6,6 +6,7 @@
 //! cargo run -p bench --bin attack -- cards         # keys without the scope try to raise ceilings
 //! cargo run -p bench --bin attack -- inputs        # invalid input to every route
 //! cargo run -p bench --bin attack -- imports       # hostile archives, imported into accounts
+//! cargo run -p bench --bin attack -- scripts       # hostile scripts, styles and other files of a theme, in checks
 //! cargo run -p bench --bin attack -- kills         # kill -9 under load
 //! cargo run -p bench --bin attack -- burst         # 150 actions due in one second, and kill -9
 //! cargo run -p bench --bin attack -- growth        # memory and latency while data grows
@@ -23,6 +24,7 @@ mod growth;
 mod imports;
 mod inputs;
 mod isolation;
+mod scripts;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -38,7 +40,7 @@ async fn main() -> ExitCode {
     let what = std::env::args().nth(1).unwrap_or_default();
     let seed = std::env::args().nth(2).map_or(1, |text| text.parse().expect("the seed is a number"));
     let names: Vec<&str> = match what.as_str() {
-        "all" => vec!["isolation", "cards", "inputs", "imports", "kills", "burst", "growth"],
+        "all" => vec!["isolation", "cards", "inputs", "imports", "scripts", "kills", "burst", "growth"],
         one => vec![one],
     };
     let mut is_well = true;
@@ -49,11 +51,14 @@ async fn main() -> ExitCode {
             "cards" => cards::attack(seed).await,
             "inputs" => inputs::attack(seed).await,
             "imports" => imports::attack(seed).await,
+            "scripts" => scripts::attack().await,
             "kills" => kill().await,
             "burst" => burst::attack().await,
             "growth" => growth::measure().await,
             _ => {
-                eprintln!("usage: attack isolation|cards|inputs|imports|kills|burst|growth|all [seed]");
+                eprintln!(
+                    "usage: attack isolation|cards|inputs|imports|scripts|kills|burst|growth|all [seed]"
+                );
                 return ExitCode::from(2);
             }
         };
