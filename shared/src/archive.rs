@@ -557,7 +557,7 @@ mod tests {
             ..LIMITS
         };
         let dense = vec![b' '; usize::try_from(Ratio::SMALL_ENTRY).unwrap() + 1];
-        let text = "h1 { color: red }\n".repeat(20);
+        let text = "h1 { color: red }\n".repeat(200);
         let mut growing = Growing::default();
         growing.whole_file("dense.css", &dense).unwrap();
         growing.whole_file("text.css", text.as_bytes()).unwrap();

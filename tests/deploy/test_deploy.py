@@ -364,9 +364,10 @@ def test_an_account_is_exported(d: Deployment) -> None:
     begun = d.call("POST", "/account/import", {"bytes": len(downloaded.body)}, authorization=mover).json(202)
     d.upload(begun, downloaded.body)
     moved = d.until("/account/import", 180, mover, state="done")
-    assert moved["records"]["agents"] == done["records"]["agents"], moved
     agents = [[agent["name"] for agent in d.call("GET", "/agents", authorization=who).json(200)["data"]] for who in (mover, f"Bearer {d.key}")]
     assert agents[0] == agents[1] != [], agents
+    # An export counts records, an import counts things.
+    assert moved["records"]["agents"] == len(agents[0]), moved
     large = d.call("GET", "/projects/default/files/assets/large.bin", authorization=mover)
     assert large.status == 200 and large.body == d.call("GET", "/projects/default/files/assets/large.bin").body
     d.until("/projects/default/map/status", 60, mover, state="ready")

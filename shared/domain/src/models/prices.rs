@@ -110,6 +110,23 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
     }
 }
 
+impl Vendor {
+    /// The provider of a model in the price table.
+    #[must_use]
+    pub fn of_known(model: &ModelId) -> Option<Self> {
+        let id = model.as_str();
+        match price(model)?.provider {
+            _ if id == "demo" || id == "demo-priced" => Some(Self::Demo),
+            Provider::Anthropic => Some(Self::Anthropic),
+            // xAI has the format of OpenAI.
+            Provider::OpenAi if id.starts_with("grok") => Some(Self::Xai),
+            Provider::OpenAi => Some(Self::OpenAi),
+            Provider::Google => Some(Self::Google),
+            Provider::Bedrock => Some(Self::Bedrock),
+        }
+    }
+}
+
 impl ModelPrice {
     /// The prices of the tools that the provider runs for this model. `None` if it runs none.
     #[must_use]

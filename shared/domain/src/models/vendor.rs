@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::prices;
-use super::request::{ModelId, Provider};
-
 /// The longest name, in bytes.
 pub const MAX_SERVER_NAME: usize = 32;
 
@@ -49,21 +46,6 @@ impl Vendor {
     #[must_use]
     pub const fn has_table(self) -> bool {
         !matches!(self, Self::Server(_))
-    }
-
-    /// The provider of a model in the price table.
-    #[must_use]
-    pub fn of_known(model: &ModelId) -> Option<Self> {
-        let id = model.as_str();
-        match prices::price(model)?.provider {
-            _ if id == "demo" || id == "demo-priced" => Some(Self::Demo),
-            Provider::Anthropic => Some(Self::Anthropic),
-            // xAI has the format of OpenAI.
-            Provider::OpenAi if id.starts_with("grok") => Some(Self::Xai),
-            Provider::OpenAi => Some(Self::OpenAi),
-            Provider::Google => Some(Self::Google),
-            Provider::Bedrock => Some(Self::Bedrock),
-        }
     }
 }
 
