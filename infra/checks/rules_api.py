@@ -228,6 +228,6 @@ def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
         if headers.get("gatewayresponse.header.Access-Control-Allow-Origin") != ONLY_WITH_CORS:
             yield f"{kind}: must be readable from other origins where some are configured, and only there"
         if status == "413" and str(repo.most_bytes) not in problem.get("detail", ""):
-            yield f"{kind}: names another limit than shared/src/base/limits.rs ({repo.most_bytes})"
+            yield f"{kind}: names another limit than shared/src/request/limits.rs ({repo.most_bytes})"
         if missing := schema - set(problem):
             yield f"{kind}: the fields {sorted(missing)} are missing"

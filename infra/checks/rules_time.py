@@ -111,7 +111,7 @@ def the_executor_takes_ten_at_once(stack: Stack, repo: Repo) -> Iterator[str]:
         if mapping.get("ScalingConfig") != {"MaximumConcurrency": {"Ref": "MaximumExecutors"}}:
             yield f"{name}: MaximumExecutors must bound it, and does not: {mapping.get('ScalingConfig')}"
         if mapping.get("BatchSize") != repo.batch or mapping.get("Enabled", True) is not True:
-            yield f"{name}: must be enabled, with {repo.batch} messages at once as in shared/src/lambda.rs"
+            yield f"{name}: must be enabled, with {repo.batch} messages at once as in shared/src/runtime/lambda.rs"
         if mapping.get("MaximumBatchingWindowInSeconds"):
             yield f"{name}: a batching window delays every run"
         if mapping.get("FilterCriteria"):

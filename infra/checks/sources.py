@@ -68,7 +68,7 @@ class Repo:
     @cached_property
     def spending_alert(self) -> tuple[str, str, set[str]]:
         """The source, the detail type and the fields of the event."""
-        text = self.text("shared/src/bus.rs")
+        text = self.text("shared/src/aws/bus.rs")
         source = one(r'pub const SOURCE: &str = "([\w.]+)";', text, "SOURCE")
         kind = one(r'pub const SPENDING_ALERT: &\'static str = "([\w.]+)";', text, "SPENDING_ALERT")
         fields = one(r"(?s)pub struct SpendingAlert \{(.*?)\n\}", text, "SpendingAlert")
@@ -108,7 +108,7 @@ class Repo:
 
     @cached_property
     def source(self) -> str:
-        return one(r'const SOURCE: &str = "([^"]+)"', self.text("shared/src/bus.rs"), "SOURCE")
+        return one(r'const SOURCE: &str = "([^"]+)"', self.text("shared/src/aws/bus.rs"), "SOURCE")
 
     @cached_property
     def due_index(self) -> str:
@@ -154,7 +154,7 @@ class Repo:
     @cached_property
     def most_bytes(self) -> int:
         """The largest body of a request."""
-        text = self.text("shared/src/base/limits.rs")
+        text = self.text("shared/src/request/limits.rs")
         return int(one(r"const MAX_BODY_BYTES: usize = ([\d_]+);", text, "MAX_BODY_BYTES").replace("_", ""))
 
     @cached_property
@@ -165,11 +165,11 @@ class Repo:
     @cached_property
     def batch(self) -> int:
         """How many runs an executor drives at once."""
-        return int(one(r"pub const BATCH: usize = (\d+);", self.text("shared/src/lambda.rs"), "BATCH"))
+        return int(one(r"pub const BATCH: usize = (\d+);", self.text("shared/src/runtime/lambda.rs"), "BATCH"))
 
     @cached_property
     def namespace(self) -> str:
-        return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/metrics.rs"), "NAMESPACE")
+        return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/process/metrics.rs"), "NAMESPACE")
 
     @cached_property
     def metrics(self) -> dict[str, set[str]]:

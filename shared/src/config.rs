@@ -51,7 +51,7 @@ use crate::https;
 use crate::models::{
     Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
 };
-use crate::outside::OutsideTools;
+use crate::process::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 
 use crate::aws::Clients;
+use crate::aws::bus::Bus;
+use crate::aws::queues::Queues;
 use crate::blobs::Blobs;
-use crate::bus::Bus;
 use crate::clock::Clock;
-use crate::compute::Compute;
 use crate::config::Config;
-use crate::deletions::Deletions;
-use crate::due_queue::DueQueue;
+use crate::edge::deletions::Deletions;
+use crate::edge::rates::UsedUp;
 use crate::flows::places::Places;
-use crate::keyed_locks::KeyedLocks;
-use crate::live_runs::LiveRuns;
 use crate::models::{InvalidEndpoint, Models};
+use crate::process::compute::Compute;
+use crate::process::due_queue::DueQueue;
+use crate::process::keyed_locks::KeyedLocks;
+use crate::process::live_runs::LiveRuns;
+use crate::process::themes::{NotesCache, ThemeCache};
 use crate::provider_keys::ProviderKeys;
-use crate::queues::Queues;
-use crate::rates::UsedUp;
 use crate::store::Store;
-use crate::themes::{NotesCache, ThemeCache};
 
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use domain::models::{ModelId, ModelRequest};
 use futures::stream::{self, StreamExt};
 
-use crate::archive::{self, Limits};
-use crate::compute::Stop;
+use crate::flows::archive::{self, Limits};
 use crate::flows::themes::expression::{Expression, Reading};
 use crate::flows::themes::glob::Glob;
 use crate::flows::themes::grep;
 use crate::models::call::{Decode, Framing, frames};
 use crate::models::{anthropic, bedrock, google, openai, responses};
+use crate::process::compute::Stop;
 use measure::Shape;
 
 /// Set in the process that measures.

@@ -19,9 +19,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::archive::NotWritten;
+use crate::aws::bus::BusError;
 use crate::blobs::BlobError;
-use crate::bus::BusError;
+use crate::flows::archive::NotWritten;
 use crate::store::StoreError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -357,7 +357,7 @@ impl Error {
                 Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
                 _ => None,
             },
-            error: crate::base::request::is_for_openai_client().then(|| OpenAiError::from(self)),
+            error: crate::request::is_for_openai_client().then(|| OpenAiError::from(self)),
         }
     }
 
@@ -381,8 +381,7 @@ impl IntoResponse for Error {
         if status.is_server_error() {
             tracing::error!(code, cause = %self.causes(), "request failed");
         }
-        let mut response =
-            (status, Json(self.problem(crate::base::request::current_request_id()))).into_response();
+        let mut response = (status, Json(self.problem(crate::request::current_request_id()))).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after_seconds {

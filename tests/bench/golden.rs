@@ -17,7 +17,7 @@ use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::archive;
+use shared::flows::archive;
 use shared::store::Store;
 use shared::store::places::Waiting;
 use tests::golden::{Golden, Read};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::Value;
-use shared::archive;
+use shared::flows::archive;
 use tests::logs::{hook, imported, report, upload};
 use tests::program::{self, Server};
 

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::flows::sweep::sweep;
 use shared::flows::{actions, agents};
-use shared::function::{Invocation, Trigger};
+use shared::runtime::function::{Invocation, Trigger};
 use shared::store::table::Order;
 use tests::Harness;
 use tests::model::{Says, ScriptedModel};
@@ -148,7 +148,7 @@ async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
         panic!("a queue wakes the executor")
     };
     loop {
-        let messages = queue.receive(shared::lambda::BATCH, Duration::from_secs(20)).await;
+        let messages = queue.receive(shared::runtime::lambda::BATCH, Duration::from_secs(20)).await;
         if messages.is_empty() {
             continue;
         }
@@ -161,7 +161,7 @@ async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
         }));
         let began = Instant::now();
         let invocation = Invocation { deadline: cx.clock.now() + SignedDuration::from_mins(15) };
-        let response = shared::lambda::batch(cx.clone(), handler, invocation, event).await;
+        let response = shared::runtime::lambda::batch(cx.clone(), handler, invocation, event).await;
         busy.fetch_add(began.elapsed().as_millis() as u64, Ordering::Relaxed);
         for message in messages {
             let id = message.id.to_string();
@@ -290,6 +290,6 @@ async fn burst(count: usize, seconds: usize) -> bool {
         together / alone * 100.0
     );
     bed.stop().await;
-    let bound = (count * seconds) as f64 / (EXECUTORS * shared::lambda::BATCH) as f64 * 1.1;
+    let bound = (count * seconds) as f64 / (EXECUTORS * shared::runtime::lambda::BATCH) as f64 * 1.1;
     lags.len() == count && min >= 0.0 && max <= bound && together / alone <= 0.15
 }

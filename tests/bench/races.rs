@@ -173,7 +173,8 @@ async fn import(program: &Path, data: &Path) -> Result<Row> {
         }
         text
     };
-    let zip = shared::archive::write((0..LOGS).map(|n| (format!("import/arch-{n:03}.jsonl"), log(n))))?;
+    let zip =
+        shared::flows::archive::write((0..LOGS).map(|n| (format!("import/arch-{n:03}.jsonl"), log(n))))?;
     let began = Instant::now();
     let path = upload(&client, &url, zip).await?;
     let mut kills = 0;

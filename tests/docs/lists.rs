@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::function::Trigger;
+use shared::runtime::function::Trigger;
 
 use crate::page::{after, code, column, compare, first_column, in_backticks, read, section, set};
 

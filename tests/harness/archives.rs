@@ -11,8 +11,8 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use shared::Cx;
-use shared::archive::{self, Limits};
 use shared::blobs::BlobKey;
+use shared::flows::archive::{self, Limits};
 use shared::flows::{due, export};
 use shared::store::DueItem;
 

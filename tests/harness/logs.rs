@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::{Value, json};
-use shared::archive::{self, Limits};
+use shared::flows::archive::{self, Limits};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 /// Panic messages contain this text; no response or log may contain it.
 const SECRET: &str = "a secret word";
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         },
         other => panic!("PANICKING_AS is {other:?}"),
     };
-    shared::lambda::run(&Function { name: "panicking", trigger, models: Models::none })
+    shared::runtime::lambda::run(&Function { name: "panicking", trigger, models: Models::none })
 }
 
 async fn told(what: &str) {

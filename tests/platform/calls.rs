@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use shared::config::RunsConfig;
 use shared::flows::due;
 use shared::flows::turn::Topic;
-use shared::outside::{Called, Outside, OutsideCall, OutsideTools};
+use shared::process::outside::{Called, Outside, OutsideCall, OutsideTools};
 use shared::store::DueItem;
 use tests::model::{Says, Script, ScriptedModel};
 use tests::{Answer, send};

@@ -336,7 +336,7 @@ proptest! {
 /// fits.
 #[tokio::test]
 async fn the_longest_payload_is_the_servers_longest_body() {
-    assert_eq!(lamplighter_cli::MAX_PAYLOAD, shared::base::limits::MAX_BODY_BYTES);
+    assert_eq!(lamplighter_cli::MAX_PAYLOAD, shared::request::limits::MAX_BODY_BYTES);
     let h = Harness::start().await;
     let desk = Desk::new(&h.platform.url());
     let prompt = format!("AgentId: arch-1\n{}", "ä".repeat(2_300_000));

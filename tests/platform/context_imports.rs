@@ -9,10 +9,10 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::archive;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
-use shared::function::{Invocation, Trigger, Uploaded};
+use shared::flows::archive;
+use shared::runtime::function::{Invocation, Trigger, Uploaded};
 use tests::{Answer, Harness, send};
 
 fn owner() -> Owner {

@@ -14,7 +14,7 @@ use shared::Cx;
 use shared::clock::Clock;
 use shared::flows::due;
 use shared::flows::turn::{self, IfBusy, Said, Topic};
-use shared::function::Invocation;
+use shared::runtime::function::Invocation;
 use shared::store::table::Written;
 use shared::store::{DueItem, Store};
 use tests::model::{Says, ScriptedModel};

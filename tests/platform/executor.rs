@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::actions::{ActionState, OccurrenceState};
 use serde_json::{Value, json};
-use shared::function::{Invocation, Trigger};
+use shared::runtime::function::{Invocation, Trigger};
 use tests::model::{Says, ScriptedModel};
 use tokio::time::timeout;
 
@@ -38,7 +38,7 @@ async fn an_executor_drives_its_runs_at_once() {
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
     let mut bodies = Vec::new();
     while bodies.len() < RUNS {
-        let received = queue.receive(shared::lambda::BATCH, Duration::from_secs(10)).await;
+        let received = queue.receive(shared::runtime::lambda::BATCH, Duration::from_secs(10)).await;
         bodies.extend(received.iter().map(|message| message.body.to_string()));
     }
     bodies.push("not an item".to_owned());
@@ -47,7 +47,7 @@ async fn an_executor_drives_its_runs_at_once() {
     let Trigger::Queue { handler } = function.trigger else { panic!("a queue wakes it") };
     let invocation = Invocation { deadline: stage.clock.now() + jiff::SignedDuration::from_mins(15) };
     let cx = stage.h.platform.cx.clone();
-    let batch = tokio::spawn(shared::lambda::batch(cx, handler, invocation, event(bodies)));
+    let batch = tokio::spawn(shared::runtime::lambda::batch(cx, handler, invocation, event(bodies)));
     let all_asked = timeout(Duration::from_secs(30), model.asked_times(RUNS)).await;
     all_asked.expect("all runs are under way before the first has its answer");
     // A run asks once more after its output was saved.

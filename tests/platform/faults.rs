@@ -264,7 +264,7 @@ async fn deployed_with(cx: &Cx, change: fn(&mut Config)) -> String {
     let mut config = Config::clone(&cx.config);
     change(&mut config);
     let cx = Cx::new(config, cx.clock.clone()).unwrap();
-    let app = shared::http::app(cx, catalog::router(), None);
+    let app = shared::edge::app::app(cx, catalog::router(), None);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });

@@ -12,7 +12,7 @@ use domain::runs::Reservation;
 use jiff::Timestamp;
 use serde_json::json;
 use shared::Cx;
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
 use shared::flows::places::Places;
 use shared::flows::{actions, agents, due};
-use shared::function::{Invocation, Trigger};
+use shared::runtime::function::{Invocation, Trigger};
 use shared::store::DueItem;
 use shared::store::table::Order;
 use tests::model::{Says, ScriptedModel};
@@ -23,7 +23,7 @@ use crate::occurrences::Stage;
 
 /// The number of executors on the platform of these tests.
 const EXECUTORS: usize = 4;
-const BATCH: usize = shared::lambda::BATCH;
+const BATCH: usize = shared::runtime::lambda::BATCH;
 
 /// Less than the lease of a place.
 const SOON: SignedDuration = SignedDuration::from_secs(20);
@@ -58,7 +58,7 @@ fn executor(stage: &Stage) -> JoinHandle<()> {
                 record
             }));
             let invocation = Invocation { deadline: cx.clock.now() + SignedDuration::from_mins(15) };
-            let response = shared::lambda::batch(cx.clone(), handler, invocation, event).await;
+            let response = shared::runtime::lambda::batch(cx.clone(), handler, invocation, event).await;
             assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
             for message in messages {
                 let _ = queue.delete(message.receipt);

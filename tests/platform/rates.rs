@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, Config};
-use shared::rates::{self, UsedUp};
+use shared::edge::rates::{self, UsedUp};
 use shared::store::Store;
 use tests::{Answer, Harness, send};
 
@@ -140,7 +140,7 @@ fn from_gateway(path: &str, owner: Option<&str>, address: &str, headers: &[(&str
 /// The functions as on Lambda, in a process of their own that shares the platform's table.
 fn function(cx: &Cx) -> Handler {
     let cx = cx.with(|parts| parts.used_up = UsedUp::default());
-    shared::http::app(cx, catalog::router(), None).into()
+    shared::edge::app::app(cx, catalog::router(), None).into()
 }
 
 async fn status(function: &Handler, request: Request<Body>) -> StatusCode {

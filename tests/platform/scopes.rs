@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::flows::api_keys;
 use shared::store::keys;
 use tests::things;

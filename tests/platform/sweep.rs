@@ -14,7 +14,7 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
 use shared::flows::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};
-use shared::function::{Invocation, Trigger};
+use shared::runtime::function::{Invocation, Trigger};
 use shared::store::Store;
 use shared::store::keys::SHARDS;
 use shared::store::table::Write;

@@ -9,7 +9,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::Clock;
-use shared::function::{Invocation, Trigger, Uploaded};
+use shared::runtime::function::{Invocation, Trigger, Uploaded};
 use tests::{Harness, send};
 
 use crate::themes::{PROJECT, ask, harbour, import, put, ready, started, zip};

@@ -6,8 +6,8 @@ use domain::ids::ProjectId;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::archive;
 use shared::clock::Clock;
+use shared::flows::archive;
 use tests::{Answer, Harness, send};
 
 use crate::made;

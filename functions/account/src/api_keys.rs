@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ApiKeyId;
-use shared::extract::{Caller, Id, Json, Query};
+use shared::edge::extract::{Caller, Id, Json, Query};
+use shared::edge::idempotency::KeptInstead;
+use shared::edge::respond::Problems;
 use shared::flows::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
-use shared::idempotency::KeptInstead;
-use shared::page::{Page, PageQuery};
-use shared::respond::Problems;
+use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Error, Result};
 
 shared::routes!(create, list, revoke);

@@ -6,9 +6,9 @@ use axum::response::{AppendHeaders, IntoResponse};
 use domain::accounts::deletion::Receipt;
 use domain::ids::ReceiptId;
 use serde::Deserialize;
-use shared::extract::{Caller, Id, Query};
+use shared::edge::extract::{Caller, Id, Query};
+use shared::edge::respond::Problems;
 use shared::flows::deletion::{self, AcceptedDeletion};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

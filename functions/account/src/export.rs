@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ExportId;
-use shared::extract::{Caller, Id};
+use shared::edge::extract::{Caller, Id};
+use shared::edge::respond::Problems;
 use shared::flows::export::{self, ExportView};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(request, read);

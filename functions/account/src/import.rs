@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
-use shared::extract::{Caller, Json};
+use shared::edge::extract::{Caller, Json};
+use shared::edge::respond::Problems;
 use shared::flows::import::{self, AccountImportView, NewAccountImport};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(request, read);

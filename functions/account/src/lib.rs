@@ -12,8 +12,8 @@ mod provider_keys;
 mod servers;
 mod usage;
 
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, usage);
 

@@ -1,5 +1,5 @@
 //! The `account` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&account::FUNCTION)
+    shared::runtime::lambda::run(&account::FUNCTION)
 }

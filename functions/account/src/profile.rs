@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use domain::accounts::profile::AccountPatch;
-use shared::extract::{Caller, IfMatch, Json};
+use shared::edge::extract::{Caller, IfMatch, Json};
+use shared::edge::respond::{Problems, Tagged};
 use shared::flows::accounts::{self, AccountView};
 use shared::flows::limits::{self, LimitsView};
-use shared::respond::{Problems, Tagged};
 use shared::{Cx, Result};
 
 shared::routes!(read, change, limits);

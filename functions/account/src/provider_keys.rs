@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::accounts::KeyProvider;
-use shared::extract::{Caller, Id, Json};
+use shared::edge::extract::{Caller, Id, Json};
+use shared::edge::respond::Problems;
 use shared::flows::provider_keys::{self, NewProviderKey, ProviderKeyList, ProviderKeyView};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(list, put, delete);

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use shared::extract::{Caller, Id, Json};
+use shared::edge::extract::{Caller, Id, Json};
+use shared::edge::respond::Problems;
 use shared::flows::servers::{self, NewServer, ServerList, ServerView};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(list, put, delete);

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use domain::ids::{ActionId, AgentId};
-use shared::extract::{Caller, Id, Json, Query};
+use shared::edge::extract::{Caller, Id, Json, Query};
+use shared::edge::respond::Problems;
 use shared::flows::actions::{self, ApprovalView, Approvals, ApproveMany, StaleApproval};
-use shared::page::{Page, PageQuery};
-use shared::respond::Problems;
+use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 
 shared::routes!(read, list_stale, approve_many);

@@ -8,8 +8,8 @@ mod lifecycle;
 mod routes;
 mod runs;
 
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {
     name: "action-define",

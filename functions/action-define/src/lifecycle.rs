@@ -9,9 +9,9 @@ use domain::actions::Command;
 use domain::ids::{ActionId, Owner};
 use domain::schedule::ScheduleInput;
 use serde::Deserialize;
-use shared::extract::{Caller, Id, Json, OptionalJson};
+use shared::edge::extract::{Caller, Id, Json, OptionalJson};
+use shared::edge::respond::{Problems, Tagged};
 use shared::flows::actions::{self, ActionView, StartedRun};
-use shared::respond::{Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::ToSchema;
 

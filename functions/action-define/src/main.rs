@@ -1,5 +1,5 @@
 //! The `action-define` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&action_define::FUNCTION)
+    shared::runtime::lambda::run(&action_define::FUNCTION)
 }

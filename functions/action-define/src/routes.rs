@@ -5,10 +5,10 @@ use axum::http::StatusCode;
 use domain::actions::{ActionPatch, ActionState, DefineAction};
 use domain::ids::{ActionId, AgentId};
 use serde::Deserialize;
-use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::actions::{self, ActionView};
-use shared::page::{Page, PageQuery};
-use shared::respond::{Created, Problems, Tagged};
+use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

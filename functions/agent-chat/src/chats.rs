@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ChatId};
-use shared::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::chats::{self, Append, Appended, ChatDetail, ChatView, NewChat};
-use shared::page::{Page, PageQuery};
-use shared::respond::{Created, Problems, Tagged};
+use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 
 shared::routes!(create, list, read, reset, delete, append);

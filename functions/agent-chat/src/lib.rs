@@ -12,8 +12,8 @@ mod runs;
 mod turn;
 
 pub use routes::describe;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {
     name: "agent-chat",

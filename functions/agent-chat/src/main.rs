@@ -1,5 +1,5 @@
 //! The `agent-chat` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&agent_chat::FUNCTION)
+    shared::runtime::lambda::run(&agent_chat::FUNCTION)
 }

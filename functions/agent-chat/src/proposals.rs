@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ProposalId};
-use shared::extract::{Caller, Id, Query};
+use shared::edge::extract::{Caller, Id, Query};
+use shared::edge::respond::Problems;
+use shared::flows::page::{Page, PageQuery};
 use shared::flows::proposals::{self, ProposalView};
-use shared::page::{Page, PageQuery};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(list, read, delete);

@@ -5,13 +5,14 @@ use axum::response::Response;
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use domain::runs::form::ReplyForm;
-use shared::accept::Accept;
-use shared::extract::{Caller, Id, Json};
+use shared::edge::accept::Accept;
+use shared::edge::extract::{Caller, Id, Json};
+use shared::edge::respond::Problems;
+use shared::edge::stream;
 use shared::flows::run_view::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
-use shared::function::Invocation;
-use shared::respond::Problems;
-use shared::{Cx, Result, stream};
+use shared::runtime::function::Invocation;
+use shared::{Cx, Result};
 
 shared::routes!(talk_to_agent);
 

@@ -9,8 +9,8 @@ mod models;
 mod routes;
 
 pub use routes::describe;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {
     name: "agents",

@@ -1,5 +1,5 @@
 //! The `agents` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&agents::FUNCTION)
+    shared::runtime::lambda::run(&agents::FUNCTION)
 }

@@ -1,9 +1,9 @@
 //! The routes of models.
 
 use axum::extract::State;
-use shared::extract::{Caller, Json, Query};
+use shared::edge::extract::{Caller, Json, Query};
+use shared::edge::respond::Problems;
 use shared::flows::models::{self, AskedModels, ChooseModels, ModelsView};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 
 shared::routes!(list, choose);

@@ -6,8 +6,8 @@ mod download;
 mod routes;
 
 pub use routes::describe;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 // Streaming, because a large content could exceed Lambda's limit for the JSON of a buffered response.
 pub const FUNCTION: Function = Function {

@@ -1,5 +1,5 @@
 //! The `asset-save` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&asset_save::FUNCTION)
+    shared::runtime::lambda::run(&asset_save::FUNCTION)
 }

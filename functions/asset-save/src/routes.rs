@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use domain::assets::{AssetPatch, AssetType, AssetVersion};
 use domain::ids::{AgentId, AssetId};
 use serde::Deserialize;
-use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::agents;
 use shared::flows::assets::{self, AssetView, SaveAsset};
-use shared::page::{Page, PageQuery};
-use shared::respond::{Created, Problems, Tagged};
+use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::{Cx, Error, Result};
 
 /// The event of a REST API authorizer of type TOKEN or REQUEST.

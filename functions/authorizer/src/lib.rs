@@ -12,10 +12,10 @@ use domain::accounts::{ApiKeyToken, KEY_PREFIX};
 use futures::FutureExt;
 use http::{HeaderMap, header};
 use shared::config::AuthConfig;
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::flows::api_keys;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {

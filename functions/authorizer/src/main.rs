@@ -1,5 +1,5 @@
 //! The `authorizer` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&authorizer::FUNCTION)
+    shared::runtime::lambda::run(&authorizer::FUNCTION)
 }

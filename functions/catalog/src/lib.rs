@@ -9,9 +9,9 @@ use domain::validate::FieldError;
 pub use routes::describe;
 use serde_json::Value;
 use shared::Cx;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
 use shared::problem::{OpenAiError, Problem};
+use shared::runtime::function::{Function, Trigger};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 
 /// All functions, sorted by name.
@@ -95,7 +95,7 @@ pub fn openapi() -> Value {
     let mut routes = OpenApi::default();
     routes.components = Some(components);
     for (_, describe) in DESCRIPTIONS {
-        shared::routes::merge(&mut routes, describe());
+        shared::edge::routes::merge(&mut routes, describe());
     }
     document::complete(&routes)
 }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn every_function_may_write_to_the_log() {
         for name in NAMES {
-            assert!(shared::logging::OURS.contains(&name.replace('-', "_").as_str()), "{name}");
+            assert!(shared::runtime::logging::OURS.contains(&name.replace('-', "_").as_str()), "{name}");
         }
     }
 
@@ -146,8 +146,8 @@ mod tests {
                 }
             }
         }
-        let listed = shared::query::PARAMETERS.iter().map(|(method, path, names)| {
-            let method = if *method == shared::query::ANY { "POST" } else { method };
+        let listed = shared::edge::query::PARAMETERS.iter().map(|(method, path, names)| {
+            let method = if *method == shared::edge::query::ANY { "POST" } else { method };
             let mut names = names.to_vec();
             names.sort_unstable();
             ((method.to_owned(), path.replace("{*", "{")), names)

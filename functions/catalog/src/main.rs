@@ -1,5 +1,5 @@
 //! The `catalog` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&catalog::FUNCTION)
+    shared::runtime::lambda::run(&catalog::FUNCTION)
 }

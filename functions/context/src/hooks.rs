@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use domain::log::Refusal;
-use shared::extract::{Caller, Query};
+use shared::edge::extract::{Caller, Query};
+use shared::edge::respond::Problems;
 use shared::flows::logs::hooks::{self, HookQuery, RefusedHooks};
-use shared::page::PageQuery;
-use shared::respond::Problems;
+use shared::flows::page::PageQuery;
 use shared::{Cx, Error, Result};
 
 shared::routes!(receive, list_refused);

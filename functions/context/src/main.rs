@@ -1,5 +1,5 @@
 //! The `context` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&context::FUNCTION)
+    shared::runtime::lambda::run(&context::FUNCTION)
 }

@@ -5,10 +5,10 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use domain::log::SessionId;
 use serde::Deserialize;
-use shared::extract::{Caller, Query};
+use shared::edge::extract::{Caller, Query};
+use shared::edge::respond::Problems;
 use shared::flows::documents::DocumentName;
 use shared::flows::logs::recall::{self, Recalled, Starting};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

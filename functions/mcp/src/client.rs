@@ -3,7 +3,7 @@
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use domain::tools::ToolSets;
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 
@@ -22,7 +22,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName, sets: ToolSets) -> Self {
-        Self { cx, owner, scope, place, sets, base: shared::base::request::path_for_client("") }
+        Self { cx, owner, scope, place, sets, base: shared::request::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

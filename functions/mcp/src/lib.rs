@@ -14,8 +14,8 @@ mod server;
 mod tools;
 
 pub use routes::describe;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {
     name: "mcp",

@@ -1,5 +1,5 @@
 //! The `mcp` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&mcp::FUNCTION)
+    shared::runtime::lambda::run(&mcp::FUNCTION)
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use shared::Error;
 use shared::flows::assets;
 use shared::flows::documents::{self, DocumentName, DocumentView};
-use shared::page::PageQuery;
+use shared::flows::page::PageQuery;
 
 use crate::client::{Client, message};
 
@@ -49,7 +49,7 @@ pub fn templates() -> Vec<ResourceTemplate> {
 pub async fn list(client: &Client, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let mut resources = Vec::new();
     if cursor.is_none() {
-        let page = PageQuery { limit: Some(shared::page::MAX_LIMIT), cursor: None };
+        let page = PageQuery { limit: Some(shared::flows::page::MAX_LIMIT), cursor: None };
         let found = documents::list(&client.cx, &client.owner, client.place.project, &page).await;
         resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
     }

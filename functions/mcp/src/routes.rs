@@ -7,9 +7,9 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use domain::tools::ToolSets;
 use serde::Deserialize;
-use shared::extract::{Caller, Query};
+use shared::edge::extract::{Caller, Query};
+use shared::edge::respond::Problems;
 use shared::flows::documents::DocumentName;
-use shared::respond::Problems;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
 

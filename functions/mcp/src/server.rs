@@ -18,7 +18,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 use tracing::Instrument;
@@ -81,7 +81,7 @@ impl Server {
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_sse_keep_alive(None)
-            .with_max_request_body_bytes(shared::base::limits::MAX_BODY_BYTES)
+            .with_max_request_body_bytes(shared::request::limits::MAX_BODY_BYTES)
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let sessions = Arc::new(NeverSessionManager::default());

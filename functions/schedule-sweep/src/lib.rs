@@ -9,9 +9,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::flows::sweep;
-use shared::function::{Function, Invocation, Trigger};
 use shared::models::Models;
-use shared::{Cx, Result, metrics};
+use shared::process::metrics;
+use shared::runtime::function::{Function, Invocation, Trigger};
+use shared::{Cx, Result};
 
 pub const FUNCTION: Function = Function {
     name: "schedule-sweep",

@@ -1,5 +1,5 @@
 //! The `schedule-sweep` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&schedule_sweep::FUNCTION)
+    shared::runtime::lambda::run(&schedule_sweep::FUNCTION)
 }

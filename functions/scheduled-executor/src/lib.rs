@@ -9,10 +9,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use shared::flows::due;
-use shared::function::{Function, Invocation, Trigger};
 use shared::models::Models;
+use shared::process::metrics;
+use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::store::DueItem;
-use shared::{Cx, Error, Result, metrics};
+use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {
     name: "scheduled-executor",

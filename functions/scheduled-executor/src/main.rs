@@ -1,5 +1,5 @@
 //! The `scheduled-executor` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&scheduled_executor::FUNCTION)
+    shared::runtime::lambda::run(&scheduled_executor::FUNCTION)
 }

@@ -13,8 +13,8 @@ use futures::future::BoxFuture;
 use shared::blobs::{BlobKey, Upload};
 use shared::flows::logs;
 use shared::flows::themes::{enrich, import, index};
-use shared::function::{Function, Invocation, Trigger, Uploaded};
 use shared::models::Models;
+use shared::runtime::function::{Function, Invocation, Trigger, Uploaded};
 use shared::{Cx, Result};
 
 pub const FUNCTION: Function = Function {

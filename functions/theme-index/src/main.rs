@@ -1,5 +1,5 @@
 //! The `theme-index` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&theme_index::FUNCTION)
+    shared::runtime::lambda::run(&theme_index::FUNCTION)
 }

@@ -3,14 +3,14 @@
 use axum::extract::State;
 use domain::ids::ProjectId;
 use serde::Deserialize;
-use shared::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::edge::respond::Problems;
+use shared::flows::page::{Page, PageQuery};
 use shared::flows::themes::answers::{
     self, Ask, FileMapView, Findings, GateAnswer, LookupAnswer, Neighbours, RepoMapAnswer, RepoMapAsk,
     ScoutBrief,
 };
 use shared::flows::themes::check::{self as checks, CheckAnswer, CheckAsk};
-use shared::page::{Page, PageQuery};
-use shared::respond::Problems;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

@@ -7,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::ProjectId;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
-use shared::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
+use shared::edge::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
+use shared::edge::respond::{Problems, Tagged};
+use shared::flows::page::{Page, PageQuery};
 use shared::flows::themes::files::{self, FileContent, FileView, Rename};
 use shared::flows::themes::grep::{self, GrepAnswer, GrepQuery};
-use shared::page::{Page, PageQuery};
-use shared::respond::{Problems, Tagged};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

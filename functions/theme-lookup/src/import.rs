@@ -5,11 +5,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::ids::{ImportId, ProjectId};
 use domain::projects::theme::ImportState;
-use shared::extract::{Body, Caller, Id, Ids, header_text, parse_json};
+use shared::edge::extract::{Body, Caller, Id, Ids, header_text, parse_json};
+use shared::edge::respond::Problems;
 use shared::flows::themes::import::{self, ImportView};
 use shared::flows::themes::index::{self, MapStatus};
 use shared::flows::uploads::NewUpload;
-use shared::respond::Problems;
 use shared::{Cx, Error, Result};
 
 shared::routes!(begin, read, status);

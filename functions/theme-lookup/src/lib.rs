@@ -10,8 +10,8 @@ mod projects;
 mod routes;
 
 pub use routes::describe;
-use shared::function::{Function, Trigger};
 use shared::models::Models;
+use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {
     name: "theme-lookup",

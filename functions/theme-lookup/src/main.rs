@@ -1,5 +1,5 @@
 //! The `theme-lookup` Lambda.
 
 fn main() -> std::process::ExitCode {
-    shared::lambda::run(&theme_lookup::FUNCTION)
+    shared::runtime::lambda::run(&theme_lookup::FUNCTION)
 }

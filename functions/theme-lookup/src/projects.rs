@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::ProjectId;
 use domain::projects::{NewProject, ProjectPatch};
-use shared::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::respond::{Created, Problems, Tagged};
+use shared::flows::page::{Page, PageQuery};
 use shared::flows::projects::{self, ProjectView};
-use shared::page::{Page, PageQuery};
-use shared::respond::{Created, Problems, Tagged};
 use shared::{Cx, Result};
 
 shared::routes!(create, list, read, change, delete);

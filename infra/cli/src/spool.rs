@@ -33,7 +33,7 @@ pub const MAX_RECORDS: usize = 3_000;
 /// The maximum size in bytes, including rejected records.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest payload that the server accepts, in bytes: `MAX_BODY_BYTES` of `shared/src/base/limits.rs`. A test compares the two.
+/// The longest payload that the server accepts, in bytes: `MAX_BODY_BYTES` of `shared/src/request/limits.rs`. A test compares the two.
 pub const MAX_PAYLOAD: usize = 4_400_000;
 
 /// Writing a file takes milliseconds. A hidden file this old has no writer any more.

@@ -29,14 +29,14 @@ use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig,
 };
-use shared::extract::Caller;
+use shared::edge::extract::Caller;
+use shared::edge::guard::may_be_signed;
 use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
-use shared::function::{Function, Invocation, Trigger};
-use shared::guard::may_be_signed;
 use shared::models::InvalidEndpoint;
 use shared::models::ModelsConfig;
 use shared::problem::StorageFailure;
+use shared::runtime::function::{Function, Invocation, Trigger};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -273,7 +273,7 @@ impl Platform {
         let routes = catalog::router()
             .route("/", get(move || async move { page }))
             .layer(from_fn_with_state(storage, health));
-        let functions = shared::http::app(cx.clone(), routes, Some(authenticate));
+        let functions = shared::edge::app::app(cx.clone(), routes, Some(authenticate));
         let app = with_bucket(functions.into(), engines.bucket(), welcome);
         let server = Served::start(listener, headers::bounded(app), limits).map_err(listen)?;
         let mut pollers = Vec::new();
@@ -457,7 +457,7 @@ fn with_bucket(functions: Handler, bucket: Handler, (auth, cors): (AuthConfig, C
 
 /// The bucket, which also answers the preflights of configured pages.
 fn for_pages(bucket: Handler, cors: &CorsConfig) -> Handler {
-    let Some(layer) = shared::cors::for_bucket(cors) else { return bucket };
+    let Some(layer) = shared::edge::cors::for_bucket(cors) else { return bucket };
     let bucket = layer.layer(service_fn(move |request| bucket.call(request)));
     Handler::new(move |request| bucket.clone().oneshot(request))
 }
@@ -504,13 +504,14 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
 fn consume(function: &'static Function, engines: &Engines, cx: &Cx, executors: usize) -> Option<Poller> {
     let Trigger::Queue { handler } = function.trigger else { return None };
     let cx = cx.clone();
-    let options = PollOptions { batch_size: shared::lambda::BATCH, concurrency: executors, timeout: TIMEOUT };
+    let options =
+        PollOptions { batch_size: shared::runtime::lambda::BATCH, concurrency: executors, timeout: TIMEOUT };
     Some(engines.queue(function.name)?.poll_with(options, move |event| {
         let cx = cx.clone();
         async move {
             let event: SqsEvent = serde_json::from_value(event)?;
             let invocation = Invocation { deadline: deadline(&cx.clock) };
-            let response = shared::lambda::batch(cx, handler, invocation, event).await;
+            let response = shared::runtime::lambda::batch(cx, handler, invocation, event).await;
             Ok(serde_json::to_value(response)?)
         }
     }))
@@ -581,7 +582,7 @@ async fn deliver(function: &'static Function, upload: Upload, cx: Cx) {
     event.records.push(message);
     for _ in 0..RECEIVES {
         let invocation = Invocation { deadline: deadline(&cx.clock) };
-        let response = shared::lambda::uploads(cx.clone(), handler, invocation, event.clone()).await;
+        let response = shared::runtime::lambda::uploads(cx.clone(), handler, invocation, event.clone()).await;
         if response.batch_item_failures.is_empty() {
             break;
         }

@@ -13,8 +13,8 @@ use shared::config::{
     self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::flows::api_keys::NewApiKey;
-use shared::model_keys;
 use shared::models::ModelsConfig;
+use shared::runtime::model_keys;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let filter = shared::logging::filter(LevelFilter::INFO);
+    let filter = shared::runtime::logging::filter(LevelFilter::INFO);
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
     let run = |work: BoxFuture<'static, Result<(), String>>| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::recorder::{Recorder, Reserved, Stored};
-use crate::ceilings::{self, Ceilings};
 use crate::context::Cx;
 use crate::flows::edit;
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Cause, Fallback, Quote};
 use crate::models::{BreakerChange, Route};
+use crate::money::ceilings::{self, Ceilings};
 use crate::problem::Error;
 use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;

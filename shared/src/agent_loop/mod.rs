@@ -30,9 +30,9 @@ use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::model_choice;
+use crate::money::ceilings::MonthCeilings;
 use crate::problem::Result;
 use crate::store::table::Write;
 

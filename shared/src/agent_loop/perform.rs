@@ -19,8 +19,8 @@ use super::call::CallError;
 use super::recorder::Stored;
 use super::{Agent, Kind, Performed, Rest};
 use crate::flows::edit::Tries;
-use crate::outside::{Called, OutsideCall};
 use crate::problem::Result;
+use crate::process::outside::{Called, OutsideCall};
 use crate::store::keys::Guard;
 use crate::store::runs::LIFETIME;
 

@@ -10,9 +10,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::edit;
-use crate::ceilings;
 use crate::context::Cx;
-use crate::extract::IfMatch;
+use crate::edge::extract::IfMatch;
+use crate::money::ceilings;
 use crate::problem::Result;
 use crate::store::Versioned;
 

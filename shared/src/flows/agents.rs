@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 
 use super::actions::{StaleApproval, stale_after};
 use super::edit;
-use crate::ceilings;
 use crate::context::Cx;
-use crate::extract::IfMatch;
-use crate::page::{self, Page, PageQuery};
+use crate::edge::extract::IfMatch;
+use crate::flows::page::{self, Page, PageQuery};
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::table::Order;
 use crate::store::{Versioned, keys};

@@ -8,10 +8,10 @@ use domain::accounts::quota::Month;
 use domain::ids::Owner;
 use domain::runs::RunKind;
 
-use crate::bus::{Event, SpendingAlert};
+use crate::aws::bus::{Event, SpendingAlert};
 use crate::context::Cx;
-use crate::metrics;
 use crate::problem::Result;
+use crate::process::metrics;
 use crate::store::alerts::ReachedAlert;
 
 /// Notes and publishes the thresholds that the costs of this month have reached. A failure is only logged: the next run

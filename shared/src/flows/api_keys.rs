@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::context::Cx;
-use crate::extract::Caller;
-use crate::page::{self, Page, PageQuery};
+use crate::edge::extract::Caller;
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::ApiKey;
 

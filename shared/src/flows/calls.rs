@@ -17,9 +17,9 @@ use utoipa::ToSchema;
 
 use super::actions::{self, Loaded};
 use super::{due, edit, run_view, runs};
-use crate::ceilings;
 use crate::context::Cx;
-use crate::extract::Caller;
+use crate::edge::extract::Caller;
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;

@@ -18,7 +18,7 @@ use super::messages::{self, MessageView};
 use super::{agents, edit, runs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};

@@ -19,10 +19,10 @@ use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
 use super::runs::Begun;
 use super::turn::{self, IfBusy, Said, Topic};
-use crate::base::request::ClientAddress;
 use crate::context::Cx;
-use crate::function::Invocation;
 use crate::problem::{Error, Result};
+use crate::request::ClientAddress;
+use crate::runtime::function::Invocation;
 use crate::store::ClaimedRequest;
 use crate::store::chats::ClientConversation;
 

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::due;
 use crate::blobs::BlobKey;
-use crate::ceilings;
 use crate::context::Cx;
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::deletions::CHANGED_AT_ONCE;
 use crate::store::keys::{self, Key};

@@ -15,8 +15,8 @@ use utoipa::ToSchema;
 
 use super::{edit, projects};
 use crate::context::Cx;
-use crate::extract::IfMatch;
-use crate::page::{self, Page, PageQuery};
+use crate::edge::extract::IfMatch;
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys::Guard;

@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{backlog, deletion, export, import, turn, wake};
 use crate::context::Cx;
-use crate::due_queue::{Dispatch, MESSAGES};
 use crate::problem::{Error, Result};
+use crate::process::due_queue::{Dispatch, MESSAGES};
 use crate::store::due::Sighting;
 use crate::store::{DueEntry, DueItem, DueTarget, keys};
 

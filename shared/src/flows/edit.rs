@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::extract::IfMatch;
+use crate::edge::extract::IfMatch;
 use crate::problem::{Error, Result};
 
 /// How often an edit is tried if other writers change the record first.

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::due;
-use crate::archive::Growing;
 use crate::blobs::{BlobError, BlobKey, Parts};
 use crate::context::Cx;
+use crate::flows::archive::Growing;
 use crate::problem::{Error, Result};
 use crate::store::partitions::Partition;
 use crate::store::{Attributes, DueItem, Versioned, Walk};

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::runs::load;
 use crate::context::Cx;
-use crate::live_runs::Recent;
 use crate::problem::{Error, Result};
+use crate::process::live_runs::Recent;
 
 /// After this time without an event, a follower reports silence.
 const SILENCE: Duration = Duration::from_secs(15);

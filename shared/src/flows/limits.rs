@@ -18,13 +18,13 @@ use utoipa::ToSchema;
 
 use super::accounts;
 use super::quota::Quota;
-use crate::base::limits::MAX_BODY_BYTES;
-use crate::ceilings;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
-use crate::idempotency::MAX_KEY;
-use crate::page::MAX_LIMIT;
+use crate::edge::idempotency::MAX_KEY;
+use crate::flows::page::MAX_LIMIT;
+use crate::money::ceilings;
 use crate::problem::Result;
+use crate::request::limits::MAX_BODY_BYTES;
 use crate::store::quota::MonthRequests;
 
 /// The limits of an owner.

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{Store, keys};

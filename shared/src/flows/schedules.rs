@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compute::Stop;
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::process::compute::Stop;
 
 /// The most fire times that one preview shows.
 const MAX_COUNT: usize = 100;

@@ -19,8 +19,8 @@ use super::actions::{self, Loaded, runs};
 use super::places::Entered;
 use super::{edit, execute, waiting};
 use crate::context::Cx;
-use crate::metrics;
 use crate::problem::{Error, Result};
+use crate::process::metrics;
 use crate::store::table::Order;
 use crate::store::{Store, Versioned};
 

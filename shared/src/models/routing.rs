@@ -170,7 +170,7 @@ impl Models {
     /// No models, even if some are configured.
     ///
     /// # Errors
-    /// Never. The result type is the one that a [`Function`](crate::function::Function) declares.
+    /// Never. The result type is the one that a [`Function`](crate::runtime::function::Function) declares.
     pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         Ok(Self {
             config: Arc::default(),

@@ -1,8 +1,8 @@
 //! The text of the drafts that a reply has made: what a person needs to decide about them.
 
 use domain::ids::ProposalId;
-use shared::base::request::ClientAddress;
 use shared::flows::proposals::ProposalView;
+use shared::request::ClientAddress;
 
 /// How much of the drafts a reply shows, in characters, for all of its drafts together; and at least of each.
 const MAX_SHOWN: usize = 6_000;

@@ -139,7 +139,7 @@ fn add_parameters(method: &str, operation: &mut Object) {
             // OpenAPI describes it by the media types of the answers.
             Some("Accept") if is_header => continue,
             Some("If-Match") if is_header => reference("parameters", "IfMatch"),
-            Some("limit") if parameter["schema"]["maximum"] == shared::page::MAX_LIMIT => {
+            Some("limit") if parameter["schema"]["maximum"] == shared::flows::page::MAX_LIMIT => {
                 reference("parameters", "Limit")
             }
             Some("cursor") => reference("parameters", "Cursor"),
@@ -223,7 +223,7 @@ fn parameters() -> Value {
             "in": "header",
             "description": "Makes a repeated call act only once: for 24 hours, the same key with the same request gets \
                             the same answer. Printable ASCII characters.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": shared::idempotency::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": shared::edge::idempotency::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
             "example": "6f1d3c1e-3f0e-4c58-9a4e-0f5f2f6c7d11",
         },
         "IfMatch": {
@@ -238,15 +238,15 @@ fn parameters() -> Value {
             "in": "query",
             "description": "The most items on a page.",
             "schema": {
-                "type": "integer", "format": "int32", "minimum": 1, "maximum": shared::page::MAX_LIMIT,
-                "default": shared::page::DEFAULT_LIMIT,
+                "type": "integer", "format": "int32", "minimum": 1, "maximum": shared::flows::page::MAX_LIMIT,
+                "default": shared::flows::page::DEFAULT_LIMIT,
             },
         },
         "Cursor": {
             "name": "cursor",
             "in": "query",
             "description": "Where to continue: `next_cursor` of the previous page. It is only valid for this list and this owner.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": shared::page::MAX_CURSOR, "pattern": "^[A-Za-z0-9_-]+$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": shared::flows::page::MAX_CURSOR, "pattern": "^[A-Za-z0-9_-]+$"},
         },
     })
 }

@@ -6,9 +6,9 @@ use domain::context::{
 use domain::tools::context::{ListContextVersions, ParseMode, ReadContext, RestoreContext, UpdateContext};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::extract::IfMatch;
+use shared::edge::extract::IfMatch;
 use shared::flows::documents::{self, DocumentName, DocumentView};
-use shared::page::PageQuery;
+use shared::flows::page::PageQuery;
 
 use super::{Failure, ToolResult, place, to_json};
 use crate::client::Client;

@@ -3,8 +3,8 @@
 use domain::tools::projects::{ListProjects, ListWorkflows};
 use serde_json::{Value, json};
 use shared::flows::documents::{self, DocumentView};
+use shared::flows::page::PageQuery;
 use shared::flows::projects;
-use shared::page::PageQuery;
 
 use super::{ToolResult, project, to_json};
 use crate::client::Client;

@@ -9,8 +9,8 @@ use domain::tools::actions::{ListActions, ProposeAction, ReadAction};
 use domain::tools::agents::{ListAgents, ProposeAgent, ReadAgent};
 use domain::tools::assets::{ListAssets, ProposeAsset, ReadAnyAsset};
 use serde_json::{Value, json};
+use shared::flows::page::PageQuery;
 use shared::flows::{actions, agents, assets, proposals};
-use shared::page::PageQuery;
 
 use super::{ToolResult, to_json};
 use crate::client::Client;

@@ -60,7 +60,7 @@ impl Ports {
 /// Refuses requests of web pages, and requests that call this machine by another name.
 pub(crate) fn guarded(handler: Handler) -> Handler {
     Handler::new(move |request| {
-        let allowed = shared::guard::is_from_this_machine(request.headers(), request.uri());
+        let allowed = shared::edge::guard::is_from_this_machine(request.headers(), request.uri());
         let answer = allowed.then(|| handler.call(request));
         async move {
             match answer {

@@ -20,9 +20,9 @@ use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     PlansConfig, ReachConfig, RunsConfig,
 };
-use shared::function::Invocation;
 use shared::models::Models;
 use shared::models::ModelsConfig;
+use shared::runtime::function::Invocation;
 use shared::{Cx, Error, Result};
 use tokio::time::Instant;
 
@@ -106,7 +106,7 @@ async fn a_reported_failure_is_retried_soon_and_a_crash_after_the_visibility_tim
                 return Err("the process is gone".into());
             }
             let invocation = Invocation { deadline: Timestamp::MAX };
-            let response = shared::lambda::batch(cx, handle, invocation, event).await;
+            let response = shared::runtime::lambda::batch(cx, handle, invocation, event).await;
             Ok(serde_json::to_value(response)?)
         }
     });

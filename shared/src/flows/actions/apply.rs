@@ -14,14 +14,14 @@ use domain::validate::FieldErrors;
 use futures::stream::{self, TryStreamExt};
 use jiff::Timestamp;
 
-use super::super::{agents, edit, messages, proposals};
 use super::{
     ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, refusal, runs,
     view, wake_at,
 };
-use crate::ceilings;
 use crate::context::Cx;
-use crate::extract::IfMatch;
+use crate::edge::extract::IfMatch;
+use crate::flows::{agents, edit, messages, proposals};
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};

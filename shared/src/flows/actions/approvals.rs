@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::ClaimedRequest;
 

@@ -6,10 +6,10 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
 use domain::validate::FieldErrors;
 
-use super::super::{agents, proposals};
 use super::ActionView;
-use crate::ceilings;
 use crate::context::Cx;
+use crate::flows::{agents, proposals};
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::Store;
 use crate::store::keys::Guard;

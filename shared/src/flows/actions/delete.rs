@@ -5,7 +5,7 @@ use domain::ids::{ActionId, Owner};
 use super::{check_version, load};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::extract::IfMatch;
+use crate::edge::extract::IfMatch;
 use crate::problem::Result;
 use crate::store::keys;
 use crate::store::table::Order;

@@ -12,9 +12,9 @@ use super::super::runs::Begun;
 use super::super::turn::{self, IfBusy, Said, Topic};
 use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
-use crate::function::Invocation;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
+use crate::runtime::function::Invocation;
 use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
 

@@ -27,8 +27,8 @@ use utoipa::ToSchema;
 
 use super::{agents, due, edit};
 use crate::context::Cx;
-use crate::extract::IfMatch;
-use crate::page::{self, Page, PageQuery};
+use crate::edge::extract::IfMatch;
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};

@@ -16,11 +16,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::super::quota::Quota;
-use super::super::{agents, edit, wake};
 use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{agents, edit, wake};
 use crate::problem::{Error, Result};
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};

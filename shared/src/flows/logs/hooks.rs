@@ -16,8 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::write;
 use crate::context::Cx;
+use crate::flows::page::{self, PageQuery};
 use crate::flows::{edit, projects};
-use crate::page::{self, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Store;
 use crate::store::keys::Guard;

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::segments::{self, Log};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::{Error, Result};
 use crate::store::Versioned;
 use crate::store::logs::{LineBody, LogHead, LogSession, StoredLine};

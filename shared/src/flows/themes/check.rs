@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{contents, state};
-use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::process::compute::{Stop, Stopped};
 
 /// The most findings in one answer.
 pub const MAX_FINDINGS: usize = 1_000;

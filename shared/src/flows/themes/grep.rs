@@ -16,9 +16,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::expression::{Expression, Reading};
 use super::glob::Glob;
 use super::{contents, state};
-use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
 use crate::problem::Result;
+use crate::process::compute::{Stop, Stopped};
 
 /// The most matches in one answer.
 const MAX_MATCHES: usize = 300;

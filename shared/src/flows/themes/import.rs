@@ -27,17 +27,17 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
-use crate::archive::{self, Limits};
 use crate::blobs::BlobKey;
-use crate::compute::{Stop, Stopped};
 use crate::context::Cx;
+use crate::flows::archive::{self, Limits};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::flows::{edit, projects};
 use crate::problem::{Error, Result};
+use crate::process::compute::{Stop, Stopped};
+use crate::process::themes::{Source, Warm};
 use crate::store::Versioned;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
-use crate::themes::{Source, Warm};
 
 /// The limits of a theme's archive. Paths may be longer than in a theme, because the archive may have a folder around
 /// all files.

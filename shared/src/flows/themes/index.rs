@@ -23,14 +23,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{announce, current, hex_sha256, import, read};
+use crate::aws::bus::{Event, IndexCompleted};
 use crate::blobs::BlobKey;
-use crate::bus::{Event, IndexCompleted};
 use crate::context::Cx;
 use crate::flows::{edit, projects, uploads};
 use crate::problem::{Error, Result};
+use crate::process::themes::{Source, Warm};
 use crate::store::keys::Guard;
 use crate::store::table::Written;
-use crate::themes::{Source, Warm};
 use domain::projects::theme::{Import, ImportState, MapPhase};
 
 /// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.

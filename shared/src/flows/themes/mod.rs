@@ -36,9 +36,9 @@ use super::projects;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::problem::{Error, Result};
+use crate::process::themes::{Source, ThemeVersion, Warm};
 use crate::store::keys;
 use crate::store::table::{Extras, item};
-use crate::themes::{Source, ThemeVersion, Warm};
 
 /// How many contents are read or written at once.
 const AT_ONCE: usize = 32;

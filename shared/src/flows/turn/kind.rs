@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use super::place::Place;
 use crate::agent_loop::{Kind, Performed};
-use crate::ceilings::MonthCeilings;
 use crate::context::Cx;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, images, tools};
+use crate::money::ceilings::MonthCeilings;
 use crate::problem::{Error, Result};
 use crate::store::Store;
 

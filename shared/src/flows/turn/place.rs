@@ -10,9 +10,9 @@ use domain::runs::Run;
 use domain::tools::Setting;
 use futures::future::try_join_all;
 
-use super::super::{actions, agents, assets, chats, messages};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::flows::{actions, agents, assets, chats, messages};
 use crate::problem::{Error, Result};
 use crate::store::messages::Thread;
 use crate::store::table::{Order, Write};

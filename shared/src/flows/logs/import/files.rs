@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::super::segments::SEGMENT_BYTES;
-use crate::archive::{self, ArchiveError, Limits};
+use crate::flows::archive::{self, ArchiveError, Limits};
 
 /// The limits of an archive. A file is read into memory whole.
 const LIMITS: Limits = Limits {

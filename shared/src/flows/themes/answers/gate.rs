@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::{Ask, FeatureView, asked, note, ranges, with_notes};
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::themes::Source;
+use crate::process::themes::Source;
 
 /// The number of files if no `limit` is given.
 const DEFAULT_GATED: usize = 20;

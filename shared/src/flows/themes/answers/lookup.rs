@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::{Ask, DEFAULT_TARGETS, asked, current, ranges};
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::themes::Source;
+use crate::process::themes::Source;
 
 /// The files and lines that a request is about.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{FeatureView, asked, note, with_notes};
 use crate::context::Cx;
-use crate::page::{self, Page, PageQuery};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::problem::Result;
 
 /// A file in the map.

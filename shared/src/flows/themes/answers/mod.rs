@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{current, enrich};
-use crate::compute::Stop;
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::themes::Warm;
+use crate::process::compute::Stop;
+use crate::process::themes::Warm;
 
 pub use gate::{GateAnswer, GatedView, gate};
 pub use graph::{Findings, Neighbours, Relationship, findings, neighbours};

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::{MAX_REQUEST, asked, current};
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::themes::Source;
+use crate::process::themes::Source;
 
 /// The maximum of `max_tokens`.
 const MAX_TOKENS: usize = 100_000;

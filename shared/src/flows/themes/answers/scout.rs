@@ -16,7 +16,7 @@ use super::graph::{MAX_EDGES, Relationship};
 use super::{Ask, DEFAULT_TARGETS, FeatureView, asked, note, ranges, with_notes};
 use crate::context::Cx;
 use crate::problem::Result;
-use crate::themes::Source;
+use crate::process::themes::Source;
 
 /// A structural brief: the key files and their content, how they depend on each other, and in what order to edit them.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]

@@ -13,11 +13,11 @@ use domain::theme::enrich::answer::Raw;
 use domain::theme::enrich::prompt::TOOL;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ceilings;
 use crate::context::Cx;
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{BreakerChange, Candidate, Limits, Models, Retry};
+use crate::money::ceilings;
 use crate::problem::{Error, Result};
 use crate::store::Store;
 use crate::store::spend::Spender;

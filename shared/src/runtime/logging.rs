@@ -91,11 +91,11 @@ mod tests {
             let allowed = allowed(&text.parse().unwrap());
             assert_eq!(allowed.would_enable(target, &level), expected, "{text}: {target} {level}");
         };
-        check("debug", "shared::http", Level::DEBUG, true);
-        check("debug", "shared::http", Level::TRACE, false);
-        check("warn", "shared::http", Level::INFO, false);
+        check("debug", "shared::edge", Level::DEBUG, true);
+        check("debug", "shared::edge", Level::TRACE, false);
+        check("warn", "shared::edge", Level::INFO, false);
         check("warn,shared::flows=debug", "shared::flows::turn", Level::DEBUG, true);
-        check("warn,shared::flows=debug", "shared::http", Level::INFO, false);
+        check("warn,shared::flows=debug", "shared::edge", Level::INFO, false);
         check("shared=info", "mcp::server", Level::ERROR, false);
         check("off,hyper=warn", "hyper::proto", Level::WARN, true);
         check("info", "hyper::proto", Level::WARN, true);

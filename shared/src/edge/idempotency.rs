@@ -21,16 +21,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::accept::Accept;
-use crate::base::limits::MAX_BODY_BYTES;
-use crate::base::request::{is_for_openai_client, path_for_client};
 use crate::context::Cx;
-use crate::extract::Caller;
+use crate::edge::accept::Accept;
+use crate::edge::extract::Caller;
+use crate::edge::stream::{self, BeganRun};
 use crate::flows::runs;
-use crate::function::Invocation;
 use crate::problem::{Error, Result};
+use crate::request::limits::MAX_BODY_BYTES;
+use crate::request::{is_for_openai_client, path_for_client};
+use crate::runtime::function::Invocation;
 use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
-use crate::stream::{self, BeganRun};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

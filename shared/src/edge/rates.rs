@@ -21,7 +21,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use lambda_http::request::RequestContext;
 
 use crate::context::Cx;
-use crate::extract::Caller;
+use crate::edge::extract::Caller;
 use crate::problem::Error;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");

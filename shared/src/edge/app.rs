@@ -16,18 +16,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::request::RequestContext;
 use tracing::Instrument;
 
-use crate::base::limits::MAX_BODY_BYTES;
-use crate::base::request::{BASE_PATH, BasePath, CURRENT_REQUEST_ID, ClientAddress, FOR_OPENAI_CLIENT};
 use crate::config::AuthConfig;
 use crate::context::Cx;
-use crate::cors;
-use crate::deletions;
-use crate::extract::{Caller, header_text};
-use crate::guard;
-use crate::idempotency;
+use crate::edge::extract::{Caller, header_text};
+use crate::edge::{cors, deletions, guard, idempotency, query, rates};
 use crate::problem::{Error, Result, caught};
-use crate::query;
-use crate::rates;
+use crate::request::limits::MAX_BODY_BYTES;
+use crate::request::{BASE_PATH, BasePath, CURRENT_REQUEST_ID, ClientAddress, FOR_OPENAI_CLIENT};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");

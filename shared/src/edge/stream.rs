@@ -14,13 +14,13 @@ use futures::{Stream, StreamExt};
 use http::{HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 
-use crate::accept::Accept;
 use crate::context::Cx;
+use crate::edge::accept::Accept;
 use crate::flows::follow::{self, RunUpdate};
 use crate::flows::run_view;
 use crate::flows::runs::{Begun, load};
-use crate::function::Invocation;
 use crate::problem::{Error, Result};
+use crate::runtime::function::Invocation;
 
 /// A response with this extension began a run.
 #[derive(Clone, Copy, Debug)]

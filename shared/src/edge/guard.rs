@@ -22,7 +22,7 @@ use http::{HeaderMap, Method, Uri, header};
 
 use crate::config::{AuthConfig, CorsConfig};
 use crate::context::Cx;
-use crate::extract::{is_json, unsupported_type};
+use crate::edge::extract::{is_json, unsupported_type};
 use crate::problem::{Error, Result};
 
 /// The middleware. `public` means that clients reach this port directly, without an API Gateway.

@@ -3,6 +3,9 @@
 //! `aws-config` is not used. Lambda provides credentials in the environment, fixed for the life of the execution
 //! environment. The full credential chain (profiles, IMDS, SSO) would only make the binary larger and slower to start.
 
+pub mod bus;
+pub mod queues;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

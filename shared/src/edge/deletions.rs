@@ -11,7 +11,7 @@ use http::Method;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Cx;
-use crate::extract::Caller;
+use crate::edge::extract::Caller;
 use crate::problem::{Error, Result};
 
 /// How long a process trusts what it has read. [`domain::accounts::deletion::SETTLED_AFTER`] includes it.

@@ -17,17 +17,16 @@ use tracing::Instrument;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
-use crate::base::request::BasePath;
+use crate::aws::queues::Delivery;
 use crate::clock::Clock;
 use crate::config::{Config, warn_of_unknown_variables};
 use crate::context::Cx;
+use crate::edge::app;
 use crate::flows::places::Places;
-use crate::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
-use crate::http;
-use crate::logging;
-use crate::model_keys;
 use crate::problem::{Error, Result, caught};
-use crate::queues::Delivery;
+use crate::request::BasePath;
+use crate::runtime::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
+use crate::runtime::{logging, model_keys};
 
 /// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little
 /// more than one. Ten is also the most messages that SQS delivers at once without a batching window.
@@ -86,7 +85,7 @@ type Served = std::result::Result<(), lambda_runtime::Error>;
 fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) -> F) -> ExitCode {
     init_tracing();
     log_panic_location();
-    crate::metrics::collect();
+    crate::process::metrics::collect();
     // One thread: an environment serves one invocation at a time, and most have less than one core.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -113,7 +112,7 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
         }
         // Only functions that call models have runs to release.
         if cx.models.are_configured() {
-            crate::shutdown::watch(cx.clone()).await;
+            crate::runtime::shutdown::watch(cx.clone()).await;
         }
         serve(cx).await
     });
@@ -136,7 +135,7 @@ fn service(
     cx: Cx,
     routes: Router<Cx>,
 ) -> MapRequest<Router, fn(lambda_http::Request) -> lambda_http::Request> {
-    MapRequest::new(http::app(cx, routes, None), as_routed)
+    MapRequest::new(app::app(cx, routes, None), as_routed)
 }
 
 /// Converts a request's path to the path of the route. It removes the stage, which the default domain of a REST API

@@ -35,22 +35,22 @@ macro_rules! routes {
 
         pub fn describe() -> ::utoipa::openapi::OpenApi {
             let mut all = ::utoipa::openapi::OpenApi::default();
-            $($crate::routes::merge(&mut all, { use $module as part; part::describe() });)+
+            $($crate::edge::routes::merge(&mut all, { use $module as part; part::describe() });)+
             all
         }
     };
     ($($handler:ident),+ $(,)?) => {
         pub fn router() -> ::axum::Router<$crate::Cx> {
             let router = ::axum::Router::new();
-            $crate::routes::paste! {
-                $(let router = $crate::routes::with::<[<__path_ $handler>], _, _>(router, $handler);)+
+            $crate::edge::routes::paste! {
+                $(let router = $crate::edge::routes::with::<[<__path_ $handler>], _, _>(router, $handler);)+
             }
             router
         }
 
         pub fn describe() -> ::utoipa::openapi::OpenApi {
             let mut all = ::utoipa::openapi::OpenApi::default();
-            $($crate::routes::merge(&mut all, $crate::routes::described(::utoipa_axum::routes!($handler)));)+
+            $($crate::edge::routes::merge(&mut all, $crate::edge::routes::described(::utoipa_axum::routes!($handler)));)+
             all
         }
     };

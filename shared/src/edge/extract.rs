@@ -14,11 +14,11 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
-use crate::compute::Compute;
-use crate::function::Invocation;
 use crate::problem::Error;
+use crate::process::compute::Compute;
+use crate::runtime::function::Invocation;
 
-/// The caller. [`crate::http`] adds it to the request after authentication.
+/// The caller. [`crate::edge::app`] adds it to the request after authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub owner: Owner,
@@ -108,7 +108,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     }
 }
 
-/// Where large bodies are parsed. [`crate::http`] adds it to the request. A request without it gets a new one.
+/// Where large bodies are parsed. [`crate::edge::app`] adds it to the request. A request without it gets a new one.
 fn compute(request: &Request) -> Compute {
     request.extensions().get::<Compute>().cloned().unwrap_or_default()
 }
@@ -139,7 +139,7 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
         StatusCode::PAYLOAD_TOO_LARGE => Error::Malformed {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             code: "payload_too_large",
-            message: format!("the body may have at most {} bytes", crate::base::limits::MAX_BODY_BYTES),
+            message: format!("the body may have at most {} bytes", crate::request::limits::MAX_BODY_BYTES),
         },
         status => Error::Malformed { status, code: "unreadable_body", message: rejection.body_text() },
     })

@@ -1,4 +1,6 @@
-//! What code below the HTTP layers may know about the current request.
+//! What every module may know about the current request. This folder uses no other module of the crate.
+
+pub mod limits;
 
 /// What the client's URL has before a route's path: the stage of the API's default domain, or the base path of a custom
 /// domain. The code that receives a request from API Gateway adds it to the request.
