@@ -12,15 +12,15 @@ use crate::aws::queues::Queues;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::edge::deletions::Deletions;
-use crate::edge::rates::UsedUp;
-use crate::flows::places::Places;
 use crate::models::{InvalidEndpoint, Models};
 use crate::process::compute::Compute;
+use crate::process::deletions::Deletions;
 use crate::process::due_queue::DueQueue;
 use crate::process::keyed_locks::KeyedLocks;
 use crate::process::live_runs::LiveRuns;
+use crate::process::places::Places;
 use crate::process::themes::{NotesCache, ThemeCache};
+use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
 

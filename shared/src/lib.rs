@@ -2,7 +2,7 @@
 //!
 //! A function crate declares a [`runtime::function::Function`]. [`runtime`] runs it with the Lambda Runtime API, and
 //! `infra/local` runs the same value in one process. A handler extracts, calls and wraps: [`edge`] parses the
-//! request; [`flows`] load, let `domain` decide, and store; and [`problem`] turns every error into an RFC 9457 answer.
+//! request; [`flows`] load, let `domain` decide, and store; and [`edge::problem`] turns every error into an RFC 9457 answer.
 //! There is only one storage path: [`store::Store`] on DynamoDB and [`blobs::Blobs`] on S3, through the AWS SDKs, also
 //! locally.
 
@@ -14,6 +14,7 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod edge;
+pub mod error;
 pub mod flows;
 #[cfg(test)]
 mod growth;
@@ -21,7 +22,6 @@ pub mod https;
 pub mod model_choice;
 pub mod models;
 pub mod money;
-pub mod problem;
 pub mod process;
 pub mod provider_keys;
 pub mod reach;
@@ -30,4 +30,4 @@ pub mod runtime;
 pub mod store;
 
 pub use context::Cx;
-pub use problem::{Error, Result};
+pub use error::{Error, Result};

@@ -10,8 +10,8 @@ use domain::models::{ModelError, Vendor};
 use secrecy::SecretString;
 
 use crate::context::Cx;
+use crate::error::Result;
 use crate::models::{BreakerChange, Models, OwnerModels, Route};
-use crate::problem::Result;
 use crate::store::ModelSettings;
 
 /// A number of 0 to 99 that stays the same for all calls of a run. It decides whether the run tries out a model.

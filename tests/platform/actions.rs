@@ -546,7 +546,7 @@ async fn outputs_are_listed_under_their_run() {
     let write = || Store::output_write(&local(), run, 1, &output).unwrap();
     assert!(cx.store.transact(vec![write()]).await.unwrap().done());
     // If DynamoDB refuses a request as invalid, this program has a bug. A client that retries would do so for ever.
-    let twice = shared::problem::Error::from(cx.store.transact(vec![write(), write()]).await.unwrap_err());
+    let twice = shared::error::Error::from(cx.store.transact(vec![write(), write()]).await.unwrap_err());
     assert_eq!((twice.code(), twice.problem(None).retryable), ("internal", false));
     let outputs = h.get(&format!("{action}/runs/{run}/outputs")).await.expect(200);
     assert_eq!(outputs, json!({"data": [output], "has_more": false}));

@@ -11,7 +11,7 @@ use domain::places::of_owner;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
-use shared::flows::places::Places;
+use shared::process::places::Places;
 use shared::flows::{actions, agents, due};
 use shared::runtime::function::{Invocation, Trigger};
 use shared::store::DueItem;

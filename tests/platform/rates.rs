@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, Config};
-use shared::edge::rates::{self, UsedUp};
+use shared::edge::rates;
+use shared::process::used_up::UsedUp;
 use shared::store::Store;
 use tests::{Answer, Harness, send};
 

@@ -9,8 +9,8 @@ use domain::validate::FieldError;
 pub use routes::describe;
 use serde_json::Value;
 use shared::Cx;
+use shared::edge::problem::{OpenAiError, Problem};
 use shared::models::Models;
-use shared::problem::{OpenAiError, Problem};
 use shared::runtime::function::{Function, Trigger};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 

@@ -26,7 +26,7 @@ pub const FUNCTION: Function = Function {
 fn uploaded(cx: Cx, Invocation { deadline }: Invocation, upload: Uploaded) -> BoxFuture<'static, Result<()>> {
     async move {
         let Some((owner, upload)) = BlobKey::parse_upload(&upload.key) else { return Ok(()) };
-        if cx.deletions.of(&cx, &owner).await?.is_some() {
+        if cx.deletions.of(&cx.store, &owner, cx.clock.now()).await?.is_some() {
             return Ok(());
         }
         match upload {

@@ -24,6 +24,7 @@ use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::Cx;
+use shared::aws::storage::StorageFailure;
 use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
@@ -35,7 +36,6 @@ use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::clock;
 use shared::models::InvalidEndpoint;
 use shared::models::ModelsConfig;
-use shared::problem::StorageFailure;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::recorder::{Recorder, Reserved, Stored};
 use crate::context::Cx;
-use crate::flows::edit;
+use crate::error::Error;
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Cause, Fallback, Quote};
 use crate::models::{BreakerChange, Route};
 use crate::money::ceilings::{self, Ceilings};
-use crate::problem::Error;
+use crate::store::Tries;
 use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
 
@@ -246,7 +246,7 @@ impl Caller for RunCaller<'_> {
         // What costs nothing is not limited by a ceiling that is used up.
         let is_free = price.is_free() && tools_micros == 0;
         let mut of_times = if is_free { Vec::new() } else { self.limits.ceilings.of_times.clone() };
-        let mut tries = edit::Tries::default();
+        let mut tries = Tries::default();
         loop {
             tries.next().await?;
             let rates = Some(*price.rates_for(input_tokens));

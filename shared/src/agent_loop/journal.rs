@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::store::steps::{StepPart, continued};
 use crate::store::table::Write;

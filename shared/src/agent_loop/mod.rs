@@ -31,9 +31,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Cx;
+use crate::error::Result;
 use crate::model_choice;
 use crate::money::ceilings::MonthCeilings;
-use crate::problem::Result;
 use crate::store::table::Write;
 
 use call::{BETWEEN_STEPS, CallError, Limits, Replied, call, look};

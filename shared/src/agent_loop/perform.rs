@@ -18,9 +18,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::call::CallError;
 use super::recorder::Stored;
 use super::{Agent, Kind, Performed, Rest};
-use crate::flows::edit::Tries;
-use crate::problem::Result;
-use crate::process::outside::{Called, OutsideCall};
+use crate::config::outside::{Called, OutsideCall};
+use crate::error::Result;
+use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::runs::LIFETIME;
 

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::call::CallError;
 use super::{Agent, Kind, Rest};
+use crate::error::Result;
 use crate::money::ceilings::{self, Ceilings, MonthCeilings};
-use crate::problem::Result;
 
 /// What a card of a ceiling says in place of a tool's name.
 const MODEL: &str = "model";

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};

@@ -5,6 +5,7 @@
 
 pub mod bus;
 pub mod queues;
+pub mod storage;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use domain::ids::{AssetId, ExportId, ImportId, MessageId, Owner, ProjectId, Prop
 use domain::log::{InstanceId, SessionId};
 use uuid::Uuid;
 
-use crate::store::messages::Thread;
+use domain::chats::Thread;
 
 /// The key of an object. It always begins with the owner; there is no other way to build it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use bytes::Bytes;
 
 use crate::aws;
-use crate::problem::StorageFailure;
+use crate::aws::storage::StorageFailure;
 
 pub use key::{BlobKey, Upload};
 pub use parts::Parts;

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The form of the answer that a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::edge::extract::{Caller, header_text};
 use crate::edge::{cors, deletions, guard, idempotency, query, rates};
-use crate::problem::{Error, Result, caught};
+use crate::error::{Error, Result, caught};
 use crate::request::limits::MAX_BODY_BYTES;
 use crate::request::{BASE_PATH, BasePath, CURRENT_REQUEST_ID, ClientAddress, FOR_OPENAI_CLIENT};
 

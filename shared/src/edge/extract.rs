@@ -6,25 +6,17 @@ use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, Path as AxumPath, Request};
-use domain::accounts::scopes::Scope;
-use domain::ids::Owner;
 use domain::validate::FieldErrors;
 use domain::wording::{UNKNOWN_FIELD, refusal};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
-use crate::problem::Error;
+use crate::error::Error;
 use crate::process::compute::Compute;
-use crate::runtime::function::Invocation;
+use crate::request::Invocation;
 
-/// The caller. [`crate::edge::app`] adds it to the request after authentication.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    pub owner: Owner,
-    /// The highest scope of the credentials.
-    pub scope: Scope,
-}
+pub use crate::request::caller::{Caller, IfMatch};
 
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Error;
@@ -264,10 +256,6 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
         })
     }
 }
-
-/// The version that the client has edited, from `If-Match: "7"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IfMatch(pub u64);
 
 impl<S: Sync> OptionalFromRequestParts<S> for IfMatch {
     type Rejection = Error;

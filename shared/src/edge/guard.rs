@@ -23,7 +23,7 @@ use http::{HeaderMap, Method, Uri, header};
 use crate::config::{AuthConfig, CorsConfig};
 use crate::context::Cx;
 use crate::edge::extract::{is_json, unsupported_type};
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The middleware. `public` means that clients reach this port directly, without an API Gateway.
 pub async fn layer(State((cx, public)): State<(Cx, bool)>, request: Request, next: Next) -> Response {

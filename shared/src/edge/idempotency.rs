@@ -25,11 +25,11 @@ use crate::context::Cx;
 use crate::edge::accept::Accept;
 use crate::edge::extract::Caller;
 use crate::edge::stream::{self, BeganRun};
+use crate::error::{Error, Result};
 use crate::flows::runs;
-use crate::problem::{Error, Result};
-use crate::request::limits::MAX_BODY_BYTES;
+use crate::request::Invocation;
+use crate::request::limits::{MAX_BODY_BYTES, MAX_KEY};
 use crate::request::{is_for_openai_client, path_for_client};
-use crate::runtime::function::Invocation;
 use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -37,9 +37,6 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The headers that a replay repeats.
 const KEPT_HEADERS: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
-
-/// The longest key, in characters.
-pub const MAX_KEY: usize = 255;
 
 /// The largest answer that is kept, in bytes.
 const MAX_KEPT: usize = 256 * 1024;

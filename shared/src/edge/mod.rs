@@ -7,6 +7,7 @@ pub mod deletions;
 pub mod extract;
 pub mod guard;
 pub mod idempotency;
+pub mod problem;
 pub mod query;
 pub mod rates;
 pub mod respond;

@@ -8,9 +8,7 @@
 //! models have ceilings of their own, which are reserved in the same table. So nothing expensive passes while the table
 //! is out of reach, and a limit must not add an outage of its own.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -22,41 +20,17 @@ use lambda_http::request::RequestContext;
 
 use crate::context::Cx;
 use crate::edge::extract::Caller;
-use crate::problem::Error;
+use crate::error::Error;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// How many used-up windows a process remembers. Further ones are looked up in the table.
-const REMEMBERED: usize = 10_000;
-
 /// The address of a client that is connected to this process. The server adds it to the request. It never comes from a
 /// header, because a client can send any header.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientAddress(pub IpAddr);
-
-/// The windows that this process knows to be used up.
-#[derive(Clone, Debug, Default)]
-pub struct UsedUp(Arc<Mutex<HashMap<(String, RouteClass), Window>>>);
-
-impl UsedUp {
-    fn contains(&self, caller: &str, class: RouteClass, window: Window) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(caller.to_owned(), class)) == Some(&window)
-    }
-
-    fn add(&self, caller: &str, class: RouteClass, window: Window) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, used_up| *used_up == window);
-        }
-        if known.len() < REMEMBERED {
-            known.insert((caller.to_owned(), class), window);
-        }
-    }
-}
 
 /// What a limit says about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,21 +165,5 @@ mod tests {
         assert!(!same("2001:db8:1:2::1", "2001:db8:1:3::1"));
         assert!(!same("192.0.2.1", "192.0.2.2"));
         assert!(same("::ffff:192.0.2.1", "192.0.2.1"));
-    }
-
-    #[test]
-    fn the_memory_of_used_up_windows_is_bounded_and_forgets_old_ones() {
-        let at = |second| Window::at(jiff::Timestamp::from_second(second).unwrap());
-        let (used_up, old, new) = (UsedUp::default(), at(0), at(60));
-        for n in 0..REMEMBERED + 5 {
-            used_up.add(&n.to_string(), RouteClass::Others, old);
-        }
-        assert_eq!(used_up.0.lock().unwrap().len(), REMEMBERED);
-        assert!(used_up.contains("0", RouteClass::Others, old));
-        assert!(
-            !used_up.contains("0", RouteClass::Others, new) && !used_up.contains("0", RouteClass::Mcp, old)
-        );
-        used_up.add("0", RouteClass::Others, new);
-        assert_eq!(used_up.0.lock().unwrap().len(), 1);
     }
 }

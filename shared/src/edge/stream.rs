@@ -16,11 +16,11 @@ use jiff::Timestamp;
 
 use crate::context::Cx;
 use crate::edge::accept::Accept;
+use crate::error::{Error, Result};
 use crate::flows::follow::{self, RunUpdate};
 use crate::flows::run_view;
 use crate::flows::runs::{Begun, load};
-use crate::problem::{Error, Result};
-use crate::runtime::function::Invocation;
+use crate::request::Invocation;
 
 /// A response with this extension began a run.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 
 use super::edit;
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::Result;
 use crate::money::ceilings;
-use crate::problem::Result;
-use crate::store::Versioned;
+use crate::request::caller::IfMatch;
+use crate::store::{Tries, Versioned};
 
 /// An account as its owner sees it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -118,7 +118,7 @@ pub async fn change(
     if_match: Option<IfMatch>,
     patch: AccountPatch,
 ) -> Result<AccountView> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let found = cx.store.account(owner).await?;

@@ -12,12 +12,12 @@ use utoipa::ToSchema;
 use super::actions::{StaleApproval, stale_after};
 use super::edit;
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::table::Order;
-use crate::store::{Versioned, keys};
+use crate::store::{Tries, Versioned, keys};
 
 /// An agent as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -128,7 +128,7 @@ pub async fn change(
     if_match: Option<IfMatch>,
     patch: AgentPatch,
 ) -> Result<ChangedAgent> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let current = load(cx, owner, id).await?;

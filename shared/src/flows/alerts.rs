@@ -10,7 +10,7 @@ use domain::runs::RunKind;
 
 use crate::aws::bus::{Event, SpendingAlert};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::metrics;
 use crate::store::alerts::ReachedAlert;
 

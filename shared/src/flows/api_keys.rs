@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::context::Cx;
-use crate::edge::extract::Caller;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
+use crate::request::caller::Caller;
 use crate::store::ApiKey;
 
 /// The longest name, in characters.

@@ -17,6 +17,8 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipReadOptions, ZipWriter};
 
+use crate::error::Error;
+
 /// The fewest bytes of the header before an entry's data.
 const LOCAL_HEADER: u64 = 30;
 
@@ -362,6 +364,12 @@ pub struct Growing {
 #[derive(Debug, thiserror::Error)]
 #[error("a zip could not be written: {0}")]
 pub struct NotWritten(String);
+
+impl From<NotWritten> for Error {
+    fn from(error: NotWritten) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
 
 /// What the writer of the zip has written and nobody has taken.
 #[derive(Clone, Default)]

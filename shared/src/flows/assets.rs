@@ -14,12 +14,12 @@ use utoipa::ToSchema;
 use super::{agents, edit, proposals};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
-use crate::store::{Store, Versioned, keys};
+use crate::store::{Store, Tries, Versioned, keys};
 
 /// The input that saves an asset: its fields, or a proposal with the fields that differ from it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -111,7 +111,7 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
     let new = merge(cx, owner, input, proposal.as_ref()).await?;
     let run = proposal.as_ref().and_then(|proposal| proposal.run_id);
     let asset = store(cx, owner, agent, run, new).await?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let chat = match proposal.as_ref().and_then(|proposal| proposal.chat_id) {
@@ -269,7 +269,7 @@ pub async fn change(
     patch: AssetPatch,
 ) -> Result<AssetView> {
     let mut uploaded = false;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let current = match load(cx, owner, id).await {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{due, waiting, wake};
 use crate::context::Cx;
-use crate::problem::{Error, Result, caught};
+use crate::error::{Error, Result, caught};
 use crate::store::DueItem;
 
 /// Takes a place for the owner, takes as many waiting runs as this invocation has room for, and drives them.

@@ -16,15 +16,15 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::actions::{self, Loaded};
-use super::{due, edit, run_view, runs};
+use super::{due, run_view, runs};
 use crate::context::Cx;
-use crate::edge::extract::Caller;
+use crate::error::{Error, Result};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
+use crate::request::caller::Caller;
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
-use crate::store::{DueItem, Store, Versioned};
+use crate::store::{DueItem, Store, Tries, Versioned};
 
 /// A person approves a call, or raises a ceiling.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -103,7 +103,7 @@ impl From<ResolveCall> for Answer {
 /// not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
 pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
     let owner = &caller.owner;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Versioned { value: found, version } = runs::load(cx, owner, id).await?;

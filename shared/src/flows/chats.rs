@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::messages::{self, MessageView};
-use super::{agents, edit, runs};
+use super::{agents, runs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
-use crate::store::{Store, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 /// The maximum number of ids of one kind in one call.
 const MAX_GENERATED: usize = 40;
@@ -273,7 +273,7 @@ fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
 /// 404 if the chat does not exist.
 pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
     stop_turn(cx, owner, id).await?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Versioned { value: chat, version } = load(cx, owner, id).await?;

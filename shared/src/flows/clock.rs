@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::actions::{self, Loaded};
-use super::{edit, wake};
+use super::wake;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::keys::{self, SHARDS};
 use crate::store::table::{Extras, item};
-use crate::store::{DueEntry, DueTarget, Versioned};
+use crate::store::{DueEntry, DueTarget, Tries, Versioned};
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::ids::{ActionId, Owner};
 
@@ -96,7 +96,7 @@ async fn plan_again(cx: &Cx, now: Timestamp) -> Result<usize> {
 }
 
 async fn plan_action_again(cx: &Cx, owner: &Owner, id: ActionId, now: Timestamp) -> Result<()> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Loaded { action, live } = match actions::load_live(cx, owner, id).await {

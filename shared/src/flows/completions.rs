@@ -20,9 +20,9 @@ use super::chats::{self, NewChat};
 use super::runs::Begun;
 use super::turn::{self, IfBusy, Said, Topic};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::request::ClientAddress;
-use crate::runtime::function::Invocation;
+use crate::request::Invocation;
 use crate::store::ClaimedRequest;
 use crate::store::chats::ClientConversation;
 

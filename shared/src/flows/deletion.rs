@@ -16,13 +16,13 @@ use uuid::Uuid;
 use super::due;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
 use crate::store::deletions::CHANGED_AT_ONCE;
 use crate::store::keys::{self, Key};
 use crate::store::partitions::Partition;
 use crate::store::table::{Condition, Write};
-use crate::store::{DueItem, Store, Versioned, Walk};
+use crate::store::{DueItem, Store, Tries, Versioned, Walk};
 
 /// An executor stops this long before its deadline.
 const RESERVE: SignedDuration = SignedDuration::from_secs(20);
@@ -52,7 +52,7 @@ pub async fn request(cx: &Cx, owner: &Owner, confirm: &str) -> Result<AcceptedDe
         errors.add("confirm", "must be the `owner` of `GET /account`, because nothing can be restored");
     }
     errors.into_result(())?;
-    let mut tries = super::edit::Tries::default();
+    let mut tries = Tries::default();
     let receipt_id = loop {
         tries.next().await?;
         if let Some(found) = cx.store.deletion(owner).await? {

@@ -15,13 +15,13 @@ use utoipa::ToSchema;
 
 use super::{edit, projects};
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys::Guard;
 use crate::store::table::Written;
-use crate::store::{StoreError, Versioned, keys};
+use crate::store::{StoreError, Tries, Versioned, keys};
 
 /// How long a write is retried. Two hundred concurrent writes need a few seconds.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(20);
@@ -211,7 +211,7 @@ async fn write(
 ) -> Result<Option<DocumentView>> {
     let key = keys::document(owner, place.project, &place.workflow);
     let _lock = cx.locks.lock(&key).await;
-    let mut tries = edit::Tries::within(MAX_RETRY_TIME);
+    let mut tries = Tries::within(MAX_RETRY_TIME);
     loop {
         tries.next().await?;
         let found = cx.store.document(owner, place.project, &place.workflow).await?;

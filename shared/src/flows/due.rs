@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{backlog, deletion, export, import, turn, wake};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::process::due_queue::{Dispatch, MESSAGES};
 use crate::store::due::Sighting;
 use crate::store::{DueEntry, DueItem, DueTarget, keys};
@@ -47,7 +47,9 @@ pub async fn look_at(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return Ok(());
     }
     // Nothing begins any more in an account that is being deleted.
-    if item.target != DueTarget::Deletion && cx.deletions.of(cx, &item.owner).await?.is_some() {
+    if item.target != DueTarget::Deletion
+        && cx.deletions.of(&cx.store, &item.owner, cx.clock.now()).await?.is_some()
+    {
         return Ok(());
     }
     // Boxed: these futures are large, and ten of them are polled in one task.

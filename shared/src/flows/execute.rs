@@ -23,17 +23,17 @@ use super::actions::{self, runs};
 use super::proposals::{self, Origin};
 use super::quota::Quota;
 use super::wake::{ClaimedRun, ended};
-use super::{alerts, assets, due, edit, messages, tools, turn};
+use super::{alerts, assets, due, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::money::ceilings::MonthCeilings;
-use crate::problem::{Error, Result};
 use crate::store::keys::Guard;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write, Written};
-use crate::store::{DueItem, Store, Versioned};
+use crate::store::{DueItem, Store, Tries, Versioned};
 
 /// How many steps of work a run may take.
 const MAX_STEPS: usize = 24;
@@ -297,7 +297,7 @@ async fn begin(
     let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
     let (run_id, fence) = (occurrence.value.run_id, occurrence.value.fence);
     let done = occurrence.value.steps_done;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     let mut charge = Charge::Included;
     loop {
         tries.next().await?;
@@ -501,7 +501,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
     // The cost since the last step always counts for the occurrence.
     let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
     let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         // The action as this executor knows it. If somebody has changed it meanwhile, it is read again.

@@ -19,8 +19,8 @@ use utoipa::ToSchema;
 use super::due;
 use crate::blobs::{BlobError, BlobKey, Parts};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
-use crate::problem::{Error, Result};
 use crate::store::partitions::Partition;
 use crate::store::{Attributes, DueItem, Versioned, Walk};
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::runs::load;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::process::live_runs::Recent;
 
 /// After this time without an event, a follower reports silence.

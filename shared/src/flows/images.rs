@@ -8,8 +8,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
-use crate::store::messages::Thread;
+use crate::error::{Error, Result};
+use domain::chats::Thread;
 
 /// How many images are read at once.
 const AT_ONCE: usize = 8;

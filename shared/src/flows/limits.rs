@@ -20,11 +20,11 @@ use super::accounts;
 use super::quota::Quota;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
-use crate::edge::idempotency::MAX_KEY;
+use crate::error::Result;
 use crate::flows::page::MAX_LIMIT;
 use crate::money::ceilings;
-use crate::problem::Result;
 use crate::request::limits::MAX_BODY_BYTES;
+use crate::request::limits::MAX_KEY;
 use crate::store::quota::MonthRequests;
 
 /// The limits of an owner.

@@ -12,10 +12,11 @@ use utoipa::ToSchema;
 use super::images;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::store::messages::{StoredMessage, Thread};
+use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
+use domain::chats::Thread;
 
 /// The largest content within the item of a message, in bytes of JSON. Larger contents are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;

@@ -14,12 +14,11 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::edit;
 use crate::context::Cx;
+use crate::error::Result;
 use crate::model_choice;
 use crate::models::OwnerModels;
-use crate::problem::Result;
-use crate::store::ModelSettings;
+use crate::store::{ModelSettings, Tries};
 
 /// What the choice of a model is asked for. Without any of these, the answer has one choice for each tier.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -335,7 +334,7 @@ pub async fn choose(cx: &Cx, owner: &Owner, input: ChooseModels) -> Result<Model
     let of_owner = model_choice::of_owner(cx, owner).await?;
     let usable = cx.models.vendors_of(&of_owner);
     let settings = input.checked(&usable, |model| cx.models.price(&of_owner, model))?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let version = cx.store.model_settings(owner).await?.version;

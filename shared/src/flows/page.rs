@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::table::QueryPage;
 use crate::store::{StoreError, Versioned};
 

@@ -4,103 +4,26 @@
 //! runs, renews its lease while they are under way, and gives it back after the last one. A run that finds no free place goes on
 //! the owner's list of waiting runs ([`super::waiting`]). An invocation that gives a place back wakes that list.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::ids::Owner;
 use domain::lease::Lease;
 use domain::places::{self, Free, Full, LEASE, RENEW_EVERY};
-use tokio::sync::Mutex as AsyncMutex;
-use tokio::task::AbortHandle;
 use uuid::Uuid;
 
-use super::{edit, waiting};
+use super::waiting;
 use crate::clock::Clock;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
-use crate::store::Store;
+use crate::error::{Error, Result};
+use crate::process::places::{AbortOnDrop, Entered, Held, OfOwner, Places};
+use crate::store::{Store, Tries};
 
 /// The shortest wait of a holder before it renews its lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The places of an invocation. Clones share them.
-#[derive(Clone, Default)]
-pub struct Places(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    owners: Mutex<HashMap<Owner, Arc<OfOwner>>>,
-    /// How many more runs the invocation may start.
-    room: AtomicUsize,
-}
-
-#[derive(Default)]
-struct OfOwner {
-    place: AsyncMutex<Option<Held>>,
-    /// How many runs use the place.
-    runs: AtomicUsize,
-    /// Whether a run of this invocation found no place.
-    put_off: AtomicBool,
-}
-
-struct Held {
-    number: u32,
-    version: u64,
-    lease: Lease<Uuid>,
-    /// Whether this was the owner's last free place.
-    is_last: bool,
-    /// Whether only runs that a person started by hand may use it.
-    only_by_hand: bool,
-    _renews: AbortOnDrop,
-}
-
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// A run's share of its invocation's place.
-pub struct Entered {
-    of: Arc<OfOwner>,
-    owner: Owner,
-    /// Whether this was the owner's last free place.
-    pub is_last: bool,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        self.of.runs.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 impl Places {
-    /// The places of an invocation that may start up to `room` runs in addition to those that it was called for.
-    #[must_use]
-    pub fn with_room(room: usize) -> Self {
-        Self(Arc::new(Inner { room: AtomicUsize::new(room), ..Inner::default() }))
-    }
-
-    /// Reserves room for up to `wanted` additional runs. Returns for how many there was room.
-    pub(super) fn take_room(&self, wanted: usize) -> usize {
-        let take = |room: usize| Some(room - room.min(wanted));
-        let before = self.0.room.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
-        before.map_or(0, |room| room.min(wanted))
-    }
-
-    pub(super) fn give_room_back(&self, room: usize) {
-        self.0.room.fetch_add(room, Ordering::AcqRel);
-    }
-
-    fn of(&self, owner: &Owner) -> Arc<OfOwner> {
-        let mut owners = self.0.owners.lock().expect("no code panics while it holds the places");
-        Arc::clone(owners.entry(owner.clone()).or_default())
-    }
-
     /// Lets a run of this owner use the place that this invocation has, or a place that it takes now.
     ///
     /// # Errors
@@ -144,11 +67,7 @@ impl Places {
     /// Gives back the remaining places at the end of the invocation. Where a place is free by now, it also wakes the runs that
     /// this invocation has put off: the place may have been given back before they were on the list.
     pub async fn leave_all(&self, cx: &Cx) {
-        let owners: Vec<_> = {
-            let owners = self.0.owners.lock().expect("no code panics while it holds the places");
-            owners.iter().map(|(owner, of)| (owner.clone(), Arc::clone(of))).collect()
-        };
-        for (owner, of) in owners {
+        for (owner, of) in self.all() {
             let left = match free(cx, &owner, &of).await {
                 Ok(false) if of.put_off.load(Ordering::Acquire) => waiting::wake_if_free(cx, &owner).await,
                 freed => freed.map(|_| ()),
@@ -191,7 +110,7 @@ async fn take(
     by_hand: bool,
 ) -> Result<std::result::Result<Held, Full>> {
     let executors = cx.config.executors.count;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         // Each refusal means that another executor has taken a place.
         if tries.next().await.is_err() {

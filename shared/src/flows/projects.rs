@@ -13,12 +13,12 @@ use super::themes::enrich;
 use super::{accounts, edit, logs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, QuotaExceeded, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, QuotaExceeded, Result};
+use crate::request::caller::IfMatch;
 use crate::store::quota::Created;
 use crate::store::table::QueryPage;
-use crate::store::{Store, StoreError, Versioned, keys};
+use crate::store::{Store, StoreError, Tries, Versioned, keys};
 
 /// A project as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -45,7 +45,7 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<Project
     let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     let plan = accounts::plan_of(cx, owner).await?;
     if let Some(projects) = plan.terms().projects {
-        let mut tries = edit::Tries::default();
+        let mut tries = Tries::default();
         loop {
             tries.next().await?;
             match cx.store.create_project_within(owner, &project, projects).await? {
@@ -106,7 +106,7 @@ pub async fn change(
     if_match: Option<IfMatch>,
     patch: ProjectPatch,
 ) -> Result<ProjectView> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let current = load(cx, owner, id).await?;

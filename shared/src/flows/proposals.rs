@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
 use crate::store::table::Write;
 use crate::store::{Store, keys};
 

@@ -12,7 +12,7 @@ use domain::ids::Owner;
 
 use super::accounts;
 use crate::context::Cx;
-use crate::problem::{Error, QuotaExceeded, Result};
+use crate::error::{Error, QuotaExceeded, Result};
 use crate::store::Store;
 use crate::store::table::Write;
 

@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 
 use super::actions::{self, Loaded};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, DueItem, DueTarget, Store, Versioned};
 

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::proposals::{self, ProposalView};
 use crate::agent_loop::journal;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 
 /// A run and its result.
 #[derive(Clone, Debug, Serialize, ToSchema)]

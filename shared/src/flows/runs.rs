@@ -5,11 +5,11 @@ use std::time::Duration;
 use domain::ids::{Owner, RunId};
 use domain::runs::{Run, RunKind, RunState};
 
-use super::{actions, edit};
+use super::actions;
 use crate::agent_loop::recorder::end_without_executor;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
-use crate::store::Versioned;
+use crate::error::{Error, Result};
+use crate::store::{Tries, Versioned};
 
 /// How long a live executor has to end its run by itself. It checks for the request twice a second.
 const PATIENCE: Duration = Duration::from_millis(1_200);
@@ -73,7 +73,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
         tokio::time::sleep(LOOK).await;
     }
     // Its executor is dead or too slow. From now on its writes are refused.
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let found = load(cx, owner, id).await?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::OwnServer;
 
 /// The input that stores a server. It replaces all of an earlier one, with its key.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::due;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, StoreError};
 

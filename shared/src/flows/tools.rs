@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::assets;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 
 /// How much of an asset's content a model gets at once, in bytes.
 const MAX_READ: usize = 48 * 1024;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 
 /// How long an upload address is valid.
 pub const WINDOW: SignedDuration = SignedDuration::from_mins(5);

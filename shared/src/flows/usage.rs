@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::store::usage::{UsageEntry, Used};
 
 /// The usage of a month. Days are in UTC. A call counts on the day on which its cost was reserved.

@@ -15,7 +15,7 @@ use rand::Rng;
 
 use super::due;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::store::places::Waiting;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store};

@@ -16,13 +16,13 @@ use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::actions::{self, Loaded, runs};
-use super::places::Entered;
-use super::{edit, execute, waiting};
+use super::{execute, waiting};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::process::metrics;
+use crate::process::places::Entered;
 use crate::store::table::Order;
-use crate::store::{Store, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 /// How many due times one transaction decides. Each of them may write an occurrence and a run.
 const AT_ONCE: usize = 40;
@@ -76,7 +76,7 @@ async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
 /// Stores a decision for every due time that has come. `None` if the action was deleted, or if the time is up. Then the next sweep
 /// continues.
 async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<Option<Planned>> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     // The due times that already have a record; the due times whose record was written by a clock that was ahead; and the
     // version of the action when the records were read.
     let (mut recorded, mut premature, mut refused_at) = (BTreeSet::new(), BTreeMap::new(), None);
@@ -148,7 +148,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
             refused_at = Some(action.version);
             continue;
         }
-        tries = edit::Tries::default();
+        tries = Tries::default();
         if let Some(run) = cancelled {
             runs::end_run(cx, owner, run).await?;
         }
@@ -229,7 +229,7 @@ async fn claim(
     let id = loaded.action.value.id;
     // The first try uses the state that the plan was made from. If it has changed since, the write is refused.
     let mut planned = Some(loaded);
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let loaded = match planned.take() {
@@ -296,7 +296,7 @@ async fn claim(
         if occurrence.value.state.is_final() {
             // It has expired or was cancelled, so the next queued occurrence may begin.
             execute::close(cx, owner, run, &occurrence.value).await?;
-            tries = edit::Tries::default();
+            tries = Tries::default();
             continue;
         }
         return Ok(None);

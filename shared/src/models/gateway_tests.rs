@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::{EventStream, Model, Models, ModelsConfig, OwnerModels};
 use super::*;
 use crate::clock::ManualClock;
+use crate::models::{EventStream, Model, Models, ModelsConfig, OwnerModels};
 
 /// What a model does with a call.
 #[derive(Clone, Debug)]

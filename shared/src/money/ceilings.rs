@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::BudgetConfig;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 
 /// The ceilings that hold for a call of a model.
 #[derive(Clone, Debug)]

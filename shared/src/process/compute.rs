@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The lanes of a process. Cheap to clone.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
 use super::parameters::Parameters;
 use crate::config::{AwsConfig, MasterKeysConfig};
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The length of a master key, in bytes.
 pub const KEY_BYTES: usize = 32;

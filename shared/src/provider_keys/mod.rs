@@ -16,8 +16,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::error::Result;
 use crate::models::{ServerConfig, ServerOfOwner};
-use crate::problem::Result;
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
 
 pub use master_keys::KEY_BYTES;

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::AwsConfig;
+use crate::error::{Error, Result};
 use crate::https::{self, Pooled};
-use crate::problem::{Error, Result};
 use crate::store::table::back_off;
 
 /// The number of tries of a call.

@@ -6,3 +6,6 @@
 /// larger, and adds headers and the request's context. A body of 4,400,000 bytes becomes 5,866,668 bytes and leaves
 /// room for those. `infra/cli` has the same number as `MAX_PAYLOAD`.
 pub const MAX_BODY_BYTES: usize = 4_400_000;
+
+/// The longest `Idempotency-Key`, in characters.
+pub const MAX_KEY: usize = 255;

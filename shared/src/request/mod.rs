@@ -1,6 +1,10 @@
 //! What every module may know about the current request. This folder uses no other module of the crate.
 
+pub mod caller;
 pub mod limits;
+
+use http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
 
 /// What the client's URL has before a route's path: the stage of the API's default domain, or the base path of a custom
 /// domain. The code that receives a request from API Gateway adds it to the request.
@@ -41,4 +45,28 @@ pub fn current_request_id() -> Option<String> {
 #[must_use]
 pub fn is_for_openai_client() -> bool {
     FOR_OPENAI_CLIENT.try_with(|is| *is).unwrap_or_default()
+}
+
+/// What a handler knows about its invocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation {
+    /// When the environment will be stopped. Work that is not done by then is lost.
+    pub deadline: Timestamp,
+}
+
+/// How long before the invocation's end its answer ends.
+const ANSWERS_BEFORE: SignedDuration = SignedDuration::from_secs(10);
+
+impl Invocation {
+    /// The invocation of a request. A server that is not a Lambda has no deadline.
+    #[must_use]
+    pub fn of(parts: &Parts) -> Self {
+        parts.extensions.get().copied().unwrap_or(Self { deadline: Timestamp::MAX })
+    }
+
+    /// When an answer that follows a run must end.
+    #[must_use]
+    pub fn answers_until(&self) -> Timestamp {
+        self.deadline - ANSWERS_BEFORE
+    }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use axum::Router;
 use futures::future::BoxFuture;
-use http::request::Parts;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::context::Cx;
+use crate::error::Result;
 use crate::models::ModelsConfig;
 use crate::models::{InvalidEndpoint, Models};
-use crate::problem::Result;
+
+pub use crate::request::Invocation;
 
 /// One Lambda function.
 #[derive(Clone, Copy)]
@@ -50,28 +50,4 @@ pub struct Uploaded {
     pub key: String,
     /// Of two events of one key, the newer one has the greater text. Both have the same length.
     pub sequencer: String,
-}
-
-/// What a handler knows about its invocation.
-#[derive(Clone, Copy, Debug)]
-pub struct Invocation {
-    /// When the environment will be stopped. Work that is not done by then is lost.
-    pub deadline: Timestamp,
-}
-
-/// How long before the invocation's end its answer ends.
-const ANSWERS_BEFORE: SignedDuration = SignedDuration::from_secs(10);
-
-impl Invocation {
-    /// The invocation of a request. A server that is not a Lambda has no deadline.
-    #[must_use]
-    pub fn of(parts: &Parts) -> Self {
-        parts.extensions.get().copied().unwrap_or(Self { deadline: Timestamp::MAX })
-    }
-
-    /// When an answer that follows a run must end.
-    #[must_use]
-    pub fn answers_until(&self) -> Timestamp {
-        self.deadline - ANSWERS_BEFORE
-    }
 }

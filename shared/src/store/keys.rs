@@ -84,8 +84,8 @@ use uuid::Uuid;
 
 use super::due::{DueItem, DueTarget};
 use super::logs::{HotLog, LogSession};
-use super::messages::Thread;
 use super::partitions::Partition;
+use domain::chats::Thread;
 
 /// The name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";

@@ -1,32 +1,12 @@
 //! Messages of a conversation: of a chat, or about an action. Each message is one item, so an append never changes
 //! another message.
 
-use domain::chats::ChatMessage;
-use domain::ids::{ActionId, ChatId, MessageId, Owner};
+use domain::chats::{ChatMessage, Thread};
+use domain::ids::{MessageId, Owner};
 use serde::{Deserialize, Serialize};
 
 use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, item};
-
-/// The conversation that a message belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thread {
-    Chat(ChatId),
-    /// The conversation about an action, by people and by its runs.
-    Action(ActionId),
-}
-
-impl From<ChatId> for Thread {
-    fn from(id: ChatId) -> Self {
-        Self::Chat(id)
-    }
-}
-
-impl From<ActionId> for Thread {
-    fn from(id: ActionId) -> Self {
-        Self::Action(id)
-    }
-}
 
 /// A message, and whether its blocks are too large for an item.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -38,6 +38,7 @@ pub mod spend;
 pub mod steps;
 mod themes;
 pub mod threads;
+mod tries;
 pub mod usage;
 mod walk;
 
@@ -48,4 +49,5 @@ pub use models::ModelSettings;
 pub use provider_keys::ProviderKey;
 pub use servers::{OwnServer, SealedKey};
 pub use table::{Attributes, Store, StoreError, Versioned};
+pub use tries::Tries;
 pub use walk::Walk;

@@ -31,7 +31,7 @@ use super::logs::{
     AgentSession, EarlyStop, GivenName, GivenNames, HotLog, LatestLog, Launch, LineBody, LogHead, LogSession,
     LoggedOnce, REMEMBERED, Segment, StoredLine,
 };
-use super::messages::{StoredMessage, Thread};
+use super::messages::StoredMessage;
 use super::models::ModelSettings;
 use super::partitions::Partition;
 use super::runs::{LIFETIME, RunOutput};
@@ -40,6 +40,7 @@ use super::table::{Attributes, Extras, item};
 use super::themes::IMPORT_KEPT;
 use super::usage::{LIFETIME as USAGE_KEPT, Used};
 use crate::blobs::BlobKey;
+use domain::chats::Thread;
 
 /// The longest sort key that DynamoDB accepts, in bytes.
 const LONGEST_KEY: usize = 1_024;

@@ -8,9 +8,9 @@ use domain::runs::{Run, RunKind};
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::messages::Thread;
 use super::runs::LIFETIME;
 use super::table::{Extras, Store, StoreError, Versioned, Write, item};
+use domain::chats::Thread;
 
 /// The mark of a conversation with a live turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -223,7 +223,7 @@ fn parameters() -> Value {
             "in": "header",
             "description": "Makes a repeated call act only once: for 24 hours, the same key with the same request gets \
                             the same answer. Printable ASCII characters.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": shared::edge::idempotency::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": shared::request::limits::MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
             "example": "6f1d3c1e-3f0e-4c58-9a4e-0f5f2f6c7d11",
         },
         "IfMatch": {

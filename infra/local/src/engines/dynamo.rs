@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use shared::problem::StorageFailure;
+use shared::aws::storage::StorageFailure;
 use shared::store::keys;
 
 use super::compact::{self, CompactError};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::body::Body;
 use http::{Method, Response, StatusCode, header};
-use shared::problem::StorageFailure;
+use shared::aws::storage::StorageFailure;
 
 use super::reserve::Reserve;
 use crate::handler::Handler;

@@ -3,6 +3,8 @@
 pub mod conversation;
 pub mod proposal;
 pub mod signals;
+pub mod thread;
 
 pub use conversation::{Chat, ChatMessage};
 pub use proposal::{Proposal, ProposalBody};
+pub use thread::Thread;

@@ -19,13 +19,13 @@ use super::{
     view, wake_at,
 };
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
-use crate::flows::{agents, edit, messages, proposals};
+use crate::error::{Error, Result};
+use crate::flows::{agents, messages, proposals};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
-use crate::store::{Store, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 /// How many occurrences one transaction can change in addition to its other writes.
 const AT_ONCE: usize = 90;
@@ -157,7 +157,7 @@ async fn perform(
     with: With<'_>,
 ) -> Result<Versioned<Action>> {
     let With { if_match, mut message, proposal } = with;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Loaded { action: read, live } = load_live(cx, owner, id).await?;

@@ -17,8 +17,8 @@ use utoipa::ToSchema;
 
 use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
 use crate::store::ClaimedRequest;
 
 /// How many approvals one call can give, and how many an edit of an agent names.

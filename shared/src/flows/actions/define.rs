@@ -8,9 +8,9 @@ use domain::validate::FieldErrors;
 
 use super::ActionView;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::{agents, proposals};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
 use crate::store::Store;
 use crate::store::keys::Guard;
 use crate::store::table::Written;

@@ -5,8 +5,8 @@ use domain::ids::{ActionId, Owner};
 use super::{check_version, load};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
-use crate::problem::Result;
+use crate::error::Result;
+use crate::request::caller::IfMatch;
 use crate::store::keys;
 use crate::store::table::Order;
 

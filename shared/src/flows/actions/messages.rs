@@ -6,15 +6,15 @@ use domain::models::{Block, Role};
 use domain::runs::form::ReplyForm;
 use futures::FutureExt;
 
-use super::super::edit;
 use super::super::messages::{self as thread, MessageView};
 use super::super::runs::Begun;
 use super::super::turn::{self, IfBusy, Said, Topic};
 use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
-use crate::runtime::function::Invocation;
+use crate::request::Invocation;
+use crate::store::Tries;
 use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
 
@@ -51,7 +51,7 @@ pub async fn send_message(
     invocation: Invocation,
 ) -> Result<Begun> {
     turn::check("content", &content)?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Loaded { action, live } = load_live(cx, owner, id).await?;

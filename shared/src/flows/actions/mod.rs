@@ -27,9 +27,9 @@ use utoipa::ToSchema;
 
 use super::{agents, due, edit};
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
 

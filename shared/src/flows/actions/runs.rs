@@ -19,12 +19,12 @@ use super::super::quota::Quota;
 use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::flows::{agents, edit, wake};
-use crate::problem::{Error, Result};
+use crate::flows::{agents, wake};
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
-use crate::store::{Store, Versioned, keys};
+use crate::store::{Store, Tries, Versioned, keys};
 
 /// The result of one due time, or of one run that was started by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -173,7 +173,7 @@ pub(super) async fn goes_on(
 pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
     let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     while tries.next().await.is_ok() {
         let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
         if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
@@ -196,7 +196,7 @@ pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
 pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<()> {
     // A live executor stops at its next check, and then finds that the run no longer belongs to it.
     cx.store.request_cancel(owner, run, cx.clock.now()).await?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let (action, occurrence) =

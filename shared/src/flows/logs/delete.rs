@@ -4,7 +4,7 @@ use domain::ids::{Owner, ProjectId};
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::store::logs::{LogHead, LogSession, Segment, SegmentPlace};
 use crate::store::table::Order;
 

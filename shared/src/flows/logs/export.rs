@@ -14,8 +14,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::read::{Pages, parse};
 use super::segments::Log;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
-use crate::problem::{Error, Result};
 use crate::store::logs::LogSession;
 use crate::store::table::Order;
 

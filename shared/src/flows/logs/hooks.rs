@@ -16,13 +16,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::write;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, PageQuery};
-use crate::flows::{edit, projects};
-use crate::problem::{Error, Result};
-use crate::store::Store;
+use crate::flows::projects;
 use crate::store::keys::Guard;
 use crate::store::logs::{EarlyStop, GivenNames, Launch, LogHead, RefusedHook};
 use crate::store::table::Written;
+use crate::store::{Store, Tries};
 
 /// How much of a refused payload is kept, in characters.
 const EXCERPT: usize = 1_000;
@@ -224,7 +224,7 @@ async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Time
 async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Result<InstanceId> {
     let fallback = name::Fallback::new(&task.session, &task.agent_type, &task.prompt);
     let mut taken = 0;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         if let Some(given) = cx.store.given_name(owner, &task.session, &fallback.prompt).await? {

@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::edit::Tries;
 use super::projects;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
+use crate::store::Tries;
 use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
 
 /// The longest line that is kept within an item, in bytes. Longer lines are in S3.

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 use super::read::{self, Room};
 use crate::context::Cx;
+use crate::error::Result;
 use crate::flows::documents::{self, DocumentName};
-use crate::problem::Result;
 use crate::store::logs::LogHead;
 use crate::store::table::Order;
 

@@ -16,8 +16,8 @@ use super::read::{joined, text};
 use super::segments::{self, Log, SEGMENT_BYTES};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::flows::edit;
-use crate::problem::Result;
+use crate::error::Result;
+use crate::store::Tries;
 use crate::store::logs::{HotLog, LineBody, LogHead, Segment, SegmentPlace};
 use crate::store::table::Order;
 
@@ -59,7 +59,7 @@ pub async fn old_logs(cx: &Cx, owner: &Owner) -> Result<()> {
 /// Moves the lines of a log that arrived before `before` to S3, at most as many as fit into one segment.
 async fn seal(cx: &Cx, owner: &Owner, hot: &HotLog, before: Timestamp) -> Result<()> {
     let log = Log { owner, session: &hot.session_id, agent: &hot.agent_id };
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     while tries.next().await.is_ok() {
         let Some(was) = cx.store.log_head(owner, log.session, log.agent).await? else {
             return Ok(cx.store.forget_hot_log(owner, hot).await?);

@@ -6,7 +6,7 @@ use domain::log::{InstanceId, SessionId};
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::store::logs::{Segment, SegmentPlace};
 
 /// The approximate size of a segment, in bytes. Reading a whole segment takes this much memory.

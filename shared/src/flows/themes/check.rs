@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::{contents, state};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::process::compute::{Stop, Stopped};
 
 /// The most findings in one answer.

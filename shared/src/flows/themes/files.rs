@@ -21,12 +21,12 @@ use super::glob::Glob;
 use super::{announce, hex_sha256, state};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::edge::extract::IfMatch;
+use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery, Record};
 use crate::flows::{edit, projects};
-use crate::problem::{Error, Result};
+use crate::request::caller::IfMatch;
 use crate::store::table::Write;
-use crate::store::{Store, Versioned, keys};
+use crate::store::{Store, Tries, Versioned, keys};
 
 /// A file as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -124,7 +124,7 @@ pub async fn put(
     let (hashed, bytes) = (content.clone(), content.len() as u64);
     let sha256 = cx.compute.on_body(content.len(), move || Ok(hex_sha256(&hashed))).await?;
     let mut uploaded = false;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let ThemeAndFile { state, file: old } = match find(cx, owner, project, path).await {
@@ -210,7 +210,7 @@ pub async fn delete(
     path: &str,
     if_match: Option<IfMatch>,
 ) -> Result<()> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let ThemeAndFile { state, file } = find(cx, owner, project, path).await?;
@@ -239,7 +239,7 @@ pub async fn rename(
     to: &str,
 ) -> Result<FileView> {
     checked("path", to)?;
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let ThemeAndFile { state, file } = find(cx, owner, project, path).await?;

@@ -17,7 +17,7 @@ use super::expression::{Expression, Reading};
 use super::glob::Glob;
 use super::{contents, state};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::compute::{Stop, Stopped};
 
 /// The most matches in one answer.

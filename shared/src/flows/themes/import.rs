@@ -29,15 +29,15 @@ use utoipa::ToSchema;
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::archive::{self, Limits};
+use crate::flows::projects;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
-use crate::flows::{edit, projects};
-use crate::problem::{Error, Result};
 use crate::process::compute::{Stop, Stopped};
 use crate::process::themes::{Source, Warm};
-use crate::store::Versioned;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
+use crate::store::{Tries, Versioned};
 
 /// The limits of a theme's archive. Paths may be longer than in a theme, because the archive may have a folder around
 /// all files.
@@ -253,7 +253,7 @@ async fn take_over(
     // An earlier try may have stored files of another archive.
     cx.store.delete_theme_files(owner, project, id).await?;
     let mut uploaded = BTreeSet::new();
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let found = cx.store.theme(owner, project).await?;

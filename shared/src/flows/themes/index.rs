@@ -26,9 +26,10 @@ use super::{announce, current, hex_sha256, import, read};
 use crate::aws::bus::{Event, IndexCompleted};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::flows::{edit, projects, uploads};
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
+use crate::flows::{projects, uploads};
 use crate::process::themes::{Source, Warm};
+use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 use domain::projects::theme::{Import, ImportState, MapPhase};
@@ -155,7 +156,7 @@ pub(super) async fn lease(
     deadline: Timestamp,
     is_done: impl Fn(&ThemeState) -> bool,
 ) -> Result<Option<u64>> {
-    let (mut poll, mut tries) = (POLL, edit::Tries::default());
+    let (mut poll, mut tries) = (POLL, Tries::default());
     loop {
         let found = cx.store.theme(owner, project).await?;
         let now = cx.clock.now();
@@ -225,7 +226,7 @@ async fn edit_held(
     fence: u64,
     edit: impl Fn(ThemeState) -> ThemeState,
 ) -> Result<ThemeState> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let found = cx.store.theme(owner, project).await?;

@@ -35,7 +35,7 @@ use sha2::{Digest, Sha256};
 use super::projects;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 use crate::process::themes::{Source, ThemeVersion, Warm};
 use crate::store::keys;
 use crate::store::table::{Extras, item};

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use super::place::Place;
 use crate::agent_loop::{Kind, Performed};
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, images, tools};
 use crate::money::ceilings::MonthCeilings;
-use crate::problem::{Error, Result};
 use crate::store::Store;
 
 /// How often a turn may call the model.

@@ -27,18 +27,18 @@ use utoipa::ToSchema;
 
 use super::quota::Quota;
 use super::runs::Begun;
-use super::{alerts, edit, images as pictures, messages, runs};
+use super::{alerts, images as pictures, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
+use crate::request::Invocation;
 use crate::request::path_for_client;
-use crate::runtime::function::Invocation;
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
-use crate::store::{Store, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 use kind::Turn;
 pub(crate) use kind::{room, too_many};
@@ -146,7 +146,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
     errors.into_result(())?;
     let give_up = (cx.clock.now() + BUSY_FOR).min(invocation.deadline - PUT_DOWN_BEFORE);
     // Counts the writes that were refused although the conversation looked free.
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     tries.next().await?;
     // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
@@ -237,7 +237,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
 async fn free(
     cx: &Cx,
     owner: &Owner,
-    thread: crate::store::messages::Thread,
+    thread: domain::chats::Thread,
     if_busy: IfBusy,
     give_up: Timestamp,
 ) -> Result<Option<u64>> {

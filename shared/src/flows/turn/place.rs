@@ -12,11 +12,11 @@ use futures::future::try_join_all;
 
 use crate::blobs::BlobKey;
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::flows::{actions, agents, assets, chats, messages};
-use crate::problem::{Error, Result};
-use crate::store::messages::Thread;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, keys};
+use domain::chats::Thread;
 
 /// How many assets and how many actions the model gets to see.
 const IN_VIEW: usize = 10;

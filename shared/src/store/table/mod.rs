@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 
 use super::keys::{Key, Range};
 use crate::aws;
-use crate::problem::StorageFailure;
+use crate::aws::storage::StorageFailure;
 
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};

@@ -12,9 +12,9 @@ use domain::log::layout;
 use super::files::{CompleteLog, Last, Name, Piece};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
-use crate::flows::edit;
+use crate::error::{Error, Result};
 use crate::flows::logs::segments::{self, Log};
-use crate::problem::{Error, Result};
+use crate::store::Tries;
 use crate::store::logs::{Created, LogHead, LogSession, Segment, SegmentPlace};
 
 /// How many paths of skipped logs are named.
@@ -159,9 +159,9 @@ impl<'a> LogImporter<'a> {
             began: Some(*began),
             asked: asked.clone(),
         };
-        let mut tries = edit::Tries::default();
+        let mut tries = Tries::default();
         loop {
-            tries.next().await.map_err(Stop::Ours)?;
+            tries.next().await.map_err(|error| Stop::Ours(error.into()))?;
             let is_new = cx.store.log_session(owner, session).await?.is_none();
             let record = is_new.then(|| LogSession {
                 session_id: session.clone(),

@@ -28,10 +28,10 @@ use utoipa::ToSchema;
 use self::importer::{LogImporter, Stop};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::projects;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
-use crate::flows::{edit, projects};
-use crate::problem::{Error, Result};
-use crate::store::Versioned;
+use crate::store::{Tries, Versioned};
 
 /// How often the record is updated with the progress.
 const NOTED_EVERY: Duration = Duration::from_secs(2);
@@ -253,7 +253,7 @@ async fn note(cx: &Cx, owner: &Owner, import: &mut Versioned<LogImport>) -> Resu
     if import.value.held_until.is_some() {
         import.value.held_until = Some(import.value.updated_at + HELD);
     }
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         if cx.store.write_log_import(owner, &import.value, import.version).await?.done() {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, ranges, with_notes};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::themes::Source;
 
 /// The number of files if no `limit` is given.

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{asked, current, range};
 use crate::context::Cx;
-use crate::problem::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The maximum number of edges in an answer.
 pub(super) const MAX_EDGES: usize = 1_000;

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::{Ask, DEFAULT_TARGETS, asked, current, ranges};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::themes::Source;
 
 /// The files and lines that a request is about.

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 
 use super::{FeatureView, asked, note, with_notes};
 use crate::context::Cx;
+use crate::error::Result;
 use crate::flows::page::{self, Page, PageQuery};
-use crate::problem::Result;
 
 /// A file in the map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

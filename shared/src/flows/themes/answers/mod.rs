@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 use super::{current, enrich};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::compute::Stop;
 use crate::process::themes::Warm;
 

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::{MAX_REQUEST, asked, current};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::themes::Source;
 
 /// The maximum of `max_tokens`.

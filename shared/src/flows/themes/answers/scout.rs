@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::graph::{MAX_EDGES, Relationship};
 use super::{Ask, DEFAULT_TARGETS, FeatureView, asked, note, ranges, with_notes};
 use crate::context::Cx;
-use crate::problem::Result;
+use crate::error::Result;
 use crate::process::themes::Source;
 
 /// A structural brief: the key files and their content, how they depend on each other, and in what order to edit them.

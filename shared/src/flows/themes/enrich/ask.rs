@@ -14,11 +14,11 @@ use domain::theme::enrich::prompt::TOOL;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Cx;
+use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::models::gateway::{self, Caller, Fallback, Quote};
 use crate::models::{BreakerChange, Candidate, Limits, Models, Retry};
 use crate::money::ceilings;
-use crate::problem::{Error, Result};
 use crate::store::Store;
 use crate::store::spend::Spender;
 

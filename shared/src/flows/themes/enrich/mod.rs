@@ -27,10 +27,11 @@ use uuid::Uuid;
 use super::{announce, index};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
-use crate::flows::{edit, projects};
+use crate::error::{Error, Result};
+use crate::flows::projects;
 use crate::model_choice;
 use crate::models::Models;
-use crate::problem::{Error, Result};
+use crate::store::Tries;
 use crate::store::keys::{self, Guard};
 use crate::store::table::{Write, Written};
 use pass::Ended;
@@ -83,7 +84,7 @@ struct Held<'a> {
 
 /// Takes the hold of an enrichment. `None` if there is nothing to do, or if another invocation holds it.
 async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Option<(Held<'a>, Models)>> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         match projects::load(cx, owner, project).await {
@@ -119,7 +120,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
 impl Held<'_> {
     /// Changes the state of the enrichment, if this invocation still holds it.
     async fn edit(&self, edit: impl Fn(Enrichment) -> Enrichment) -> Result<Enrichment> {
-        let mut tries = edit::Tries::default();
+        let mut tries = Tries::default();
         loop {
             tries.next().await?;
             let found = self.cx.store.enrichment(self.owner, self.project).await?;
@@ -192,7 +193,7 @@ impl Held<'_> {
 /// # Errors
 /// If the table does not answer.
 pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
-    let mut tries = edit::Tries::default();
+    let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let found = cx.store.enrichment(owner, project).await?;

@@ -15,11 +15,11 @@ use uuid::Uuid;
 use super::ask::{self, CALL, Failure, PassBudget};
 use super::{Held, LOST, read};
 use crate::blobs::{BlobError, BlobKey};
+use crate::error::{Error, Result};
 use crate::flows::projects;
 use crate::flows::themes::{contents, current, index};
 use crate::model_choice;
 use crate::models::{self, Models};
-use crate::problem::{Error, Result};
 
 /// A pass stops after this many unusable answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;

@@ -1,27 +1,21 @@
-//! One error type for everything that can go wrong in a request, and one exhaustive mapping from it to RFC 9457
-//! problems.
-//!
-//! A problem says what the caller can do about it. Internal causes are logged once, here, under the request's id, and
-//! never sent.
+//! One error type for everything that can go wrong in a request, with the status and the code of each error.
+//! [`crate::edge::problem`] makes answers of them.
 
 use std::panic::AssertUnwindSafe;
 
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use axum::Json;
-use axum::response::{IntoResponse, Response};
 use domain::accounts::plans::Plan;
 use domain::accounts::scopes::Scope;
 use domain::ids::ReceiptId;
-use domain::validate::{FieldError, FieldErrors};
+use domain::validate::FieldErrors;
 use futures::FutureExt;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::aws::bus::BusError;
+use crate::aws::storage::StorageFailure;
 use crate::blobs::BlobError;
-use crate::flows::archive::NotWritten;
 use crate::store::StoreError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -29,39 +23,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Awaits `call`. A panic in it becomes an error like any other and does not end the process.
 pub(crate) async fn caught<T>(call: impl Future<Output = T>) -> Result<T> {
     AssertUnwindSafe(call).catch_unwind().await.map_err(|_| Error::internal("the handler panicked"))
-}
-
-/// How the storage of a local installation fails. AWS never gives these errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StorageFailure {
-    #[error("a file of the data folder is damaged; the server's log names it: restore it from a backup")]
-    Damaged,
-    #[error("the disk is full; free some space and try again")]
-    Full,
-    #[error(
-        "the data folder was deleted, moved or replaced while the server ran; put it back or start the server again"
-    )]
-    Gone,
-}
-
-impl StorageFailure {
-    pub const ALL: [Self; 3] = [Self::Damaged, Self::Full, Self::Gone];
-
-    /// The error code that the local table and bucket send.
-    #[must_use]
-    pub const fn aws_code(self) -> &'static str {
-        match self {
-            Self::Damaged => "LocalStorageDamaged",
-            Self::Full => "LocalStorageFull",
-            Self::Gone => "LocalStorageGone",
-        }
-    }
-
-    /// Recognises one of these failures in an SDK error.
-    pub(crate) fn of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<Self> {
-        let code = error.as_service_error()?.code()?;
-        Self::ALL.into_iter().find(|failure| failure.aws_code() == code)
-    }
 }
 
 /// What a plan does not include.
@@ -139,85 +100,12 @@ pub enum Error {
     Internal(String),
 }
 
-/// The body of every error answer (`application/problem+json`).
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Problem {
-    /// Always `about:blank`; `code` tells the kind of error.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// The status in words.
-    #[schema(example = "Not Found")]
-    pub title: String,
-    #[schema(example = 404)]
-    pub status: u16,
-    /// A stable code for programs.
-    #[schema(example = "not_found")]
+/// How an error is answered.
+pub(crate) struct Row {
+    pub status: StatusCode,
     pub code: &'static str,
-    /// A sentence for people.
-    #[schema(example = "there is no such agent")]
-    pub detail: String,
-    /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// Name this id when you ask for help. It is also in `x-request-id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
-    /// Each invalid field, and what is wrong with it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<FieldError>,
-    /// For conflicts: the current state. If the plan includes no more: the plan, the limit, and when it begins again. If
-    /// a scope is missing: the `needed` one, and the one that the credentials have. If the account is being deleted: the
-    /// `receipt_id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub current: Option<Value>,
-    /// Only on paths below `/v1/`: the same error, as OpenAI clients read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<OpenAiError>,
-}
-
-/// An error in the form of the OpenAI API.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct OpenAiError {
-    /// A sentence for people.
-    pub message: String,
-    /// The kind of error, by the names of OpenAI.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// A stable code for programs, as in the problem.
-    pub code: &'static str,
-    /// The first invalid field.
-    pub param: Option<String>,
-}
-
-impl From<&Error> for OpenAiError {
-    fn from(error: &Error) -> Self {
-        let kind = match error.status() {
-            StatusCode::UNAUTHORIZED => "authentication_error",
-            StatusCode::FORBIDDEN => "permission_error",
-            StatusCode::PAYMENT_REQUIRED => "insufficient_quota",
-            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
-            status if status.is_server_error() => "server_error",
-            _ => "invalid_request_error",
-        };
-        let param = match error {
-            Error::Invalid(FieldErrors(errors)) => errors.first().map(|error| error.field.clone()),
-            _ => None,
-        };
-        Self { message: error.detail(), kind, code: error.code(), param }
-    }
-}
-
-struct Row {
-    status: StatusCode,
-    code: &'static str,
-    retryable: bool,
-    retry_after_seconds: Option<u64>,
-}
-
-impl From<NotWritten> for Error {
-    fn from(error: NotWritten) -> Self {
-        Self::Internal(error.to_string())
-    }
+    pub retry_after_seconds: Option<u64>,
 }
 
 impl Error {
@@ -239,7 +127,7 @@ impl Error {
         Self::Internal(message.into())
     }
 
-    fn row(&self) -> Row {
+    pub(crate) fn row(&self) -> Row {
         let row = |status, code, retryable| Row { status, code, retryable, retry_after_seconds: None };
         match self {
             Self::Invalid(_) => row(StatusCode::BAD_REQUEST, "invalid_input", false),
@@ -331,36 +219,6 @@ impl Error {
         }
     }
 
-    /// The problem to send.
-    #[must_use]
-    pub fn problem(&self, request_id: Option<String>) -> Problem {
-        let Row { status, code, retryable, .. } = self.row();
-        Problem {
-            kind: "about:blank",
-            title: status.canonical_reason().unwrap_or("Error").to_owned(),
-            status: status.as_u16(),
-            code,
-            detail: self.detail(),
-            retryable,
-            request_id,
-            errors: match self {
-                Self::Invalid(FieldErrors(errors)) => errors.clone(),
-                _ => Vec::new(),
-            },
-            current: match self {
-                Self::Conflict { current, .. } => current.clone(),
-                Self::QuotaExceeded(exceeded) => serde_json::to_value(exceeded).ok(),
-                Self::ScopeMissing { needed, held } => {
-                    Some(serde_json::json!({ "needed": needed, "held": held }))
-                }
-                Self::AccountDeleted { receipt } => Some(serde_json::json!({ "receipt_id": receipt })),
-                Self::RunFailed { code, .. } => Some(serde_json::json!({ "error_code": code })),
-                _ => None,
-            },
-            error: crate::request::is_for_openai_client().then(|| OpenAiError::from(self)),
-        }
-    }
-
     /// The chain of causes, for the log. It is never sent.
     #[must_use]
     pub fn causes(&self) -> String {
@@ -372,24 +230,5 @@ impl Error {
             source = cause.source();
         }
         text
-    }
-}
-
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let Row { status, retry_after_seconds, code, .. } = self.row();
-        if status.is_server_error() {
-            tracing::error!(code, cause = %self.causes(), "request failed");
-        }
-        let mut response = (status, Json(self.problem(crate::request::current_request_id()))).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = retry_after_seconds {
-            headers.insert(header::RETRY_AFTER, seconds.into());
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
     }
 }

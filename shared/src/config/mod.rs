@@ -30,6 +30,8 @@
 //!
 //! [`ModelsConfig`] lists the variables of the model layer.
 
+pub mod outside;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,11 +49,11 @@ use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use serde::Deserialize;
 
 pub use crate::aws_keys::AwsKeys;
+use crate::config::outside::OutsideTools;
 use crate::https;
 use crate::models::{
     Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
 };
-use crate::process::outside::OutsideTools;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
