@@ -23,7 +23,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
-use shared::flows::sweep::sweep;
+use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::table::Order;
 use tests::Harness;

@@ -27,7 +27,7 @@ use lamplighter_local::engines::queue::Queue;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::flows::sweep::sweep;
+use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
 use shared::store::table::Order;

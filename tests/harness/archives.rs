@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use shared::Cx;
 use shared::blobs::BlobKey;
+use shared::flows::accounts::export;
 use shared::flows::archive::{self, Limits};
-use shared::flows::{due, export};
+use shared::flows::executor::route;
 use shared::store::DueItem;
 
 use crate::golden;
@@ -45,7 +46,7 @@ pub struct Hostile {
 /// # Panics
 /// If the account can't be exported.
 pub async fn exported(cx: &Cx, owner: &Owner) -> Files {
-    let work = async |id| due::look_at(cx, &DueItem::export(owner, id), Timestamp::MAX).await;
+    let work = async |id| route::process(cx, &DueItem::export(owner, id), Timestamp::MAX).await;
     for (_, running) in cx.store.exports(owner, 10).await.expect("exports").items {
         work(running.value.export_id).await.expect("an export ends");
     }
@@ -511,7 +512,7 @@ pub async fn imported(caller: &Caller<'_>, owner: &Owner, zip: &[u8]) -> Value {
     assert_eq!(uploaded.status(), 200);
     for _ in 0..600 {
         // The server's own sweep may work on it at the same time.
-        due::look_at(&caller.h.platform.cx, &DueItem::import(owner), Timestamp::MAX)
+        route::process(&caller.h.platform.cx, &DueItem::import(owner), Timestamp::MAX)
             .await
             .expect("an import ends");
         let import = caller.call(Method::GET, "/account/import", Value::Null).await.expect(200);

@@ -13,7 +13,7 @@ use lamplighter_local::platform::Platform;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shared::Cx;
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::store::DueItem;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -146,7 +146,7 @@ impl Executors {
         let item: DueItem = serde_json::from_str(&message.body).expect("a message names a due item");
         let cx = self.cx.clone();
         let deadline = cx.clock.now() + TIMEOUT;
-        let mut executor = tokio::spawn(async move { due::look_at(&cx, &item, deadline).await });
+        let mut executor = tokio::spawn(async move { route::process(&cx, &item, deadline).await });
         let began = Instant::now();
         let dies_after = self.kills.lock().expect("nothing panics while it is held").next();
         let ended = match dies_after {

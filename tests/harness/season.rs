@@ -20,7 +20,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
-use shared::flows::sweep::sweep;
+use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::Store;
 use shared::store::table::Order;

@@ -678,7 +678,7 @@ async fn queued_runs_that_are_refused_are_no_longer_counted() {
     assert!(cx.store.transact(writes).await.unwrap().done());
 
     let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-    shared::flows::wake::wake(cx, &local(), id(&action), deadline).await.unwrap();
+    shared::flows::executor::wake::wake(cx, &local(), id(&action), deadline).await.unwrap();
     let found = cx.store.occurrences(&local(), id(&action), None, 10, Order::Oldest).await.unwrap();
     let states: Vec<_> = found.items.into_iter().map(|(_, occurrence)| occurrence.value.state).collect();
     assert_eq!(states, [OccurrenceState::Cancelled; 3]);

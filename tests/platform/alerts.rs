@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AwsConfig, Config};
-use shared::flows::alerts;
+use shared::money::alerts;
 use tests::Harness;
 use tokio::net::TcpListener;
 

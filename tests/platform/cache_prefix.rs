@@ -12,7 +12,7 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
-use shared::flows::sweep::sweep;
+use shared::flows::executor::sweep::sweep;
 use shared::models::{Addresses, ModelsConfig};
 use shared::store::table::Order;
 use tempfile::TempDir;

@@ -14,7 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::RunsConfig;
 use shared::config::outside::{Called, Outside, OutsideCall, OutsideTools};
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::flows::turn::Topic;
 use shared::store::DueItem;
 use tests::model::{Says, Script, ScriptedModel};
@@ -484,7 +484,7 @@ fn executor(scene: &Scene, of: Of, run: &str) -> Process {
         Of::Action => DueItem::action(&owner, scene.action),
     };
     let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-    process.runtime.spawn(async move { due::look_at(&cx, &item, deadline).await });
+    process.runtime.spawn(async move { route::process(&cx, &item, deadline).await });
     process
 }
 

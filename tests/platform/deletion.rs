@@ -15,7 +15,7 @@ use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, AwsConfig, Config, PlansConfig};
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::store::{DueItem, Store};
 use tests::things::Caller;
 use tests::{Answer, Harness, send};
@@ -31,7 +31,7 @@ fn owner(name: &str) -> Owner {
 }
 
 async fn work(cx: &Cx, name: &str, deadline: Timestamp) {
-    due::look_at(cx, &DueItem::deletion(&owner(name)), deadline).await.unwrap();
+    route::process(cx, &DueItem::deletion(&owner(name)), deadline).await.unwrap();
 }
 
 async fn objects(cx: &Cx, name: &str) -> u64 {

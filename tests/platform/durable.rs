@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::Clock;
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::flows::turn::{self, IfBusy, Said, Topic};
 use shared::runtime::function::Invocation;
 use shared::store::table::Written;
@@ -151,7 +151,7 @@ pub async fn take_over(stage: &Stage, run: RunId) {
     for _ in 0..20 {
         stage.clock.set(stage.clock.now() + SignedDuration::from_secs(61));
         let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-        due::look_at(cx, &DueItem::run(&stage.owner, run), deadline).await.unwrap();
+        route::process(cx, &DueItem::run(&stage.owner, run), deadline).await.unwrap();
         if cx.store.run(&stage.owner, run).await.unwrap().unwrap().value.state.is_final() {
             return;
         }
@@ -232,7 +232,7 @@ async fn a_turn_that_kills_its_process_repeatedly_is_given_up() {
         let (cx, owner) = (process.cx.clone(), stage.owner.clone());
         process.runtime.spawn(async move {
             let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-            due::look_at(&cx, &DueItem::run(&owner, run), deadline).await
+            route::process(&cx, &DueItem::run(&owner, run), deadline).await
         });
         model.asked_times(kill).await;
         process.kill();
@@ -338,7 +338,7 @@ async fn every_kind_of_run_is_cancelled_within_two_seconds() {
         let (cx, item) = (process.cx.clone(), DueItem::action(&stage.owner, action));
         process.runtime.spawn(async move {
             let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-            due::look_at(&cx, &item, deadline).await
+            route::process(&cx, &item, deadline).await
         });
         process
     };

@@ -22,7 +22,7 @@ use shared::Cx;
 use shared::blobs::{BlobKey, Parts};
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, AwsConfig, Config, Eraser};
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::store::DueItem;
 use tempfile::TempDir;
 use tests::things::Caller;
@@ -51,7 +51,7 @@ async fn server(folder: &Path, at: Timestamp) -> Harness {
 }
 
 async fn work(cx: &Cx) {
-    due::look_at(cx, &DueItem::deletion(&owner("me")), Timestamp::MAX).await.unwrap();
+    route::process(cx, &DueItem::deletion(&owner("me")), Timestamp::MAX).await.unwrap();
 }
 
 fn pass(cx: &Cx, time: SignedDuration) {

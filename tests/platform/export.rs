@@ -11,7 +11,7 @@ use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::flows::archive::{self, Limits};
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::store::DueItem;
 use tests::things::Caller;
 use tests::{Harness, send};
@@ -32,7 +32,7 @@ fn owner(name: &str) -> Owner {
 
 async fn work(h: &Harness, name: &str, id: &str, deadline: Timestamp) {
     let item = DueItem::export(&owner(name), id.parse().unwrap());
-    due::look_at(&h.platform.cx, &item, deadline).await.unwrap();
+    route::process(&h.platform.cx, &item, deadline).await.unwrap();
 }
 
 /// The files of the archive.
@@ -51,9 +51,9 @@ pub(super) async fn archived(h: &Harness, name: &str) -> BTreeMap<String, Vec<u8
     for running in cx.store.exports(&owner, 10).await.unwrap().items {
         work(h, name, &running.1.value.export_id.to_string(), Timestamp::MAX).await;
     }
-    let id = shared::flows::export::request(cx, &owner).await.unwrap().export.export_id;
+    let id = shared::flows::accounts::export::request(cx, &owner).await.unwrap().export.export_id;
     work(h, name, &id.to_string(), Timestamp::MAX).await;
-    downloaded(h, &shared::flows::export::read(cx, &owner, id).await.unwrap().url.unwrap()).await
+    downloaded(h, &shared::flows::accounts::export::read(cx, &owner, id).await.unwrap().url.unwrap()).await
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
-use shared::flows::due;
-use shared::flows::import::{self, AccountImportView, NewAccountImport};
+use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
+use shared::flows::executor::route;
 use shared::store::DueItem;
 use tests::Harness;
 use tests::archives::{self, Files, lines, with_lines, zip};
@@ -40,7 +40,7 @@ async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
 }
 
 async fn work(cx: &Cx, owner: &Owner) {
-    due::look_at(cx, &DueItem::import(owner), Timestamp::MAX).await.unwrap();
+    route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.unwrap();
 }
 
 pub(super) async fn imported(cx: &Cx, owner: &Owner, files: &Files) -> AccountImportView {
@@ -294,7 +294,7 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     // No executor has time: the import stays as it is.
     for _ in 0..3 {
         let soon = cx.clock.now() + SignedDuration::from_secs(10);
-        due::look_at(cx, &DueItem::import(&me), soon).await.unwrap();
+        route::process(cx, &DueItem::import(&me), soon).await.unwrap();
         assert_eq!(import::read(cx, &me).await.unwrap().state, AccountImportState::Running);
     }
     // An executor was killed after it had written the objects and some records.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use shared::config::RunsConfig;
 use shared::flows::actions;
-use shared::flows::sweep::sweep;
+use shared::flows::executor::sweep::sweep;
 use shared::models::ModelsConfig;
 use shared::store::Store;
 use shared::store::table::Order;

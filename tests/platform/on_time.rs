@@ -7,7 +7,9 @@ use domain::actions::{ActionState, OccurrenceState};
 use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use shared::flows::{actions, due, restart};
+use shared::flows::executor::restart;
+use shared::flows::executor::route;
+use shared::flows::{actions, due};
 use shared::models::ModelsConfig;
 use shared::store::keys::SHARDS;
 use shared::store::{DueEntry, DueItem};
@@ -78,7 +80,7 @@ async fn the_executor_waits_if_a_message_comes_early() {
     stage.clock.set(minute(10) - SignedDuration::from_millis(400));
     let waits = tokio::spawn({
         let (cx, item) = (cx.clone(), item.clone());
-        async move { due::look_at(&cx, &item, deadline()).await }
+        async move { route::process(&cx, &item, deadline()).await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     stage.clock.set(minute(10) - SignedDuration::from_millis(1));
@@ -98,7 +100,7 @@ async fn a_message_that_comes_much_too_early_goes_back() {
     let id = at_ten(&stage).await;
     stage.at(9);
     let item = DueItem { due_at: Some(minute(10)), ..DueItem::action(&stage.owner, id) };
-    due::look_at(&stage.h.platform.cx, &item, deadline()).await.unwrap();
+    route::process(&stage.h.platform.cx, &item, deadline()).await.unwrap();
     assert_eq!(stage.became(id).await, [""; 0]);
     assert_eq!(stage.h.platform.engines().queue("scheduled-executor").unwrap().depth().delayed, 1);
     stage.at(10);
@@ -215,7 +217,7 @@ async fn an_executor_that_dies_while_it_waits_loses_nothing() {
         stage.h.platform.cx.clone(),
         DueItem { due_at: Some(minute(10)), ..DueItem::action(&stage.owner, id) },
     );
-    let waits = tokio::spawn(async move { due::look_at(&cx, &item, deadline()).await });
+    let waits = tokio::spawn(async move { route::process(&cx, &item, deadline()).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     waits.abort();
     assert!(waits.await.unwrap_err().is_cancelled());
@@ -238,7 +240,7 @@ async fn duplicates_start_one_run() {
     let item = DueItem { due_at: Some(minute(10)), ..DueItem::action(&stage.owner, id) };
     stage.at(10);
     let cx = &stage.h.platform.cx;
-    let looks = (0..8).map(|_| due::look_at(cx, &item, deadline()));
+    let looks = (0..8).map(|_| route::process(cx, &item, deadline()));
     for looked in futures::future::join_all(looks).await {
         looked.unwrap();
     }

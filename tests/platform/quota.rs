@@ -245,6 +245,6 @@ async fn owners_without_a_limit_have_no_counter() {
     turn(&h, &agent).await.expect(200);
     assert_eq!(used(&h).await, MonthRequests::default());
     let other = Owner::new("you").unwrap();
-    let read = shared::flows::limits::read(&h.platform.cx, &other).await.unwrap();
+    let read = shared::flows::accounts::limits::read(&h.platform.cx, &other).await.unwrap();
     assert!(!read.requests.limited && read.requests.left.is_none());
 }

@@ -277,7 +277,7 @@ async fn there_are_no_limits_unless_they_are_configured() {
     assert_eq!(limits["rates"], Value::Array(Vec::new()));
     let config = Config { rates: RateLimits::default(), ..Config::clone(&h.platform.cx.config) };
     let cx = h.platform.cx.with(|parts| parts.config = Arc::new(config));
-    let limits = shared::flows::limits::read(&cx, &Owner::new("me").unwrap()).await.unwrap();
+    let limits = shared::flows::accounts::limits::read(&cx, &Owner::new("me").unwrap()).await.unwrap();
     let rates: Vec<(&str, u32)> =
         limits.rates.iter().map(|rate| (rate.class.name(), rate.per_minute)).collect();
     let expected = [

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::edge::extract::Caller;
-use shared::flows::api_keys;
+use shared::flows::accounts::api_keys;
 use shared::store::keys;
 use tests::things;
 use tests::{Harness, send};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
-use shared::flows::sweep::{Swept, sweep};
+use shared::flows::executor::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
 use shared::store::Store;

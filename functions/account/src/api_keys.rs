@@ -8,7 +8,7 @@ use domain::ids::ApiKeyId;
 use shared::edge::extract::{Caller, Id, Json, Query};
 use shared::edge::idempotency::KeptInstead;
 use shared::edge::respond::Problems;
-use shared::flows::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
+use shared::flows::accounts::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Error, Result};
 

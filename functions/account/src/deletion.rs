@@ -8,7 +8,7 @@ use domain::ids::ReceiptId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Query};
 use shared::edge::respond::Problems;
-use shared::flows::deletion::{self, AcceptedDeletion};
+use shared::flows::accounts::deletion::{self, AcceptedDeletion};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

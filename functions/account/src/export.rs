@@ -6,7 +6,7 @@ use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ExportId;
 use shared::edge::extract::{Caller, Id};
 use shared::edge::respond::Problems;
-use shared::flows::export::{self, ExportView};
+use shared::flows::accounts::export::{self, ExportView};
 use shared::{Cx, Result};
 
 shared::routes!(request, read);

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use shared::edge::extract::{Caller, Json};
 use shared::edge::respond::Problems;
-use shared::flows::import::{self, AccountImportView, NewAccountImport};
+use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::{Cx, Result};
 
 shared::routes!(request, read);

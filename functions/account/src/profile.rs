@@ -4,8 +4,8 @@ use axum::extract::State;
 use domain::accounts::profile::AccountPatch;
 use shared::edge::extract::{Caller, IfMatch, Json};
 use shared::edge::respond::{Problems, Tagged};
-use shared::flows::accounts::{self, AccountView};
-use shared::flows::limits::{self, LimitsView};
+use shared::flows::accounts::limits::{self, LimitsView};
+use shared::flows::accounts::profile::{self, AccountView};
 use shared::{Cx, Result};
 
 shared::routes!(read, change, limits);
@@ -18,7 +18,7 @@ shared::routes!(read, change, limits);
     responses((status = 200, body = AccountView), Problems),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<AccountView>> {
-    let account = accounts::read(&cx, &caller.owner).await?;
+    let account = profile::read(&cx, &caller.owner).await?;
     Ok(Tagged { version: account.version, body: account })
 }
 
@@ -37,7 +37,7 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<AccountPatch>,
 ) -> Result<Tagged<AccountView>> {
-    let account = accounts::change(&cx, &caller.owner, if_match, patch).await?;
+    let account = profile::change(&cx, &caller.owner, if_match, patch).await?;
     Ok(Tagged { version: account.version, body: account })
 }
 

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::accounts::KeyProvider;
 use shared::edge::extract::{Caller, Id, Json};
 use shared::edge::respond::Problems;
-use shared::flows::provider_keys::{self, NewProviderKey, ProviderKeyList, ProviderKeyView};
+use shared::flows::accounts::provider_keys::{self, NewProviderKey, ProviderKeyList, ProviderKeyView};
 use shared::{Cx, Result};
 
 shared::routes!(list, put, delete);

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use shared::edge::extract::{Caller, Id, Json};
 use shared::edge::respond::Problems;
-use shared::flows::servers::{self, NewServer, ServerList, ServerView};
+use shared::flows::accounts::servers::{self, NewServer, ServerList, ServerView};
 use shared::{Cx, Result};
 
 shared::routes!(list, put, delete);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Query};
 use shared::edge::respond::Problems;
-use shared::flows::usage::{self, MonthUsage};
+use shared::flows::accounts::usage::{self, MonthUsage};
 use shared::money::ceilings;
 use shared::store::spend::Spend;
 use shared::{Cx, Result};

@@ -9,11 +9,11 @@ use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json, Query};
 use shared::edge::respond::Problems;
 use shared::edge::stream;
-use shared::flows::actions;
-use shared::flows::messages::MessageView;
+use shared::flows::chats::messages::MessageView;
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::run_view::RunView;
+use shared::flows::runs::RunView;
 use shared::flows::turn::IfBusy;
+use shared::flows::turn::about_action;
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::ToSchema;
@@ -34,7 +34,7 @@ async fn messages(
     Id(id): Id<ActionId>,
     Query(page): Query<PageQuery>,
 ) -> Result<axum::Json<Page<MessageView>>> {
-    Ok(axum::Json(actions::messages(&cx, &caller.owner, id, &page).await?))
+    Ok(axum::Json(about_action::messages(&cx, &caller.owner, id, &page).await?))
 }
 
 /// A person's message about an action.
@@ -82,6 +82,6 @@ async fn talk(
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
     let NewActionMessage { content, if_busy } = input;
-    let begun = actions::send_message(&cx, &caller.owner, id, content, if_busy, invocation).await?;
+    let begun = about_action::send_message(&cx, &caller.owner, id, content, if_busy, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

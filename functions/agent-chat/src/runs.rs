@@ -13,9 +13,10 @@ use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Ids, Json, OptionalJson, Query};
 use shared::edge::respond::{Problems, Tagged};
 use shared::edge::stream;
-use shared::flows::calls::{self, ApproveCall, RejectCall, ResolveCall};
-use shared::flows::run_view::{self, RunView};
+use shared::flows::existing;
 use shared::flows::runs;
+use shared::flows::runs::RunView;
+use shared::flows::runs::calls::{self, ApproveCall, RejectCall, ResolveCall};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
@@ -31,8 +32,8 @@ shared::routes!(read_run, follow_run, cancel_run, approve_call, reject_call, res
     responses((status = 200, body = RunView, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
 )]
 async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Result<Tagged<RunView>> {
-    let run = runs::load(&cx, &caller.owner, id).await?;
-    Ok(Tagged { version: run.version, body: run_view::view(&cx, &caller.owner, run.value).await? })
+    let run = existing::run(&cx, &caller.owner, id).await?;
+    Ok(Tagged { version: run.version, body: runs::view(&cx, &caller.owner, run.value).await? })
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -98,7 +99,7 @@ async fn cancel_run(
     Id(id): Id<RunId>,
 ) -> Result<(StatusCode, axum::Json<RunView>)> {
     let run = runs::cancel(&cx, &caller.owner, id).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(run_view::view(&cx, &caller.owner, run).await?)))
+    Ok((StatusCode::ACCEPTED, axum::Json(runs::view(&cx, &caller.owner, run).await?)))
 }
 
 /// The id of a call, from a card of the run.
@@ -180,5 +181,5 @@ async fn answered(
     said: Answer,
 ) -> Result<axum::Json<RunView>> {
     let run = calls::answer(cx, caller, run, call, &said).await?;
-    Ok(axum::Json(run_view::view(cx, &caller.owner, run).await?))
+    Ok(axum::Json(runs::view(cx, &caller.owner, run).await?))
 }

@@ -9,7 +9,7 @@ use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json};
 use shared::edge::respond::Problems;
 use shared::edge::stream;
-use shared::flows::run_view::RunView;
+use shared::flows::runs::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};

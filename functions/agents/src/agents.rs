@@ -14,7 +14,7 @@ use shared::edge::respond::{Created, Problems, Tagged};
 use shared::edge::stream;
 use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::run_view::RunView;
+use shared::flows::runs::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use shared::edge::extract::{Caller, Json, Query};
 use shared::edge::respond::Problems;
-use shared::flows::models::{self, AskedModels, ChooseModels, ModelsView};
+use shared::flows::accounts::models::{self, AskedModels, ChooseModels, ModelsView};
 use shared::{Cx, Result};
 
 shared::routes!(list, choose);

@@ -7,8 +7,8 @@ use domain::ids::{AgentId, AssetId};
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
-use shared::flows::agents;
 use shared::flows::assets::{self, AssetView, SaveAsset};
+use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
@@ -61,7 +61,7 @@ async fn list_of_agent(
     Query(filter): Query<TypeFilter>,
     Query(page): Query<PageQuery>,
 ) -> Result<axum::Json<Page<AssetView>>> {
-    agents::load(&cx, &caller.owner, agent).await?;
+    existing::agent(&cx, &caller.owner, agent).await?;
     assets::list(&cx, &caller.owner, Some(agent), filter.asset_type, &page).await.map(axum::Json)
 }
 

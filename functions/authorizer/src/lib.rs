@@ -13,7 +13,7 @@ use futures::FutureExt;
 use http::{HeaderMap, header};
 use shared::config::AuthConfig;
 use shared::edge::extract::Caller;
-use shared::flows::api_keys;
+use shared::flows::accounts::api_keys;
 use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 use shared::{Cx, Error, Result};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use shared::flows::sweep;
+use shared::flows::executor::sweep;
 use shared::models::Models;
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};

@@ -8,7 +8,7 @@
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
-use shared::flows::due;
+use shared::flows::executor::route;
 use shared::models::Models;
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
@@ -25,7 +25,7 @@ fn execute(cx: Cx, invocation: Invocation, message: Value) -> BoxFuture<'static,
     async move {
         let item: DueItem = serde_json::from_value(message)
             .map_err(|error| Error::internal(format!("the message does not name a due item: {error}")))?;
-        let looked_at = due::look_at(&cx, &item, invocation.deadline).await;
+        let looked_at = route::process(&cx, &item, invocation.deadline).await;
         if looked_at.is_err() {
             // The index brings the item again in three minutes, long before the queue does. The metric makes the
             // failure visible.

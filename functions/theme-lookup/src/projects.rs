@@ -6,6 +6,7 @@ use domain::ids::ProjectId;
 use domain::projects::{NewProject, ProjectPatch};
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
+use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::projects::{self, ProjectView};
 use shared::{Cx, Result};
@@ -56,7 +57,7 @@ async fn list(
     responses((status = 200, body = ProjectView), Problems),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<Tagged<ProjectView>> {
-    let project = ProjectView::from(projects::load(&cx, &caller.owner, id).await?);
+    let project = ProjectView::from(existing::project(&cx, &caller.owner, id).await?);
     Ok(Tagged { version: project.version, body: project })
 }
 

@@ -32,8 +32,8 @@ use shared::config::{
 };
 use shared::edge::extract::Caller;
 use shared::edge::guard::may_be_signed;
-use shared::flows::api_keys::{self, CreatedApiKey, NewApiKey};
-use shared::flows::clock;
+use shared::flows::accounts::api_keys::{self, CreatedApiKey, NewApiKey};
+use shared::flows::executor::clock;
 use shared::models::InvalidEndpoint;
 use shared::models::ModelsConfig;
 use shared::runtime::function::{Function, Invocation, Trigger};
@@ -257,7 +257,7 @@ impl Platform {
 
         if on_disk {
             // Only this process uses the folder, so every earlier lease holder is dead.
-            match shared::flows::restart::free_leases(&cx).await {
+            match shared::flows::executor::restart::free_leases(&cx).await {
                 Ok(_) => {}
                 // On a full disk, accounts can be read and deleted. The leases end when their time is over.
                 Err(error) if is_full(&error) => {

@@ -12,7 +12,7 @@ use shared::clock::Clock;
 use shared::config::{
     self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig,
 };
-use shared::flows::api_keys::NewApiKey;
+use shared::flows::accounts::api_keys::NewApiKey;
 use shared::models::ModelsConfig;
 use shared::runtime::model_keys;
 use tracing_subscriber::filter::LevelFilter;

@@ -26,7 +26,7 @@ use crate::edge::accept::Accept;
 use crate::edge::extract::Caller;
 use crate::edge::stream::{self, BeganRun};
 use crate::error::{Error, Result};
-use crate::flows::runs;
+use crate::flows::existing;
 use crate::request::Invocation;
 use crate::request::limits::{MAX_BODY_BYTES, MAX_KEY};
 use crate::request::{is_for_openai_client, path_for_client};
@@ -168,7 +168,7 @@ async fn replay(
             ));
         }
         RequestState::Run { run_id } => {
-            let run = runs::load(cx, &caller.owner, run_id).await?;
+            let run = existing::run(cx, &caller.owner, run_id).await?;
             if !run.value.state.is_final() {
                 return Err(Error::conflict_with(
                     "idempotency_in_flight",

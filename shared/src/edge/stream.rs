@@ -17,9 +17,9 @@ use jiff::Timestamp;
 use crate::context::Cx;
 use crate::edge::accept::Accept;
 use crate::error::{Error, Result};
-use crate::flows::follow::{self, RunUpdate};
-use crate::flows::run_view;
-use crate::flows::runs::{Begun, load};
+use crate::flows::existing;
+use crate::flows::runs::follow::{self, RunUpdate};
+use crate::flows::runs::{self, Begun};
 use crate::request::Invocation;
 
 /// A response with this extension began a run.
@@ -40,7 +40,7 @@ pub async fn respond(
     until: Timestamp,
 ) -> Result<Response> {
     if accept == Accept::Events {
-        let run = load(cx, owner, id).await?.value;
+        let run = existing::run(cx, owner, id).await?.value;
         // An `EventSource` stops at 204. After any other answer it would reconnect for ever.
         if run.state.is_final() && after > 0 && after >= cx.store.last_event_id(owner, id).await? {
             return Ok(StatusCode::NO_CONTENT.into_response());
@@ -52,7 +52,7 @@ pub async fn respond(
         return accepted(cx, owner, run).await;
     }
     not_failed(&run)?;
-    Ok(Json(run_view::view(cx, owner, run).await?).into_response())
+    Ok(Json(runs::view(cx, owner, run).await?).into_response())
 }
 
 /// Answers a request that began a run, or made one continue. A repeated request is answered from the run.
@@ -76,7 +76,7 @@ pub async fn respond_begun(
         },
         (Begun::Elsewhere { after, .. }, Accept::Events) => events(cx, owner, run, after, until),
         (Begun::Elsewhere { .. }, Accept::Json) => {
-            return accepted(cx, owner, load(cx, owner, run).await?.value).await;
+            return accepted(cx, owner, existing::run(cx, owner, run).await?.value).await;
         }
     };
     belongs_to(&mut response, run);
@@ -94,7 +94,7 @@ pub fn belongs_to(response: &mut Response, run: RunId) {
 /// 202 with the run's state and its address.
 async fn accepted(cx: &Cx, owner: &Owner, run: Run) -> Result<Response> {
     let location = [(header::LOCATION, format!("/runs/{}", run.run_id))];
-    let view = run_view::view(cx, owner, run).await?;
+    let view = runs::view(cx, owner, run).await?;
     Ok((StatusCode::ACCEPTED, location, Json(view)).into_response())
 }
 

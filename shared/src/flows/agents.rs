@@ -13,6 +13,7 @@ use super::actions::{StaleApproval, stale_after};
 use super::edit;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
@@ -70,14 +71,8 @@ async fn make(cx: &Cx, owner: &Owner, input: NewAgent, status: AgentStatus) -> R
 
 /// # Errors
 /// 404 if it does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: AgentId) -> Result<Versioned<Agent>> {
-    cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))
-}
-
-/// # Errors
-/// 404 if it does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, id: AgentId) -> Result<AgentView> {
-    let agent = load(cx, owner, id).await?;
+    let agent = existing::agent(cx, owner, id).await?;
     view(cx, owner, agent).await
 }
 
@@ -131,7 +126,7 @@ pub async fn change(
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let current = load(cx, owner, id).await?;
+        let current = existing::agent(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let agent = current.value.patched(patch.clone(), cx.clock.now())?;
         // Other fields can be changed if the deployment's maximum has become lower.
@@ -158,7 +153,7 @@ pub async fn change(
 /// # Errors
 /// 404 if it does not exist.
 pub async fn delete(cx: &Cx, owner: &Owner, id: AgentId) -> Result<()> {
-    load(cx, owner, id).await?;
+    existing::agent(cx, owner, id).await?;
     delete_children(cx, owner, id).await?;
     cx.store.delete_agent(owner, id).await?;
     delete_children(cx, owner, id).await

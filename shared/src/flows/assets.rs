@@ -11,10 +11,11 @@ use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{agents, edit, proposals};
+use super::{edit, proposals};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
@@ -100,7 +101,7 @@ impl Content {
 /// # Errors
 /// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
 pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> Result<AssetView> {
-    agents::load(cx, owner, agent).await?;
+    existing::agent(cx, owner, agent).await?;
     let proposal = match input.proposal_id {
         None => None,
         Some(id) => match proposals::load(cx, owner, id).await? {
@@ -197,7 +198,7 @@ pub async fn output_writes(
 ) -> Result<Vec<Write>> {
     match cx.store.asset(owner, id).await? {
         None => {
-            agents::load(cx, owner, agent).await?;
+            existing::agent(cx, owner, agent).await?;
             let WithContent { asset, content } = output.into_asset(id, agent, Some(run), cx.clock.now())?;
             upload(cx, owner, &asset, content).await?;
             Ok(Store::asset_writes(owner, &asset)?)

@@ -13,9 +13,10 @@ use futures::FutureExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{edit, projects};
+use super::edit;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::IfMatch;
 use crate::store::documents::{DocumentVersion, StoredDocument};
@@ -72,7 +73,7 @@ fn view(place: &DocumentName, document: Document, version: u64) -> DocumentView 
 /// # Errors
 /// 404 if the project does not exist.
 pub async fn find(cx: &Cx, owner: &Owner, place: &DocumentName) -> Result<Option<DocumentView>> {
-    projects::load(cx, owner, place.project).await?;
+    existing::project(cx, owner, place.project).await?;
     let found = cx.store.document(owner, place.project, &place.workflow).await?;
     Ok(found.map(|found| view(place, found.value.document, found.version)))
 }
@@ -108,7 +109,7 @@ pub async fn enter(
     request: &ModeRequest,
     recommended: Option<RecommendedAgent>,
 ) -> Result<Entered> {
-    projects::load(cx, owner, place.project).await?;
+    existing::project(cx, owner, place.project).await?;
     let now = cx.clock.now();
     let (begun, task_cut) = update::begin(request.mode, &request.prompt, recommended, now);
     let decide = |current: Option<&DocumentView>| {
@@ -132,7 +133,7 @@ pub async fn update(
     mode: Mode,
     update: &Update,
 ) -> Result<Option<DocumentView>> {
-    projects::load(cx, owner, place.project).await?;
+    existing::project(cx, owner, place.project).await?;
     update.check()?;
     let now = cx.clock.now();
     let decide = |current: Option<&DocumentView>| match current {
@@ -153,7 +154,7 @@ pub async fn replace(
     if_match: Option<IfMatch>,
     text: &str,
 ) -> Result<DocumentView> {
-    projects::load(cx, owner, place.project).await?;
+    existing::project(cx, owner, place.project).await?;
     let (text, now) = (text.to_owned(), cx.clock.now());
     let imported = cx.compute.answers.run(move |_| Ok(import::import(&text, now))).await?;
     let document = imported.map_err(|error| match error {
@@ -243,7 +244,7 @@ pub async fn list(
     project: ProjectId,
     query: &PageQuery,
 ) -> Result<Page<DocumentView>> {
-    projects::load(cx, owner, project).await?;
+    existing::project(cx, owner, project).await?;
     let read = |after: Option<String>, limit| {
         async move { cx.store.documents(owner, project, after.as_deref(), limit).await }.boxed()
     };

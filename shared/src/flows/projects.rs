@@ -10,11 +10,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::themes::enrich;
-use super::{accounts, edit, logs};
+use super::{edit, logs};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, QuotaExceeded, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::money::plans;
 use crate::request::caller::IfMatch;
 use crate::store::quota::Created;
 use crate::store::table::QueryPage;
@@ -35,15 +37,11 @@ impl From<Versioned<Project>> for ProjectView {
     }
 }
 
-fn default_project() -> Versioned<Project> {
-    Versioned { value: Project::default_of_all(), version: 0 }
-}
-
 /// # Errors
 /// 400 with every invalid field and its limit; 402 if the plan includes no more projects.
 pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<ProjectView> {
     let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
-    let plan = accounts::plan_of(cx, owner).await?;
+    let plan = plans::plan_of(cx, owner).await?;
     if let Some(projects) = plan.terms().projects {
         let mut tries = Tries::default();
         loop {
@@ -61,16 +59,6 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<Project
         return Err(Error::internal("a new id was taken"));
     }
     Ok(ProjectView { project, version: 1 })
-}
-
-/// # Errors
-/// 404 if it does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<Versioned<Project>> {
-    match cx.store.project(owner, id).await? {
-        Some(project) => Ok(project),
-        None if id == ProjectId::DEFAULT => Ok(default_project()),
-        None => Err(Error::NotFound("project")),
-    }
 }
 
 /// # Errors
@@ -92,7 +80,7 @@ async fn page_with_default(
     let id = ProjectId::DEFAULT.to_string();
     let is_there = after.as_ref() == Some(&id) || found.items.last().is_some_and(|(key, _)| *key == id);
     if found.last.is_none() && !is_there {
-        found.items.push((id, default_project()));
+        found.items.push((id, existing::default_project()));
     }
     Ok(found)
 }
@@ -109,7 +97,7 @@ pub async fn change(
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let current = load(cx, owner, id).await?;
+        let current = existing::project(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
         let project = current.value.patched(patch.clone(), cx.clock.now())?;
         let dropped = (patch.enrichment == Some(false)).then(|| Store::enrichment_dropped(owner, id));

@@ -1,19 +1,24 @@
 //! Proposals: created by a reply, shown with their content, removed when they are accepted.
 
 use domain::actions::{ActionChange, DefineAction, Priority, TaskConfig};
+use domain::agent_loop::CallResult;
 use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
 use domain::chats::signals::ActionDraft;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, ChatId, Owner, ProposalId, RunId};
+use domain::runs::{EventKind, Run};
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
+use crate::agent_loop::Performed;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::store::table::Write;
 use crate::store::{Store, keys};
@@ -70,7 +75,7 @@ pub struct Origin {
 /// # Errors
 /// 404 if the agent does not exist, 400 with every invalid field and its limit.
 pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAsset) -> Result<ProposalView> {
-    super::agents::load(cx, owner, agent).await?;
+    existing::agent(cx, owner, agent).await?;
     asset.validate()?;
     let proposal = of_asset(cx, owner, outside(agent), asset).await?;
     keep(cx, owner, proposal).await
@@ -86,7 +91,7 @@ pub async fn propose_action(
     agent: AgentId,
     draft: ActionDraft,
 ) -> Result<ProposalView> {
-    let owning = super::agents::load(cx, owner, agent).await?.value;
+    let owning = existing::agent(cx, owner, agent).await?.value;
     DefineAction::default()
         .complete(Some(draft.clone()), &owning, cx.config.budget.run_micros)?
         .validate()?;
@@ -230,7 +235,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView
 /// # Errors
 /// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ProposalView>> {
-    super::agents::load(cx, owner, agent).await?;
+    existing::agent(cx, owner, agent).await?;
     let list = format!("proposals of {agent}");
     let newest = |after: Option<String>, limit| {
         async move { cx.store.agent_proposals(owner, agent, after.as_deref(), limit).await }.boxed()
@@ -257,4 +262,22 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<(
         let _ = cx.store.delete_proposal(owner, &proposal).await?;
     }
     Ok(cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?)
+}
+
+/// How many things a turn may propose.
+pub const MAX_PROPOSALS: usize = 20;
+
+/// How many more things the turn may propose.
+pub(crate) fn room(run: &Run) -> usize {
+    MAX_PROPOSALS.saturating_sub(run.proposals.len())
+}
+
+pub(crate) fn too_many(kind: &str, taken: usize, asked: usize) -> Performed {
+    let reason = format!(
+        "a turn may propose at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose nothing more in this turn",
+        asked - taken
+    );
+    let mut performed = Performed::from(CallResult::refused(format!("{reason}.")));
+    performed.events.push((EventKind::DeliverableInvalid, json!({"kind": kind, "reason": reason})));
+    performed
 }

@@ -1,3 +1,6 @@
-//! Ceilings: what an owner, an agent, an action and a run may cost.
+//! What an owner, an agent, an action and a run may cost, and what a plan includes.
 
+pub mod alerts;
 pub mod ceilings;
+pub mod plans;
+pub mod quota;

@@ -1,4 +1,4 @@
-//! What one invocation of an executor knows about the places that it holds for the owners of its runs. [`crate::flows::places`]
+//! What one invocation of an executor knows about the places that it holds for the owners of its runs. [`crate::flows::executor::places`]
 //! takes them and gives them back.
 
 use std::collections::HashMap;

@@ -23,8 +23,9 @@ use shared::edge::problem::OpenAiError;
 use shared::edge::respond::Problems;
 use shared::edge::stream::{belongs_to, event_stream, not_failed};
 use shared::flows::completions::{self, Completion};
-use shared::flows::follow::{self, RunUpdate};
-use shared::flows::{agents, run_view, runs};
+use shared::flows::runs;
+use shared::flows::runs::follow::{self, RunUpdate};
+use shared::flows::{agents, existing};
 use shared::request::ClientAddress;
 use shared::runtime::function::Invocation;
 use shared::{Cx, Error, Result};
@@ -69,7 +70,7 @@ async fn complete(
     let is_json = form.json.is_some();
     let (run, created, completion) = match repeated {
         Some(Extension(RepeatedRun(run))) => {
-            (run, runs::load(&cx, &caller.owner, run).await?.value.created_at, None)
+            (run, existing::run(&cx, &caller.owner, run).await?.value.created_at, None)
         }
         None => {
             let begun =
@@ -171,7 +172,7 @@ impl Answer {
             return Ok(Drafts::default());
         }
         let open: Vec<_> = cards::open(&run.cards).cloned().collect();
-        let view = run_view::view(&self.cx, &self.owner, run).await?;
+        let view = runs::view(&self.cx, &self.owner, run).await?;
         let at = |path: &str| self.address.at(path);
         let mut drafts = Drafts::of(&view.proposals, &self.address);
         let notes = &mut drafts.text;
@@ -327,7 +328,7 @@ impl Chunks {
 
     async fn finish(&mut self, frames: &mut String) -> Result<()> {
         let (cx, owner) = (self.answer.cx.clone(), self.answer.owner.clone());
-        let run = runs::load(&cx, &owner, self.answer.run).await?.value;
+        let run = existing::run(&cx, &owner, self.answer.run).await?.value;
         let (state, usage) = (run.state, run.usage);
         not_failed(&run)?;
         let finish_reason = self.answer.finish_reason(&run);
@@ -380,7 +381,7 @@ async fn read_model(
     caller: Caller,
     Id(id): Id<AgentId>,
 ) -> Result<axum::Json<ModelEntry>> {
-    let agent = agents::load(&cx, &caller.owner, id).await?.value;
+    let agent = existing::agent(&cx, &caller.owner, id).await?.value;
     if agent.status == AgentStatus::Archived {
         return Err(Error::NotFound("agent"));
     }

@@ -9,6 +9,7 @@ use domain::tools::actions::{ListActions, ProposeAction, ReadAction};
 use domain::tools::agents::{ListAgents, ProposeAgent, ReadAgent};
 use domain::tools::assets::{ListAssets, ProposeAsset, ReadAnyAsset};
 use serde_json::{Value, json};
+use shared::flows::existing;
 use shared::flows::page::PageQuery;
 use shared::flows::{actions, agents, assets, proposals};
 
@@ -41,7 +42,7 @@ pub async fn list_assets(client: Client, arguments: ListAssets) -> ToolResult {
     let page = page(arguments.limit, arguments.cursor);
     let Client { cx, owner, .. } = &client;
     if let Some(agent) = arguments.agent_id {
-        agents::load(cx, owner, agent).await?;
+        existing::agent(cx, owner, agent).await?;
     }
     to_json(assets::list(cx, owner, arguments.agent_id, arguments.asset_type, &page).await?)
 }

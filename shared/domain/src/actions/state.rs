@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use super::action::{Action, ActionState, Approval};
 use super::approval::{Briefing, approval_hash};
 use super::input::ValidPatch;
+use super::occurrence::{Occurrence, OccurrenceState};
 use super::plan::{Decision, DuePlan, ON_TIME};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
@@ -157,6 +158,23 @@ impl Refused {
             Self::NeverDue { .. } => "never_due",
             Self::InThePast { .. } => "schedule_in_the_past",
         }
+    }
+}
+
+impl Action {
+    /// The action after its occurrence has reached this state.
+    #[must_use]
+    pub fn after(&self, occurrence: &Occurrence, now: Timestamp) -> Self {
+        let outcome = match occurrence.state {
+            OccurrenceState::Succeeded => ExecutionResult::Succeeded,
+            OccurrenceState::Failed => ExecutionResult::Failed,
+            OccurrenceState::Waiting => ExecutionResult::Waiting,
+            OccurrenceState::Unknown => ExecutionResult::Unknown,
+            OccurrenceState::Held => ExecutionResult::Drifted,
+            _ => ExecutionResult::Cancelled,
+        };
+        let run = occurrence.run_id;
+        transition(self, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| self.clone())
     }
 }
 

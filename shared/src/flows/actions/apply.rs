@@ -20,7 +20,9 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{agents, messages, proposals};
+use crate::flows::chats::messages;
+use crate::flows::existing;
+use crate::flows::proposals;
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
@@ -48,7 +50,7 @@ pub async fn approve(cx: &Cx, owner: &Owner, id: ActionId, hash: &str) -> Result
     // An edit between this read and the transaction either changes the hash or changes nothing that an approval binds.
     // If the agent is edited, the approval is for the old agent and is not valid.
     let action = load(cx, owner, id).await?.value;
-    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
     let action = apply(cx, owner, id, Command::Approve { hash, briefing: &briefing }).await?.value;
     Ok(ActionView::new(action, &agent))
@@ -60,7 +62,7 @@ pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput
     let mut errors = FieldErrors::default();
     let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let action = load(cx, owner, id).await?.value;
-    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
     let command = Command::Schedule { schedule: &schedule, briefing: &briefing };
     let action = apply(cx, owner, id, command).await?.value;
@@ -128,7 +130,7 @@ pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String
 ///
 /// # Errors
 /// As [`apply`]; 409 if the action has another version now.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,

@@ -9,7 +9,8 @@ use domain::validate::FieldErrors;
 use super::ActionView;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{agents, proposals};
+use crate::flows::existing;
+use crate::flows::proposals;
 use crate::money::ceilings;
 use crate::store::Store;
 use crate::store::keys::Guard;
@@ -20,7 +21,7 @@ use crate::store::table::Written;
 /// # Errors
 /// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
 pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction) -> Result<ActionView> {
-    let agent = agents::load(cx, owner, agent).await?.value;
+    let agent = existing::agent(cx, owner, agent).await?.value;
     let proposal = match input.proposal_id {
         Some(id) => Some(load_proposal(cx, owner, agent.agent_id, id).await?),
         None => None,

@@ -11,7 +11,6 @@ mod apply;
 mod approvals;
 mod define;
 mod delete;
-mod messages;
 pub mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,21 +24,22 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{agents, due, edit};
+use super::{due, edit};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::IfMatch;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
 
+pub(crate) use apply::answer;
 pub use apply::{apply, approve, change, resume, schedule};
 pub use approvals::{
     ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale, stale_after,
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
-pub use messages::{messages, send_message};
 pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, outputs, run_now, why};
 
 /// An action as clients see it.
@@ -214,7 +214,7 @@ pub async fn list(
             page::filtered(owner, "actions", query, read, keep).await?
         }
         Some(agent) => {
-            agents::load(cx, owner, agent).await?;
+            existing::agent(cx, owner, agent).await?;
             let read = |after: Option<String>, limit| {
                 async move { cx.store.agent_actions(owner, agent, after.as_deref(), limit).await }.boxed()
             };

@@ -15,13 +15,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::super::quota::Quota;
 use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
-use crate::flows::{agents, wake};
+use crate::money::quota::Quota;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
 use crate::store::{Store, Tries, Versioned, keys};
@@ -113,7 +113,7 @@ pub struct StartedRun {
 /// run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
-    let agent = agents::load(cx, owner, action.agent_id).await?.value;
+    let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     if agent.status != AgentStatus::Active {
         let message = match agent.status {
             AgentStatus::Archived => "the agent is archived: its actions do not run",
@@ -211,7 +211,7 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
         let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now);
         let cancelled = cancelled.map_err(|refused| Error::internal(refused.to_string()))?;
         let next = if action.value.live_run == Some(run) {
-            wake::ended(&action.value, &cancelled, now)
+            action.value.after(&cancelled, now)
         } else {
             let left = action.value.queued.saturating_sub(1);
             transition(&action.value, Command::Unqueued { left }, now)

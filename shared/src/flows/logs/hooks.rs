@@ -17,8 +17,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::write;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, PageQuery};
-use crate::flows::projects;
 use crate::store::keys::Guard;
 use crate::store::logs::{EarlyStop, GivenNames, Launch, LogHead, RefusedHook};
 use crate::store::table::Written;
@@ -193,7 +193,7 @@ async fn project_of(cx: &Cx, owner: &Owner, query: &HookQuery) -> Result<Project
         None => ProjectId::DEFAULT,
         Some(text) => text.parse().map_err(|_| unknown())?,
     };
-    match projects::load(cx, owner, id).await {
+    match existing::project(cx, owner, id).await {
         Ok(project) => Ok(project.value),
         Err(Error::NotFound(_)) => Err(unknown().into()),
         Err(error) => Err(error.into()),

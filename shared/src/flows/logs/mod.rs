@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::projects;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::existing;
 use crate::store::Tries;
 use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
 
@@ -112,7 +112,7 @@ pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry)
         return Err(FieldErrors::one("agent_id", message).into());
     }
     let project = input.project_id.unwrap_or(ProjectId::DEFAULT);
-    projects::load(cx, owner, project).await?;
+    existing::project(cx, owner, project).await?;
     let session_id = match input.session_id {
         Some(session) => session,
         None => read::latest_session(cx, owner, input.project_id, agent)

@@ -22,8 +22,9 @@ use super::{announce, hex_sha256, state};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::edit;
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery, Record};
-use crate::flows::{edit, projects};
 use crate::request::caller::IfMatch;
 use crate::store::table::Write;
 use crate::store::{Store, Tries, Versioned, keys};
@@ -283,7 +284,7 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
         Ok(bytes) => Ok(FileContent { file: file.into(), bytes }),
         Err(missing @ BlobError::Missing { .. }) => {
             // The file or the project was deleted after the record was read, or the stored data is damaged.
-            projects::load(cx, owner, project).await?;
+            existing::project(cx, owner, project).await?;
             Err(missing.into())
         }
         Err(error) => Err(error.into()),

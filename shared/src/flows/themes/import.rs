@@ -31,7 +31,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::{self, Limits};
-use crate::flows::projects;
+use crate::flows::existing;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::process::compute::{Stop, Stopped};
 use crate::process::themes::{Source, Warm};
@@ -70,7 +70,7 @@ pub struct ImportView {
 /// # Errors
 /// 404 if the project does not exist, 400 if the archive can't be a theme.
 pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) -> Result<ImportView> {
-    projects::load(cx, owner, project).await?;
+    existing::project(cx, owner, project).await?;
     // Checks the archive before anything is stored, so that the caller learns at once what is wrong with it.
     let copy = archive.clone();
     let prepared = cx.compute.builds.run(move |stop| prepare(&copy, stop)).await?;
@@ -99,7 +99,7 @@ pub async fn inline(cx: &Cx, owner: &Owner, project: ProjectId, archive: Bytes) 
 /// # Errors
 /// 404 if the project does not exist, 400 if the announced size is not allowed.
 pub async fn upload(cx: &Cx, owner: &Owner, project: ProjectId, new: NewUpload) -> Result<ImportView> {
-    projects::load(cx, owner, project).await?;
+    existing::project(cx, owner, project).await?;
     let sha256 = new.check(MAX_ARCHIVE_BYTES)?;
     let import = begin(cx, owner, project, new.bytes).await?;
     let key = BlobKey::theme_archive(owner, project, import.import_id);

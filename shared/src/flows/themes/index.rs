@@ -27,7 +27,8 @@ use crate::aws::bus::{Event, IndexCompleted};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{projects, uploads};
+use crate::flows::existing;
+use crate::flows::uploads;
 use crate::process::themes::{Source, Warm};
 use crate::store::Tries;
 use crate::store::keys::Guard;
@@ -80,7 +81,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
     let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
     let enrichment = async { Ok(cx.store.enrichment(owner, project).await?.value) };
     let (wants, state, enrichment) =
-        futures::try_join!(projects::load(cx, owner, project), theme, enrichment)?;
+        futures::try_join!(existing::project(cx, owner, project), theme, enrichment)?;
     let enrichment = Some(enrichment).filter(|_| wants.value.enrichment);
     let is_behind = !state.is_settled() && !state.is_leased(now);
     if is_behind || enrichment.as_ref().is_some_and(|enrichment| enrichment.is_due(&state, now)) {

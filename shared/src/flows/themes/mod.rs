@@ -32,10 +32,10 @@ use domain::theme::ThemeIndex;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 
-use super::projects;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::process::themes::{Source, ThemeVersion, Warm};
 use crate::store::keys;
 use crate::store::table::{Extras, item};
@@ -58,7 +58,7 @@ pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
 /// 404 if the project does not exist.
 pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeState> {
     let theme = async { Ok(cx.store.theme(owner, project).await?.value) };
-    let (_, state) = futures::try_join!(projects::load(cx, owner, project), theme)?;
+    let (_, state) = futures::try_join!(existing::project(cx, owner, project), theme)?;
     Ok(state)
 }
 

@@ -21,8 +21,9 @@ use super::place::Place;
 use crate::agent_loop::{Kind, Performed};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::chats::images;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{actions, images, tools};
+use crate::flows::{actions, tools};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::Store;
 
@@ -35,9 +36,6 @@ const MAX_HISTORY_BYTES: usize = 240 * 1024;
 
 /// The name of a reply in the event that says that it is not the JSON that the client wants.
 const REPLY: &str = "reply";
-
-/// How many things a turn may propose.
-pub const MAX_PROPOSALS: usize = 20;
 
 /// How long a turn may take in total, in all processes together. The time starts again after a wait for a person.
 const LONGEST: SignedDuration = SignedDuration::from_hours(2);
@@ -159,17 +157,17 @@ impl Kind for Turn {
                 if let Err(errors) = asset.validate() {
                     return Ok(invalid("generate_asset", &errors.to_string()));
                 }
-                if room(run) == 0 {
-                    return Ok(too_many("generate_asset", 0, 1));
+                if proposals::room(run) == 0 {
+                    return Ok(proposals::too_many("generate_asset", 0, 1));
                 }
                 let proposal = proposals::of_asset(&self.cx, &self.owner, origin(run, agent), asset).await?;
                 self.propose(vec![(EventKind::AssetProposed, proposal)])
             }
             (ToolCall::Deliver(Deliverable::Actions { mut actions }), Some(agent)) => {
-                let (asked, room) = (actions.len(), room(run));
+                let (asked, room) = (actions.len(), proposals::room(run));
                 actions.truncate(room);
                 if actions.is_empty() {
-                    return Ok(too_many("generate_actions", 0, asked));
+                    return Ok(proposals::too_many("generate_actions", 0, asked));
                 }
                 let proposed = actions.into_iter().map(|draft| {
                     let id = ProposalId::from_uuid(self.cx.clock.uuid());
@@ -178,7 +176,7 @@ impl Kind for Turn {
                 });
                 let mut performed = self.propose(proposed.collect())?;
                 if asked > room {
-                    let more = too_many("generate_actions", room, asked);
+                    let more = proposals::too_many("generate_actions", room, asked);
                     performed.events.extend(more.events);
                     performed.result.content.push('\n');
                     performed.result.content.push_str(&more.result.content);
@@ -234,8 +232,8 @@ impl Turn {
         if let Err(errors) = change.check(&action) {
             return Ok(CallResult::refused(errors.to_string()).into());
         }
-        if room(run) == 0 {
-            return Ok(too_many("change_action", 0, 1));
+        if proposals::room(run) == 0 {
+            return Ok(proposals::too_many("change_action", 0, 1));
         }
         let title = change.title.clone().unwrap_or(action.title);
         let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
@@ -249,21 +247,6 @@ impl Turn {
 
 fn origin(run: &Run, agent_id: AgentId) -> Origin {
     Origin { agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
-}
-
-/// How many more things the turn may propose.
-pub(crate) fn room(run: &Run) -> usize {
-    MAX_PROPOSALS.saturating_sub(run.proposals.len())
-}
-
-pub(crate) fn too_many(kind: &str, taken: usize, asked: usize) -> Performed {
-    let reason = format!(
-        "a turn may propose at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose nothing more in this turn",
-        asked - taken
-    );
-    let mut performed = Performed::from(CallResult::refused(format!("{reason}.")));
-    performed.events.push((EventKind::DeliverableInvalid, json!({"kind": kind, "reason": reason})));
-    performed
 }
 
 fn invalid(kind: &str, reason: &str) -> Performed {

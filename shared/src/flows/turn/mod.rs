@@ -4,6 +4,7 @@
 //! writes the reply, so the client may disconnect and come back. If the process dies or its time is up, another process takes
 //! the run over when the lease ends, and continues after the last stored step.
 
+pub mod about_action;
 mod kind;
 mod place;
 
@@ -25,14 +26,16 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use super::quota::Quota;
+use super::chats::{images as pictures, messages};
+use super::runs;
 use super::runs::Begun;
-use super::{alerts, images as pictures, messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::money::alerts;
+use crate::money::quota::Quota;
 use crate::request::Invocation;
 use crate::request::path_for_client;
 use crate::store::keys::Guard;
@@ -41,7 +44,6 @@ use crate::store::threads::LiveTurn;
 use crate::store::{Store, Tries, Versioned};
 
 use kind::Turn;
-pub(crate) use kind::{room, too_many};
 use place::Place;
 pub use place::Topic;
 

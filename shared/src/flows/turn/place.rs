@@ -13,7 +13,9 @@ use futures::future::try_join_all;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{actions, agents, assets, chats, messages};
+use crate::flows::chats::messages;
+use crate::flows::existing;
+use crate::flows::{actions, assets, chats};
 use crate::store::table::{Order, Write};
 use crate::store::{Store, keys};
 use domain::chats::Thread;
@@ -64,14 +66,14 @@ impl Place {
                 Ok((None, Self::Chat(chat), writes))
             }
             Topic::Agent(id, chat) => {
-                let (agent, chat) = tokio::join!(agents::load(cx, owner, id), existing(cx, owner, chat));
+                let (agent, chat) = tokio::join!(existing::agent(cx, owner, id), existing(cx, owner, chat));
                 let agent = listening(agent?.value)?;
                 let (chat, writes) = or_new(cx, owner, Some(id), chat?, message)?;
                 Ok((Some(agent), Self::Chat(chat), writes))
             }
             Topic::Action(id) => {
                 let action = actions::load(cx, owner, id).await?.value;
-                let agent = listening(agents::load(cx, owner, action.agent_id).await?.value)?;
+                let agent = listening(existing::agent(cx, owner, action.agent_id).await?.value)?;
                 let there = Write::Exists { key: keys::action(owner, id) };
                 Ok((Some(agent), Self::Action(Box::new(action)), vec![there]))
             }
@@ -126,7 +128,7 @@ impl Place {
     /// The conversation of a turn that has already begun.
     pub async fn of(cx: &Cx, owner: &Owner, run: &Run) -> Result<(Option<Agent>, Self)> {
         let agent = match run.agent_id {
-            Some(id) => Some(agents::load(cx, owner, id).await?.value),
+            Some(id) => Some(existing::agent(cx, owner, id).await?.value),
             None => None,
         };
         let place = match (run.chat_id, run.action_id) {

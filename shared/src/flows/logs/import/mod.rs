@@ -29,7 +29,7 @@ use self::importer::{LogImporter, Stop};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::projects;
+use crate::flows::existing;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::store::{Tries, Versioned};
 
@@ -112,7 +112,7 @@ async fn begin(
     archive_bytes: u64,
     held_until: Option<Timestamp>,
 ) -> Result<LogImport> {
-    projects::load(cx, owner, project).await?;
+    existing::project(cx, owner, project).await?;
     if let Err(error) = clean_up(cx, owner).await {
         tracing::warn!(cause = %error.causes(), "could not clean up after imports; the next one tries again");
     }

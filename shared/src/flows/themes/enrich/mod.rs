@@ -28,7 +28,7 @@ use super::{announce, index};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::projects;
+use crate::flows::existing;
 use crate::model_choice;
 use crate::models::Models;
 use crate::store::Tries;
@@ -87,7 +87,7 @@ async fn take<'a>(cx: &'a Cx, owner: &'a Owner, project: ProjectId) -> Result<Op
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        match projects::load(cx, owner, project).await {
+        match existing::project(cx, owner, project).await {
             Ok(found) if found.value.enrichment => {}
             Ok(_) | Err(Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error),

@@ -16,7 +16,7 @@ use super::ask::{self, CALL, Failure, PassBudget};
 use super::{Held, LOST, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::error::{Error, Result};
-use crate::flows::projects;
+use crate::flows::existing;
 use crate::flows::themes::{contents, current, index};
 use crate::model_choice;
 use crate::models::{self, Models};
@@ -92,7 +92,7 @@ impl Pass<'_> {
     /// The current revision of the theme, or the reason to end the pass.
     async fn look(&self) -> Result<Result<ThemeRevision, Ended>> {
         let Held { cx, owner, project, .. } = *self.held;
-        if !projects::load(cx, owner, project).await?.value.enrichment {
+        if !existing::project(cx, owner, project).await?.value.enrichment {
             return Ok(Err(Ended::Off));
         }
         let theme = cx.store.theme(owner, project).await?.value;

@@ -9,9 +9,9 @@ use domain::accounts::deletion::DeletionState;
 use domain::actions::OccurrenceState;
 use jiff::SignedDuration;
 
-use super::actions::{self, Loaded};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::{self, Loaded};
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, DueItem, DueTarget, Store, Versioned};
 

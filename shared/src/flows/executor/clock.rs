@@ -7,12 +7,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::actions::{self, Loaded};
 use super::wake;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::{self, Loaded};
 use crate::store::keys::{self, SHARDS};
-use crate::store::table::{Extras, item};
+use crate::store::table::Extras;
+use crate::store::table::item;
 use crate::store::{DueEntry, DueTarget, Tries, Versioned};
 use domain::actions::{Command, OccurrenceCommand, transition};
 use domain::ids::{ActionId, Owner};

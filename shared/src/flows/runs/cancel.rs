@@ -1,15 +1,16 @@
-//! Reads and cancels runs of conversations and of actions.
+//! Cancels runs of conversations and of actions.
 
 use std::time::Duration;
 
 use domain::ids::{Owner, RunId};
 use domain::runs::{Run, RunKind, RunState};
 
-use super::actions;
 use crate::agent_loop::recorder::end_without_executor;
 use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::store::{Tries, Versioned};
+use crate::error::Result;
+use crate::flows::actions;
+use crate::flows::existing;
+use crate::store::Tries;
 
 /// How long a live executor has to end its run by itself. It checks for the request twice a second.
 const PATIENCE: Duration = Duration::from_millis(1_200);
@@ -17,52 +18,26 @@ const PATIENCE: Duration = Duration::from_millis(1_200);
 /// How often the run is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A run that a request began, or that continues because of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
-    /// This process drives it.
-    Here(RunId),
-    /// Another process drives it. Its new events come after the event `after`.
-    Elsewhere { run: RunId, after: u64 },
-}
-
-impl Begun {
-    #[must_use]
-    pub fn run(self) -> RunId {
-        match self {
-            Self::Here(run) | Self::Elsewhere { run, .. } => run,
-        }
-    }
-}
-
-/// Reads a run.
-///
-/// # Errors
-/// 404 if it does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: RunId) -> Result<Versioned<Run>> {
-    cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))
-}
-
 /// Cancels a run, within two seconds. The run has ended when this returns, even if its executor is dead. A run that has already
 /// ended is not changed.
 ///
 /// # Errors
 /// 404 if it does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
-    let found = load(cx, owner, id).await?;
+    let found = existing::run(cx, owner, id).await?;
     match (found.value.kind, found.value.action_id) {
         _ if found.value.state.has_ended() => return Ok(found.value),
         (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id).await?,
         _ => cancel_turn(cx, owner, id).await?,
     }
-    Ok(load(cx, owner, id).await?.value)
+    Ok(existing::run(cx, owner, id).await?.value)
 }
 
 async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     cx.store.request_cancel(owner, id, cx.clock.now()).await?;
     let began = tokio::time::Instant::now();
     loop {
-        let found = load(cx, owner, id).await?;
+        let found = existing::run(cx, owner, id).await?;
         if found.value.state.has_ended() {
             return Ok(());
         }
@@ -76,7 +51,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let found = load(cx, owner, id).await?;
+        let found = existing::run(cx, owner, id).await?;
         if found.value.state.has_ended()
             || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
         {

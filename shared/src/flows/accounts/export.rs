@@ -16,11 +16,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::due;
 use crate::blobs::{BlobError, BlobKey, Parts};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
+use crate::flows::due;
 use crate::store::partitions::Partition;
 use crate::store::{Attributes, DueItem, Versioned, Walk};
 
@@ -84,7 +84,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ExportId) -> Result<ExportView> {
 ///
 /// # Errors
 /// If the table or the bucket does not answer. A sweep begins again.
-pub(super) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timestamp) -> Result<()> {
+pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.export(owner, id).await? else { return Ok(()) };
     if found.value.has_ended() {
         return Ok(());

@@ -6,12 +6,12 @@ use domain::models::{Block, Role};
 use domain::runs::form::ReplyForm;
 use futures::FutureExt;
 
-use super::super::messages::{self as thread, MessageView};
+use super::super::chats::messages::{self as thread, MessageView};
 use super::super::runs::Begun;
 use super::super::turn::{self, IfBusy, Said, Topic};
-use super::{Loaded, apply, load, load_live};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::{self, Loaded};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::Invocation;
 use crate::store::Tries;
@@ -23,7 +23,7 @@ use crate::store::table::Order;
 /// # Errors
 /// 404 if the action does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<Page<MessageView>> {
-    load(cx, owner, id).await?;
+    actions::load(cx, owner, id).await?;
     let read = |after: Option<String>, limit| {
         async move { cx.store.messages(owner, id, after.as_deref(), limit, Order::Oldest).await }.boxed()
     };
@@ -54,7 +54,7 @@ pub async fn send_message(
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let Loaded { action, live } = load_live(cx, owner, id).await?;
+        let Loaded { action, live } = actions::load_live(cx, owner, id).await?;
         let asks = live.filter(|live| {
             action.value.state == ActionState::NeedsApproval
                 && live.value.state == OccurrenceState::Waiting
@@ -74,7 +74,7 @@ pub async fn send_message(
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
         // Followers get the events after the question.
         let last_event = cx.store.last_event_id(owner, run).await?;
-        match apply::answer(cx, owner, id, action.version, answer).await {
+        match actions::answer(cx, owner, id, action.version, answer).await {
             // The run was answered, cancelled or edited meanwhile. Check again what the message is for.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),

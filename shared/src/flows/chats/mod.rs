@@ -4,6 +4,9 @@
 //! checks that the chat still exists. A deletion removes the chat's record before it deletes the messages. So if an append still
 //! finds the record, the deletion will see its message; if not, the append deletes its message itself.
 
+pub mod images;
+pub mod messages;
+
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
@@ -14,11 +17,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::messages::{self, MessageView};
-use super::{agents, runs};
+use self::messages::MessageView;
+use super::runs;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
@@ -134,7 +138,7 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
     errors.length("title", &title, 0, MAX_TITLE);
     let contents = append.check(&mut errors);
     errors.into_result(())?;
-    agents::load(cx, owner, agent).await?;
+    existing::agent(cx, owner, agent).await?;
     let chat = Chat {
         chat_id: ChatId::from_uuid(cx.clock.uuid()),
         agent_id: Some(agent),
@@ -190,7 +194,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Resu
 /// # Errors
 /// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> Result<Page<ChatView>> {
-    agents::load(cx, owner, agent).await?;
+    existing::agent(cx, owner, agent).await?;
     let list = format!("chats of {agent}");
     let newest = |after: Option<String>, limit| {
         async move { cx.store.agent_chats(owner, agent, after.as_deref(), limit).await }.boxed()

@@ -6,9 +6,10 @@ use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::{due, waiting, wake};
+use super::{waiting, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result, caught};
+use crate::flows::due;
 use crate::store::DueItem;
 
 /// Takes a place for the owner, takes as many waiting runs as this invocation has room for, and drives them.

@@ -6,9 +6,9 @@ use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::due;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::due;
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, StoreError};
 

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::proposals::{self, ProposalView};
 use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::proposals::{self, ProposalView};
 
 /// A run and its result.
 #[derive(Clone, Debug, Serialize, ToSchema)]

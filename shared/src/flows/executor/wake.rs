@@ -6,19 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::{
-    Action, ActionState, Command, Decision, DuePlan, ExecutionResult, Occurrence, OccurrenceCommand,
-    OccurrenceKind, OccurrenceRefused, OccurrenceState, Reason, ReasonCode, Refused, plan_due_except,
-    transition,
+    Action, ActionState, Command, Decision, DuePlan, Occurrence, OccurrenceCommand, OccurrenceKind,
+    OccurrenceRefused, OccurrenceState, Reason, ReasonCode, Refused, plan_due_except, transition,
 };
 use domain::agents::{Agent, AgentStatus};
-use domain::ids::{ActionId, Owner, RunId};
+use domain::ids::{ActionId, Owner};
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
-use super::actions::{self, Loaded, runs};
-use super::{execute, waiting};
+use super::execute::{self, ClaimedRun};
+use super::waiting;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::runs;
+use crate::flows::actions::{self, Loaded};
 use crate::process::metrics;
 use crate::process::places::Entered;
 use crate::store::table::Order;
@@ -210,13 +211,6 @@ fn planned(
     plan
 }
 
-/// An occurrence that this executor has claimed.
-pub struct ClaimedRun {
-    pub agent: Agent,
-    pub action: Versioned<Action>,
-    pub occurrence: Versioned<Occurrence>,
-}
-
 /// Claims the next occurrence, and takes a place of its owner for it. `None` if there is no such occurrence, if its time has not
 /// come, if no place is free, or if another executor has it.
 async fn claim(
@@ -342,7 +336,7 @@ fn start(
     if occurrence.state == OccurrenceState::Waiting {
         // A waiting occurrence is due only when the time for an answer is over.
         let given_up = occurrence.transition(OccurrenceCommand::Unanswered, now).ok()?;
-        return Some((ended(action, &given_up, now), given_up));
+        return Some((action.after(&given_up, now), given_up));
     }
     let defer = |because| {
         let until = now + DEFER;
@@ -358,7 +352,7 @@ fn start(
             Ok(claimed) => Some((next, claimed)),
             Err(OccurrenceRefused::AttemptsUsed { .. }) => {
                 let expired = occurrence.transition(OccurrenceCommand::Expire, now).ok()?;
-                Some((ended(action, &expired, now), expired))
+                Some((action.after(&expired, now), expired))
             }
             Err(_) => None,
         },
@@ -372,7 +366,7 @@ fn start(
             let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now).ok()?;
             // A queued occurrence is not the live run of the action.
             let next = if action.live_run == Some(run) {
-                ended(action, &cancelled, now)
+                action.after(&cancelled, now)
             } else {
                 unqueued(action, action.queued.saturating_sub(1), now)
             };
@@ -383,18 +377,4 @@ fn start(
 
 fn unqueued(action: &Action, left: u32, now: Timestamp) -> Action {
     transition(action, Command::Unqueued { left }, now).unwrap_or_else(|_| action.clone())
-}
-
-/// The action after its occurrence has reached this state.
-pub(super) fn ended(action: &Action, occurrence: &Occurrence, now: Timestamp) -> Action {
-    let outcome = match occurrence.state {
-        OccurrenceState::Succeeded => ExecutionResult::Succeeded,
-        OccurrenceState::Failed => ExecutionResult::Failed,
-        OccurrenceState::Waiting => ExecutionResult::Waiting,
-        OccurrenceState::Unknown => ExecutionResult::Unknown,
-        OccurrenceState::Held => ExecutionResult::Drifted,
-        _ => ExecutionResult::Cancelled,
-    };
-    let run: RunId = occurrence.run_id;
-    transition(action, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| action.clone())
 }

@@ -15,10 +15,12 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::actions::{self, Loaded};
-use super::{due, run_view, runs};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::{self, Loaded};
+use crate::flows::due;
+use crate::flows::existing;
+use crate::flows::runs;
 use crate::money::ceilings;
 use crate::request::caller::Caller;
 use crate::store::keys::Guard;
@@ -106,7 +108,7 @@ pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &An
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let Versioned { value: found, version } = runs::load(cx, owner, id).await?;
+        let Versioned { value: found, version } = existing::run(cx, owner, id).await?;
         let now = cx.clock.now();
         let mut run = found.clone();
         let card = run.cards.iter_mut().find(|card| card.call_id == call);
@@ -125,7 +127,7 @@ pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &An
                 return Err(FieldErrors::one("raise_by_micros", refused.to_string()).into());
             }
             Err(refused) => {
-                let view = run_view::view(cx, owner, found).await?;
+                let view = runs::view(cx, owner, found).await?;
                 return Err(Error::conflict_with(refused.code(), refused.to_string(), &view));
             }
         }
@@ -157,7 +159,7 @@ pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &An
             }
             Written::Refused(Guard::Spend) => {
                 let message = "the ceiling was raised for other runs meanwhile, and can't be raised that far";
-                let view = run_view::view(cx, owner, found).await?;
+                let view = runs::view(cx, owner, found).await?;
                 return Err(Error::conflict_with("ceiling_at_maximum", message.to_owned(), &view));
             }
             Written::Refused(_) => {}

@@ -16,13 +16,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::accounts;
-use super::quota::Quota;
 use crate::config::BudgetConfig;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::page::MAX_LIMIT;
 use crate::money::ceilings;
+use crate::money::plans;
+use crate::money::quota::Quota;
 use crate::request::limits::MAX_BODY_BYTES;
 use crate::request::limits::MAX_KEY;
 use crate::store::quota::MonthRequests;
@@ -150,7 +150,7 @@ impl Sizes {
 /// If the table does not answer.
 pub async fn read(cx: &Cx, owner: &Owner) -> Result<LimitsView> {
     let account = cx.store.account(owner).await?.value;
-    let plan = accounts::plan(cx, &account);
+    let plan = plans::plan(cx, &account);
     let BudgetConfig { run_micros, day_max_micros, enrichment_micros, .. } = cx.config.budget;
     let month_max_micros = cx.config.budget.month_max();
     let (day_micros, month_micros) = ceilings::of_account(cx, &account);

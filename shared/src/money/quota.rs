@@ -10,9 +10,9 @@ use domain::accounts::profile::{Account, BillingMode, Overage};
 use domain::accounts::quota::{Charge, Month};
 use domain::ids::Owner;
 
-use super::accounts;
 use crate::context::Cx;
 use crate::error::{Error, QuotaExceeded, Result};
+use crate::money::plans;
 use crate::store::Store;
 use crate::store::table::Write;
 
@@ -41,7 +41,7 @@ impl Quota {
             return Ok(Self::NONE);
         }
         let account = cx.store.account(owner).await?.value;
-        let plan = accounts::plan(cx, &account);
+        let plan = plans::plan(cx, &account);
         let Some(requests_per_month) = plan.terms().requests_per_month else { return Ok(Self::NONE) };
         if pays_for_models(cx, owner, &account).await? {
             return Ok(Self::NONE);

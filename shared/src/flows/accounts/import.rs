@@ -25,13 +25,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
-use super::uploads::{self, NewUpload, UploadTarget};
-use super::{accounts, due};
 use crate::agent_loop::journal;
 use crate::blobs::{BlobError, BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::{self, ArchiveError, Limits, Ratio};
+use crate::flows::due;
+use crate::flows::uploads::{self, NewUpload, UploadTarget};
+use crate::money::plans;
 use crate::store::partitions::Partition;
 use crate::store::restore::{Line, Named, Restore, Restored, restore};
 use crate::store::{DueItem, StoreError, Versioned, Walk};
@@ -131,7 +132,7 @@ impl AccountImportView {
 /// 409 if an import is running, or if the account has contents.
 pub async fn request(cx: &Cx, owner: &Owner, input: &NewAccountImport) -> Result<AccountImportView> {
     let new = NewUpload { bytes: input.bytes, sha256: input.sha256.clone() };
-    let plan = accounts::plan_of(cx, owner).await?;
+    let plan = plans::plan_of(cx, owner).await?;
     let sha256 = new.check(MAX_ARCHIVE.min(most_inflated(plan)))?;
     let found = cx.store.account_import(owner).await?;
     let version = found.as_ref().map_or(0, |found| found.version);
@@ -199,7 +200,7 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountImportView> {
 ///
 /// # Errors
 /// If the table or the bucket does not answer. A sweep continues it.
-pub(super) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
     let Some(Versioned { value: mut import, version }) = cx.store.account_import(owner).await? else {
         return Ok(());
     };
@@ -230,7 +231,7 @@ pub(super) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         saved_at: now,
         deadline,
         unfinished: HashSet::new(),
-        most_bytes: most_inflated(accounts::plan_of(cx, owner).await?),
+        most_bytes: most_inflated(plans::plan_of(cx, owner).await?),
         named: HashMap::new(),
         logs: HashMap::new(),
         found: HashMap::new(),
@@ -422,7 +423,7 @@ impl Work<'_> {
             return Err(Stop::Invalid(told.to_owned()));
         }
         self.check_named()?;
-        let plan = accounts::plan_of(self.cx, self.owner).await?;
+        let plan = plans::plan_of(self.cx, self.owner).await?;
         match plan.terms().projects {
             Some(most) if self.projects > u64::from(most) => Err(Stop::Invalid(format!(
                 "the archive has {} projects; the plan allows {most}",

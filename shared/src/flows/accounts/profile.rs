@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::edit;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::edit;
 use crate::money::ceilings;
+use crate::money::plans;
 use crate::request::caller::IfMatch;
 use crate::store::{Tries, Versioned};
 
@@ -56,7 +57,7 @@ pub struct AlertView {
 }
 
 async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<AccountView> {
-    let plan = plan(cx, &found.value);
+    let plan = plans::plan(cx, &found.value);
     let reached = match found.value.alerts[..] {
         [] => Vec::new(),
         _ => cx.store.reached_alerts(owner, Month::at(cx.clock.now())).await?,
@@ -83,24 +84,6 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         updated_at,
         version,
     })
-}
-
-/// The plan that applies to an account in this deployment.
-#[must_use]
-pub fn plan(cx: &Cx, account: &Account) -> Plan {
-    let plans = &cx.config.plans;
-    account.plan(plans.default, &plans.allowed)
-}
-
-/// The plan that applies to an owner. It reads nothing if there is only one plan.
-///
-/// # Errors
-/// If the table does not answer.
-pub async fn plan_of(cx: &Cx, owner: &Owner) -> Result<Plan> {
-    match cx.config.plans.allowed[..] {
-        [only] => Ok(only),
-        _ => Ok(plan(cx, &cx.store.account(owner).await?.value)),
-    }
 }
 
 /// # Errors

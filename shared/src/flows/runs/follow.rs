@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::runs::load;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::process::live_runs::Recent;
 
 /// After this time without an event, a follower reports silence.
@@ -49,7 +49,7 @@ pub enum RunUpdate {
 /// # Errors
 /// 404 if it does not exist. If the table does not answer for a while.
 pub async fn to_its_end(cx: &Cx, owner: &Owner, id: RunId, until: Timestamp) -> Result<Run> {
-    let mut run = load(cx, owner, id).await?.value;
+    let mut run = existing::run(cx, owner, id).await?.value;
     let mut live = cx.live.listen(id);
     let mut patience = Patience::default();
     while !run.state.is_final() && !is_over(cx, until, live.is_some()) {
@@ -57,7 +57,7 @@ pub async fn to_its_end(cx: &Cx, owner: &Owner, id: RunId, until: Timestamp) -> 
         if wait_for_events(&mut live).await == Waited::Announced {
             continue;
         }
-        run = match load(cx, owner, id).await {
+        run = match existing::run(cx, owner, id).await {
             Ok(found) => {
                 patience = Patience::default();
                 found.value
@@ -223,7 +223,7 @@ impl Follower {
         if !events.is_empty() {
             return Ok(self.found(events));
         }
-        match load(&self.cx, &self.owner, self.id).await {
+        match existing::run(&self.cx, &self.owner, self.id).await {
             Ok(run) if !run.value.state.is_final() => Ok(Look::Nothing),
             Ok(_) if self.cx.store.last_event_id(&self.owner, self.id).await? > self.after => {
                 Ok(Look::Nothing)

@@ -13,9 +13,9 @@ use domain::places::{self, Full};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
 
-use super::due;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::due;
 use crate::store::places::Waiting;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store};

@@ -13,10 +13,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::due;
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::due;
 use crate::money::ceilings;
 use crate::store::deletions::CHANGED_AT_ONCE;
 use crate::store::keys::{self, Key};
@@ -83,7 +83,7 @@ pub async fn receipt(cx: &Cx, id: ReceiptId) -> Result<Receipt> {
 ///
 /// # Errors
 /// If the table or the bucket does not answer. What was removed stays removed; a sweep continues.
-pub(super) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.deletion(owner).await? else { return Ok(()) };
     let now = cx.clock.now();
     let confirms = found.value.confirms(now);

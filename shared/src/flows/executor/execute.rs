@@ -19,17 +19,19 @@ use domain::tools::{Setting, ToolCall};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::actions::{self, runs};
-use super::proposals::{self, Origin};
-use super::quota::Quota;
-use super::wake::{ClaimedRun, ended};
-use super::{alerts, assets, due, messages, tools, turn};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::runs;
+use crate::flows::actions::{self};
+use crate::flows::chats::messages;
+use crate::flows::proposals::{self, Origin};
+use crate::flows::{assets, due, tools};
+use crate::money::alerts;
 use crate::money::ceilings::MonthCeilings;
+use crate::money::quota::Quota;
 use crate::store::keys::Guard;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write, Written};
@@ -52,6 +54,13 @@ enum Rest {
     Loop(agent_loop::Rest),
     /// The action, its agent or its tools are no longer what was approved.
     Drifted,
+}
+
+/// An occurrence that this executor has claimed.
+pub struct ClaimedRun {
+    pub agent: Agent,
+    pub action: Versioned<Action>,
+    pub occurrence: Versioned<Occurrence>,
 }
 
 /// Runs a claimed occurrence until it ends, waits, or is handed on.
@@ -220,10 +229,10 @@ impl Kind for ActionRun {
                 Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
             }
             ToolCall::Deliver(Deliverable::Actions { mut actions }) => {
-                let (asked, room) = (actions.len(), turn::room(run));
+                let (asked, room) = (actions.len(), proposals::room(run));
                 actions.truncate(room);
                 let mut performed = if asked > room {
-                    turn::too_many("generate_actions", room, asked)
+                    proposals::too_many("generate_actions", room, asked)
                 } else {
                     CallResult::told("it waits for the person's yes").into()
                 };
@@ -520,7 +529,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
         let command = command.clone().for_action(&action.value, &kind.occurrence.value);
         let Ok(next) = spent.transition(command, now) else { return Ok(()) };
         let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
-        let after = if at_rest { ended(&action.value, &next, now) } else { action.value.clone() };
+        let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
         let mut writes = vec![Store::replace_occurrence(&owner, &next, kind.occurrence.version)?];
         let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
         writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);

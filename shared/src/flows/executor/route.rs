@@ -1,0 +1,72 @@
+//! The executor's router: what is done with a due item, by its kind.
+
+use std::time::Duration;
+
+use domain::dispatch::delay_seconds;
+use futures::FutureExt;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{backlog, wake};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::accounts::{deletion, export, import};
+use crate::flows::turn;
+use crate::process::due_queue::Dispatch;
+use crate::store::{DueItem, DueTarget};
+
+/// An executor itself waits no longer than this. The delay of the queue is rounded down to seconds, so longer waits only occur if
+/// clocks differ; then the item goes back to the queue.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// How often a waiting executor checks whether its process is about to end.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Processes a due item, not before its time. The item may come twice or late: the stored state decides what to do.
+///
+/// # Errors
+/// If the table does not answer. The message then comes again.
+pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()> {
+    if let Some(due_at) = item.due_at
+        && !wait_until(cx, due_at).await
+        && !cx.stopping.is_set()
+    {
+        let again = Dispatch { item: item.clone(), delay_seconds: delay_seconds(due_at, cx.clock.now()) };
+        let taken = cx.due_queue.send(&[again]).await.is_empty();
+        return if taken { Ok(()) } else { Err(Error::internal("an item that came early was not put back")) };
+    }
+    if cx.stopping.is_set() {
+        // The item stays due, so another process will find it.
+        return Ok(());
+    }
+    // Nothing begins any more in an account that is being deleted.
+    if item.target != DueTarget::Deletion
+        && cx.deletions.of(&cx.store, &item.owner, cx.clock.now()).await?.is_some()
+    {
+        return Ok(());
+    }
+    // Boxed: these futures are large, and ten of them are polled in one task.
+    match item.target {
+        DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Backlog => backlog::go_on(cx, &item.owner, deadline).boxed().await,
+        DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
+        DueTarget::Export(id) => export::write(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Import => import::write(cx, &item.owner, deadline).boxed().await,
+    }
+}
+
+/// Waits until this time. `false` if that would take too long, or if the process is about to end.
+async fn wait_until(cx: &Cx, at: Timestamp) -> bool {
+    let waits_until = tokio::time::Instant::now() + LONGEST_WAIT;
+    loop {
+        let left = at.duration_since(cx.clock.now());
+        if left <= SignedDuration::ZERO {
+            return true;
+        }
+        let left = left.unsigned_abs();
+        if left > LONGEST_WAIT || tokio::time::Instant::now() >= waits_until || cx.stopping.is_set() {
+            return false;
+        }
+        cx.clock.sleep(left.min(LOOK)).await;
+    }
+}
