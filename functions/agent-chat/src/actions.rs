@@ -9,7 +9,7 @@ use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json, Query};
 use shared::edge::respond::Problems;
 use shared::edge::stream;
-use shared::flows::chats::messages::MessageView;
+use shared::flows::messages::MessageView;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::runs::RunView;
 use shared::flows::turn::IfBusy;

@@ -13,6 +13,7 @@ pub mod edit;
 pub mod executor;
 pub mod existing;
 pub mod logs;
+pub mod messages;
 pub mod page;
 pub mod projects;
 pub mod proposals;

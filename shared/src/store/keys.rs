@@ -65,12 +65,10 @@
 //! runs of an owner wait, and exports, imports and deletions of accounts). Its keys are `shard` (of 16) and `due_at` (a time of fixed width, so that the
 //! text sorts like the time).
 
-use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
-
 use domain::accounts::KeyProvider;
 use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
+use domain::chats::Thread;
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, ChatId, ExportId, ImportId, MessageId, Owner, ProjectId,
@@ -82,10 +80,10 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::due::{DueItem, DueTarget};
-use super::logs::{HotLog, LogSession};
+use super::due_item::{DueItem, DueTarget};
 use super::partitions::Partition;
-use domain::chats::Thread;
+
+pub use super::table::key::{Guard, Key, Range, sortable};
 
 /// The name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";
@@ -93,99 +91,6 @@ pub const DUE_INDEX: &str = "due";
 /// The number of partitions of the index. A sweep reads each of them every minute, even if nothing is due, so they
 /// cause the cost of the sleeping platform. Each accepts about 500 leases per second, and a lease writes to it twice.
 pub const SHARDS: u32 = 16;
-
-/// The key of one item.
-#[derive(Clone, Debug)]
-pub struct Key {
-    pub pk: String,
-    pub sk: String,
-    /// The meaning of a failed condition on this item. It is ignored when two keys are compared.
-    guard: Guard,
-}
-
-/// The item whose condition failed in a transaction. Items that callers need not distinguish are `Other`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
-    Agent,
-    Chat,
-    /// The mark of the live turn of a conversation.
-    Conversation,
-    Document,
-    Enrichment,
-    ModelSettings,
-    /// The record of an `Idempotency-Key`.
-    Idempotency,
-    LogHead,
-    /// The mark of an unfinished import of logs.
-    LogImport,
-    LoggedOnce,
-    Occurrence,
-    Project,
-    Proposal,
-    /// The requests of a month.
-    Quota,
-    Run,
-    RunEvent,
-    /// A stored reply of a run, or the result of one of its calls.
-    RunStep,
-    /// The spending of a day or a month.
-    Spend,
-    Theme,
-    Other,
-}
-
-impl Key {
-    #[must_use]
-    pub fn new(pk: String, sk: impl ToString) -> Self {
-        Self { pk, sk: sk.to_string(), guard: Guard::Other }
-    }
-
-    #[must_use]
-    pub fn guard(&self) -> Guard {
-        self.guard
-    }
-
-    fn guards(self, guard: Guard) -> Self {
-        Self { guard, ..self }
-    }
-
-    fn parts(&self) -> (&str, &str) {
-        (&self.pk, &self.sk)
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for Key {}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.parts().hash(state);
-    }
-}
-
-/// A partition, limited to the sort keys that begin with `prefix`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range {
-    pub pk: String,
-    pub prefix: &'static str,
-}
 
 #[must_use]
 pub fn agent(owner: &Owner, id: AgentId) -> Key {
@@ -472,11 +377,8 @@ pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
 
 /// A session's entry in the list of all sessions.
 #[must_use]
-pub fn log_session_listed(owner: &Owner, session: &LogSession) -> Key {
-    Key::new(
-        Partition::Sessions.of(owner),
-        format!("{}#{}", sortable(session.started_at), session.session_id),
-    )
+pub fn log_session_listed(owner: &Owner, session: &SessionId, started_at: Timestamp) -> Key {
+    Key::new(Partition::Sessions.of(owner), format!("{}#{session}", sortable(started_at)))
 }
 
 #[must_use]
@@ -564,8 +466,8 @@ pub fn agent_session(owner: &Owner, agent: &InstanceId, began: Timestamp, sessio
 }
 
 #[must_use]
-pub fn hot_log(owner: &Owner, hot: &HotLog) -> Key {
-    let sk = format!("{}#{}#{}", sortable(hot.hot_since), hot.session_id, hot.agent_id);
+pub fn hot_log(owner: &Owner, since: Timestamp, session: &SessionId, agent: &InstanceId) -> Key {
+    let sk = format!("{}#{session}#{agent}", sortable(since));
     Key::new(Partition::HotLogs.of(owner), sk)
 }
 
@@ -934,12 +836,6 @@ pub fn breakers() -> Range {
 #[must_use]
 pub fn clock() -> Key {
     Key::new("CLOCK".to_owned(), "SEEN")
-}
-
-/// A time as text of fixed width, which sorts like the time.
-#[must_use]
-pub fn sortable(instant: Timestamp) -> String {
-    instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 #[cfg(test)]

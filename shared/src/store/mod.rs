@@ -16,6 +16,7 @@ pub mod chats;
 pub mod deletions;
 pub mod documents;
 pub mod due;
+mod due_item;
 mod enrichments;
 mod exports;
 mod idempotency;
@@ -43,7 +44,8 @@ pub mod usage;
 mod walk;
 
 pub use api_keys::ApiKey;
-pub use due::{DueEntry, DueItem, DueTarget};
+pub use due::DueEntry;
+pub use due_item::{DueItem, DueTarget};
 pub use idempotency::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
 pub use models::ModelSettings;
 pub use provider_keys::ProviderKey;

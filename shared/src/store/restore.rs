@@ -260,7 +260,7 @@ impl Place<'_> {
             }
             (Partition::HotLogs, _) => {
                 let hot: HotLog = read(record)?;
-                keep(keys::hot_log(owner, &hot), &hot)
+                keep(hot.key(owner), &hot)
             }
             (Partition::LatestLogs, _) => self.plain(&read::<LatestLog>(record)?),
             (Partition::Log(session, agent), "LINE") if is_number(sk, "LINE#") => {
@@ -356,7 +356,7 @@ impl Place<'_> {
             (Partition::Session(_), "NAMES") => self.plain(&read::<GivenNames>(record)?),
             (Partition::Sessions, _) => {
                 let session: LogSession = read(record)?;
-                keep(keys::log_session_listed(owner, &session), &session)
+                keep(session.key_in_list(owner), &session)
             }
             (Partition::ThemeFiles(project, generation), "FILE") => {
                 let file: ThemeFile = read(record)?;

@@ -15,14 +15,12 @@ use futures::stream::{self, TryStreamExt};
 use jiff::Timestamp;
 
 use super::{
-    ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, refusal, runs,
-    view, wake_at,
+    ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, records,
+    refusal, view, wake_at,
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::chats::messages;
-use crate::flows::existing;
-use crate::flows::proposals;
+use crate::flows::{existing, messages, proposals};
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
@@ -178,13 +176,13 @@ async fn perform(
                 // If the clock was set back, the run's id is ahead of the clock.
                 let occurrence = Occurrence::manual(&next, run, run.instant().min(now));
                 writes.push(Store::create_occurrence(owner, &occurrence)?);
-                writes.push(Store::run_write(owner, &runs::record(&next, run, now))?);
+                writes.push(Store::run_write(owner, &records::record(&next, run, now))?);
                 Some(occurrence)
             }
             (Command::Resume, Some(waiting)) if waiting.value.state == OccurrenceState::Waiting => {
                 let answered = changed(&waiting.value, OccurrenceCommand::Answer, now)?;
                 writes.push(Store::replace_occurrence(owner, &answered, waiting.version)?);
-                writes.extend(runs::goes_on(cx, owner, &next, waiting.value.run_id, now).await?);
+                writes.extend(records::goes_on(cx, owner, &next, waiting.value.run_id, now).await?);
                 Some(answered)
             }
             _ => live.as_ref().map(|live| live.value.clone()).filter(|l| next.live_run == Some(l.run_id)),

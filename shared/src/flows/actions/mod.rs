@@ -11,6 +11,7 @@ mod apply;
 mod approvals;
 mod define;
 mod delete;
+pub mod records;
 pub mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,8 @@ pub use approvals::{
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
-pub use runs::{OccurrenceView, StartedRun, end_run, occurrence, occurrences, outputs, run_now, why};
+pub use records::end_run;
+pub use runs::{OccurrenceView, StartedRun, occurrence, occurrences, outputs, run_now, why};
 
 /// An action as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -1,13 +1,12 @@
 //! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
-    Action, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
+    Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
     transition, why as explain,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
-use domain::runs::{Run, RunKind, RunState};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -15,15 +14,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
-use crate::agent_loop::recorder::{end_without_executor, lease_from};
+use super::{ActionView, action_writes, apply, dispatch_at, end_run, load, wake_at};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::quota::Quota;
 use crate::store::runs::RunOutput;
-use crate::store::table::{Order, Write};
+use crate::store::table::Order;
 use crate::store::{Store, Tries, Versioned, keys};
 
 /// The result of one due time, or of one run that was started by hand.
@@ -130,63 +128,6 @@ pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun>
     let run_id = RunId::from_uuid(cx.clock.uuid());
     let action = apply(cx, owner, id, Command::Run { run: run_id }).await?.value;
     Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })
-}
-
-/// The record that makes a run of `action` visible to followers.
-#[must_use]
-pub fn record(action: &Action, run_id: RunId, now: Timestamp) -> Run {
-    Run {
-        agent_id: Some(action.agent_id),
-        action_id: Some(action.id),
-        ..Run::begun(run_id, RunKind::Action, now, lease_from(now))
-    }
-}
-
-/// The write that marks a waiting run as running again, so that its followers get what comes next.
-///
-/// # Errors
-/// If the table does not answer.
-pub(super) async fn goes_on(
-    cx: &Cx,
-    owner: &Owner,
-    action: &Action,
-    run: RunId,
-    now: Timestamp,
-) -> Result<Option<Write>> {
-    Ok(match cx.store.run(owner, run).await? {
-        Some(Versioned { value, version }) if value.state == RunState::Waiting => {
-            let mut run = value;
-            run.go_on(run.waited, now);
-            Some(Store::replace_run_write(owner, &run, version)?)
-        }
-        Some(_) => None,
-        // The record expires after a month, but a question may wait longer.
-        None => Some(Store::run_write(owner, &record(action, run, now))?),
-    })
-}
-
-/// Ends the record of a run whose occurrence was cancelled, and tells its executor, if there is one, to stop. Followers
-/// see the end at once.
-///
-/// # Errors
-/// If the table does not answer.
-pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
-    let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
-    cx.store.request_cancel(owner, run, cx.clock.now()).await?;
-    let mut tries = Tries::default();
-    while tries.next().await.is_ok() {
-        let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
-        if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
-            return Ok(());
-        }
-        let error = found.value.error.clone();
-        if end_without_executor(cx, owner, found, RunState::Cancelled, error).await? {
-            return Ok(());
-        }
-    }
-    // The executor keeps writing faster than this call. So it is alive, and it checks for a stop request twice a
-    // second.
-    Ok(())
 }
 
 /// Cancels one run of an action in any state: queued, claimed, running or waiting, even if its executor is dead.

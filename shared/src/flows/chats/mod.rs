@@ -4,9 +4,6 @@
 //! checks that the chat still exists. A deletion removes the chat's record before it deletes the messages. So if an append still
 //! finds the record, the deletion will see its message; if not, the append deletes its message itself.
 
-pub mod images;
-pub mod messages;
-
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
@@ -17,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use self::messages::MessageView;
+use super::messages::{self, MessageView};
 use super::runs;
 use crate::blobs::BlobKey;
 use crate::context::Cx;

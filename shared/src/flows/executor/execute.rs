@@ -24,9 +24,9 @@ use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{self, Kind, PUT_DOWN_BEFORE, Performed};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::actions::runs;
-use crate::flows::actions::{self};
-use crate::flows::chats::messages;
+use crate::flows::actions;
+use crate::flows::actions::{records, runs};
+use crate::flows::messages;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{assets, due, tools};
 use crate::money::alerts;
@@ -328,7 +328,7 @@ async fn begin(
             || Run {
                 usage: occurrence.value.usage,
                 cost_micros: occurrence.value.cost_micros,
-                ..runs::record(&action, run_id, now)
+                ..records::record(&action, run_id, now)
             },
             |found| found.value,
         );

@@ -18,8 +18,7 @@ use super::execute::{self, ClaimedRun};
 use super::waiting;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::actions::runs;
-use crate::flows::actions::{self, Loaded};
+use crate::flows::actions::{self, Loaded, records};
 use crate::process::metrics;
 use crate::process::places::Entered;
 use crate::store::table::Order;
@@ -114,7 +113,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
                 None => Store::create_occurrence(owner, &occurrence)?,
             });
             if let Decision::Run { cancels, .. } = &decided.decision {
-                writes.push(Store::run_write(owner, &runs::record(&next, occurrence.run_id, now))?);
+                writes.push(Store::run_write(owner, &records::record(&next, occurrence.run_id, now))?);
                 if let Some(run) = cancels {
                     cancelled = Some(*run);
                 }
@@ -151,7 +150,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         }
         tries = Tries::default();
         if let Some(run) = cancelled {
-            runs::end_run(cx, owner, run).await?;
+            records::end_run(cx, owner, run).await?;
         }
         if !plan.more {
             let action = actions::stored(Versioned { value: next, version: action.version + 1 });

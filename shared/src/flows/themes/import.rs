@@ -134,12 +134,6 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, id: ImportId) -> R
     Ok(ImportView { import: import.value, upload: None })
 }
 
-/// The newest import of a project. `None` if there is none.
-pub(super) async fn newest(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Option<Import>> {
-    let found = cx.store.imports(owner, project, None, 1).await?;
-    Ok(found.items.into_iter().next().map(|(_, import)| import.value))
-}
-
 /// Handles the upload of an archive.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{announce, current, hex_sha256, import, read};
+use super::{announce, current, hex_sha256, newest_import, read};
 use crate::aws::bus::{Event, IndexCompleted};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
@@ -87,7 +87,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
     if is_behind || enrichment.as_ref().is_some_and(|enrichment| enrichment.is_due(&state, now)) {
         announce(cx, owner, project).await;
     }
-    let import = import::newest(cx, owner, project).await?;
+    let import = newest_import(cx, owner, project).await?;
     let is_coming =
         |import: &Import| import.state == ImportState::Waiting && now < import.created_at + uploads::WINDOW;
     let degraded = match &state.map {

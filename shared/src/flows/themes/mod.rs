@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
-use domain::projects::theme::{ThemeFile, ThemeState};
+use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use domain::theme::ThemeIndex;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
@@ -174,6 +174,12 @@ pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> 
 pub(super) async fn start_new_generation(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let state = ThemeState { generation: ImportId::from_uuid(cx.clock.uuid()), ..ThemeState::default() };
     Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
+}
+
+/// The newest import of a project. `None` if there is none.
+async fn newest_import(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Option<Import>> {
+    let found = cx.store.imports(owner, project, None, 1).await?;
+    Ok(found.items.into_iter().next().map(|(_, import)| import.value))
 }
 
 fn unfit(error: domain::theme::index::ThemeError) -> Error {

@@ -6,7 +6,7 @@ use domain::models::{Block, Role};
 use domain::runs::form::ReplyForm;
 use futures::FutureExt;
 
-use super::super::chats::messages::{self as thread, MessageView};
+use super::super::messages::{self as thread, MessageView};
 use super::super::runs::Begun;
 use super::super::turn::{self, IfBusy, Said, Topic};
 use crate::context::Cx;

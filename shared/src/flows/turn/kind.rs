@@ -21,7 +21,7 @@ use super::place::Place;
 use crate::agent_loop::{Kind, Performed};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::chats::images;
+use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, tools};
 use crate::money::ceilings::MonthCeilings;

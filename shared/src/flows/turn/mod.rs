@@ -26,9 +26,9 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use super::chats::{images as pictures, messages};
-use super::runs;
+use super::messages::images as pictures;
 use super::runs::Begun;
+use super::{messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};

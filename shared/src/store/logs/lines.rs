@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{LogHead, LogSession, REMEMBERED};
 use crate::blobs::BlobKey;
-use crate::store::keys::{self, Guard};
+use crate::store::keys::{self, Guard, Key};
 use crate::store::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// A stored line.
@@ -103,12 +103,19 @@ pub struct HotLog {
     pub hot_since: Timestamp,
 }
 
+impl HotLog {
+    #[must_use]
+    pub fn key(&self, owner: &Owner) -> Key {
+        keys::hot_log(owner, self.hot_since, &self.session_id, &self.agent_id)
+    }
+}
+
 impl Store {
     /// Adds a log to the list of logs to seal.
     fn hot_write(owner: &Owner, head: &LogHead, hot_since: Timestamp) -> Result<Write, StoreError> {
         let (session_id, agent_id) = (head.session_id.clone(), head.agent_id.clone());
         let hot = HotLog { session_id, agent_id, hot_since };
-        Ok(Write::Put { key: keys::hot_log(owner, &hot), item: item(&hot, &Extras::default())? })
+        Ok(Write::Put { key: hot.key(owner), item: item(&hot, &Extras::default())? })
     }
 
     /// Appends the newest line of the head.
@@ -172,7 +179,7 @@ impl Store {
     }
 
     pub async fn forget_hot_log(&self, owner: &Owner, hot: &HotLog) -> Result<(), StoreError> {
-        self.delete(&keys::hot_log(owner, hot)).await
+        self.delete(&hot.key(owner)).await
     }
 
     /// Lines in the table, with their numbers: after line `after` in ascending order, or before it in descending order.

@@ -10,7 +10,7 @@ mod lines;
 mod names;
 mod refused;
 
-use super::keys::{self, Guard};
+use super::keys::{self, Guard, Key};
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::{InstanceId, SessionId};
@@ -32,6 +32,14 @@ pub struct LogSession {
     /// The project of its first hook.
     pub project_id: ProjectId,
     pub started_at: Timestamp,
+}
+
+impl LogSession {
+    /// Its key in the list of all sessions.
+    #[must_use]
+    pub fn key_in_list(&self, owner: &Owner) -> Key {
+        keys::log_session_listed(owner, &self.session_id, self.started_at)
+    }
 }
 
 /// A log without its lines.
@@ -172,7 +180,7 @@ impl Store {
         let record = item(session, &Extras::default())?;
         Ok([
             Write::Create { key: keys::log_session(owner, &session.session_id), item: record.clone() },
-            Write::Put { key: keys::log_session_listed(owner, session), item: record },
+            Write::Put { key: session.key_in_list(owner), item: record },
         ])
     }
 
@@ -237,7 +245,7 @@ impl Store {
         }
         if let Some(hot_since) = head.hot_since {
             let (session_id, agent_id) = (session.clone(), agent.clone());
-            gone.push(keys::hot_log(owner, &HotLog { session_id, agent_id, hot_since }));
+            gone.push(HotLog { session_id, agent_id, hot_since }.key(owner));
         }
         let delete = |key| Write::Delete { key, must_exist: false };
         self.transact(gone.into_iter().map(delete).collect()).await.map(|_| ())
@@ -246,6 +254,6 @@ impl Store {
     /// Deletes a session without logs: its assigned names, its remembered hooks, and its entry in the list.
     pub async fn delete_log_session(&self, owner: &Owner, session: &LogSession) -> Result<(), StoreError> {
         self.delete_range(&keys::log_session_all(owner, &session.session_id)).await?;
-        self.delete(&keys::log_session_listed(owner, session)).await
+        self.delete(&session.key_in_list(owner)).await
     }
 }

@@ -7,10 +7,10 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 
 use super::item::{Attributes, key_of, marked, read};
+use super::key::{Key, Range};
 use super::{
     CONFLICT_TRIES, Order, QueryPage, Store, StoreError, Versioned, back_off, new_write_id, unavailable,
 };
-use crate::store::keys::{Key, Range};
 
 /// The AWS limit of reads in one batch.
 const READS: usize = 100;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreError;
-use crate::store::keys::{self, Key};
+use super::key::{Key, sortable};
 
 /// An item as DynamoDB has it.
 pub type Attributes = HashMap<String, AttributeValue>;
@@ -57,7 +57,7 @@ pub fn item<T: Serialize>(record: &T, extras: &Extras) -> Result<Attributes, Sto
     }
     if let Some((shard, at)) = &extras.due {
         item.insert("shard".to_owned(), AttributeValue::S(shard.clone()));
-        item.insert("due_at".to_owned(), AttributeValue::S(keys::sortable(*at)));
+        item.insert("due_at".to_owned(), AttributeValue::S(sortable(*at)));
     }
     Ok(item)
 }

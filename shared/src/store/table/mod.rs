@@ -11,6 +11,7 @@
 
 mod batch;
 mod item;
+pub mod key;
 mod transact;
 mod write;
 
@@ -24,9 +25,9 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use rand::Rng;
 use serde::de::DeserializeOwned;
 
-use super::keys::{Key, Range};
 use crate::aws;
 use crate::aws::storage::StorageFailure;
+use key::{Key, Range};
 
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};

@@ -3,9 +3,9 @@
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
+use super::key::Guard;
 use super::write::{Write, Written};
 use super::{CONFLICT_TRIES, Store, StoreError, back_off, new_write_id, unavailable};
-use crate::store::keys::Guard;
 
 impl Store {
     /// Executes all of the writes or none.

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Up
 use jiff::Timestamp;
 
 use super::item::{Attributes, VERSION, key_of, marked, number, text};
-use crate::store::keys::{Guard, Key};
+use super::key::{Guard, Key};
 
 /// Whether a conditional write succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures::{Stream, stream};
 use s3s::dto::{ETag, ETagCondition, Timestamp};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+use super::super::storage;
 use super::object::Metadata;
 use super::store::Condition;
 
@@ -80,4 +81,18 @@ pub(super) fn read(
         file.read_exact(&mut piece).await?;
         Ok(Some((Bytes::from(piece), (file, None, left - size as u64))))
     })
+}
+
+/// The answer to a file error. For a permanent error it has a status after which the SDK does not retry.
+pub(super) fn of_io(error: std::io::Error) -> S3Error {
+    match storage::of_io(&error) {
+        Some(failure) => {
+            let code = S3ErrorCode::Custom(failure.aws_code().into());
+            let mut refusal = S3Error::with_message(code, failure.to_string());
+            refusal.set_status_code(storage::status(failure));
+            refusal.set_source(error.into());
+            refusal
+        }
+        None => S3Error::internal_error(error),
+    }
 }

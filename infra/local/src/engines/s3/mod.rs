@@ -8,6 +8,7 @@ mod operations;
 mod receive;
 mod store;
 mod uploads;
+mod watch;
 
 use std::io;
 use std::path::Path;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use s3s::dto::*;
-use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
-use super::super::storage;
-use super::convert::{condition, etag, length, modified, percent_encoded, read, stored_encoding};
+use super::convert::{condition, etag, length, modified, of_io, percent_encoded, read, stored_encoding};
 use super::listing::{self, After, Query};
 use super::object::{Headers, Metadata};
 use super::receive::Claims;
@@ -59,20 +58,6 @@ impl From<StoreError> for S3Error {
             StoreError::NoSuchUpload => s3_error!(NoSuchUpload, "The specified upload does not exist."),
             StoreError::Io(source) => of_io(source),
         }
-    }
-}
-
-/// The answer to a file error. For a permanent error it has a status after which the SDK does not retry.
-pub(super) fn of_io(error: std::io::Error) -> S3Error {
-    match storage::of_io(&error) {
-        Some(failure) => {
-            let code = S3ErrorCode::Custom(failure.aws_code().into());
-            let mut refusal = S3Error::with_message(code, failure.to_string());
-            refusal.set_status_code(storage::status(failure));
-            refusal.set_source(error.into());
-            refusal
-        }
-        None => S3Error::internal_error(error),
     }
 }
 

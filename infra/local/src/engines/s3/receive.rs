@@ -12,8 +12,8 @@ use s3s::{S3Request, S3Result, TrailingHeaders, s3_error};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
+use super::convert::of_io;
 use super::object::Checksums;
-use super::operations::of_io;
 use super::store::{Staged, Store};
 
 /// What the sender claims about the body.

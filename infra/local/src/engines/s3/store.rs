@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::object::{Checksums, Headers, Metadata};
-use super::uploads::Watch;
+use super::watch::{Watch, acknowledged};
 
 /// The bucket's only lifecycle rule, as in the deployed bucket: objects with this tag are deleted when they are older
 /// than that.
@@ -115,7 +115,7 @@ impl Store {
             durable,
             state: Mutex::new(State {
                 objects: BTreeMap::new(),
-                last_sequencer: super::uploads::acknowledged(folder)?,
+                last_sequencer: acknowledged(folder)?,
                 watch: None,
             }),
         };

@@ -8,28 +8,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use super::object::Metadata;
 use super::store::{State, Store, Summary};
+use super::watch::{MARK_FILE, Watch, acknowledged};
 
-const MARK_FILE: &str = "acknowledged";
-
-/// The event of a committed object, as S3 sends it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObjectCreated {
-    pub bucket: String,
-    pub key: String,
-    /// The size in bytes.
-    pub size: u64,
-    /// Without quotes.
-    pub etag: String,
-    /// Sixteen hexadecimal digits. Of two events of a key, the newer one has the greater text.
-    pub sequencer: String,
-}
+pub use super::watch::ObjectCreated;
 
 /// The events of a bucket, in the order of the commits.
 #[derive(Debug)]
@@ -44,13 +31,6 @@ pub struct Upload {
     pub event: ObjectCreated,
     sequencer: u64,
     store: Arc<Store>,
-}
-
-/// The bucket's state about its subscriber.
-#[derive(Debug)]
-pub(super) struct Watch {
-    sender: mpsc::UnboundedSender<(u64, ObjectCreated)>,
-    outstanding: BTreeSet<u64>,
 }
 
 impl Uploads {
@@ -99,14 +79,6 @@ impl Upload {
     }
 }
 
-impl Watch {
-    /// Returns `false` if there is no subscriber any more.
-    fn announce(&mut self, sequencer: u64, event: ObjectCreated) -> bool {
-        self.outstanding.insert(sequencer);
-        self.sender.send((sequencer, event)).is_ok()
-    }
-}
-
 impl State {
     /// Announces a committed object to the subscriber, if there is one.
     pub(super) fn publish(&mut self, bucket: &str, metadata: &Metadata) {
@@ -127,15 +99,5 @@ fn event(bucket: &str, key: &str, object: &Summary) -> ObjectCreated {
         size: object.size,
         etag: object.etag.clone(),
         sequencer: format!("{:016x}", object.sequencer),
-    }
-}
-
-/// The sequencer up to which every event has been acknowledged.
-pub(super) fn acknowledged(folder: &Path) -> io::Result<u64> {
-    match fs::read_to_string(folder.join(MARK_FILE)) {
-        // An unreadable mark only causes repeated events.
-        Ok(text) => Ok(text.trim().parse().unwrap_or(0)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(error),
     }
 }

@@ -1,5 +1,7 @@
 //! The messages of a conversation. Contents that are too large for an item are in S3.
 
+pub(crate) mod images;
+
 use domain::chats::ChatMessage;
 use domain::ids::{MessageId, Owner, RunId};
 use domain::models::image::{Image, MediaType};
@@ -9,7 +11,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::images;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};

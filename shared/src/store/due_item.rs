@@ -1,0 +1,104 @@
+//! What is due: the item that a message to the executors names.
+
+use domain::ids::{ActionId, ExportId, Owner, RunId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Something that must be processed at a certain time. It does not say what to do. The stored state decides that, so an item
+/// that is dispatched twice or late does no harm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DueItem {
+    pub owner: Owner,
+    #[serde(flatten)]
+    pub target: DueTarget,
+    /// When it was due, if a sweep has found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+}
+
+/// The kind and the id of a due item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "id", rename_all = "snake_case")]
+pub enum DueTarget {
+    /// A due time has come, a run must be retried, or the lease of its executor has ended.
+    Action(ActionId),
+    /// The lease of a chat turn has ended.
+    Run(RunId),
+    /// Runs of the owner wait for a place on an executor.
+    Backlog,
+    /// The owner's account is being deleted.
+    Deletion,
+    /// An archive with everything of the owner is written.
+    Export(ExportId),
+    /// An archive becomes the contents of the owner's account.
+    Import,
+}
+
+impl DueTarget {
+    /// Whether it is dispatched only when its time has come, and not ahead. Usually its time never comes: a live executor renews
+    /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
+    #[must_use]
+    pub const fn is_backstop(self) -> bool {
+        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import)
+    }
+}
+
+impl DueItem {
+    #[must_use]
+    pub fn action(owner: &Owner, id: ActionId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Action(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn run(owner: &Owner, id: RunId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Run(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn backlog(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Backlog, due_at: None }
+    }
+
+    #[must_use]
+    pub fn deletion(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Deletion, due_at: None }
+    }
+
+    #[must_use]
+    pub fn export(owner: &Owner, id: ExportId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Export(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn import(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Import, due_at: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_item_is_its_owner_kind_and_id() {
+        let owner = Owner::new("auth0|me").unwrap();
+        let action = ActionId::from_uuid(Uuid::from_u128(7));
+        let run = RunId::from_uuid(Uuid::from_u128(8));
+        for (item, kind, id) in [
+            (DueItem::action(&owner, action), "action", action.to_string()),
+            (DueItem::run(&owner, run), "run", run.to_string()),
+        ] {
+            let expected = json!({"owner": "auth0|me", "kind": kind, "id": id});
+            assert_eq!(serde_json::to_value(&item).unwrap(), expected);
+            assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
+        }
+        for (item, kind) in [(DueItem::backlog(&owner), "backlog"), (DueItem::deletion(&owner), "deletion")] {
+            let expected = json!({"owner": "auth0|me", "kind": kind});
+            assert_eq!(serde_json::to_value(&item).unwrap(), expected);
+            assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
+        }
+    }
+}
