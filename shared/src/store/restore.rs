@@ -17,6 +17,8 @@ use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use domain::runs::{Run, RunEvent};
+use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use domain::theme::path::check_path;
 use domain::validate::{FieldErrors, MAX_STORED, TIME_LIMIT, is_sane};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -298,7 +300,7 @@ impl Place<'_> {
             }
             (Partition::Project(project), "THEME") => {
                 let state: ThemeState = read(record)?;
-                valid(state.check())?;
+                valid(state.check(MAX_FILES as u64, MAX_THEME_BYTES as u64))?;
                 let map = state.map.iter().map(|map| BlobKey::theme_map(owner, *project, &map.sha256).into());
                 let map = map.collect();
                 // The indexer of the other deployment does not work here. Without its object, the map is built again.
@@ -359,7 +361,7 @@ impl Place<'_> {
             }
             (Partition::ThemeFiles(project, generation), "FILE") => {
                 let file: ThemeFile = read(record)?;
-                valid(file.check())?;
+                valid(file.check(check_path(&file.path)))?;
                 let key = BlobKey::theme_file(owner, *project, &file.sha256);
                 let object = Named { key, bytes: Some(file.bytes), lines: None };
                 naming(keep(keys::theme_file(owner, *project, *generation, &file.path), &file), vec![object])

@@ -19,7 +19,7 @@ use write::Writer;
 
 const MAGIC: [u8; 4] = *b"LLTI";
 /// Increment this with every change of the layout, the tokenizer or the scanners. Themes with an older blob are indexed
-/// again.
+/// again. The state of a theme names the version that it expects, so increment that one too.
 pub const VERSION: u16 = 4;
 const HEADER_BYTES: usize = 4 + 2 + 16;
 

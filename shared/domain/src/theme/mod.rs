@@ -11,7 +11,9 @@
 //! - [`enrich`]: what a model may add to the map; nothing else here depends on it
 //! - [`update`]: updates the index of one set of files to another set
 //! - [`blob`]: the serialized index
+//! - [`archive`]: which entries of an archive are a theme
 
+pub mod archive;
 pub mod blob;
 pub mod check;
 mod chunks;

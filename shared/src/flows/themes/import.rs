@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{
-    Import, ImportState, LAYOUT, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, theme_paths,
+    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState,
 };
 use domain::theme::ThemeIndex;
+use domain::theme::archive::{LAYOUT, theme_paths};
 use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use domain::theme::path::MAX_PATH_BYTES;
 use domain::validate::FieldErrors;

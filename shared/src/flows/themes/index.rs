@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
-use domain::projects::theme::{DEBOUNCE, LEASE, StoredMap, ThemeState};
+use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
 use domain::theme::blob;
 use domain::theme::index::DegradedFile;
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +32,9 @@ use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::themes::{Source, Warm};
 use domain::projects::theme::{Import, ImportState, MapPhase};
+
+/// The index writes the layout that the state of a theme expects.
+const _: () = assert!(blob::VERSION == MAP_LAYOUT);
 
 /// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.
 const POLL: Duration = Duration::from_millis(500);

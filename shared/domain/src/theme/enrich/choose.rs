@@ -1,7 +1,6 @@
 //! Chooses which files are sent to a model, in what order, and how many per call.
 
 use super::{Content, MAX_TRIES, Notes};
-use crate::models::{ModelId, ModelTier, estimate, prices};
 use crate::theme::index::ThemeIndex;
 use crate::theme::path::FileKind;
 use crate::theme::record::FileRecord;
@@ -17,19 +16,9 @@ pub const MAX_ANSWER: u32 = 8_000;
 /// cut off is paid for twice.
 const PLANNED_ANSWER: u32 = MAX_ANSWER / 2;
 
-/// The largest input, in tokens. Above 100,000 tokens some models cost five times as much, and all of them become less
-/// accurate.
-const MAX_QUESTION: u64 = 90_000;
-
-/// For models without an entry in the price table: servers on people's own machines cut longer inputs silently.
-const MAX_QUESTION_UNKNOWN: u64 = 24_000;
-
 /// The batch size of retries. If a batch gave no usable answer, its files are sent again in small batches, so a file
 /// that causes failures affects few others.
 const RETRY_BATCH: usize = 5;
-
-/// An edit touches at most this many files.
-const MAX_EDIT_FILES: usize = 8;
 
 /// The size of the number before a line, in bytes.
 const LINE_NUMBER_BYTES: usize = 7;
@@ -104,27 +93,21 @@ pub fn missing(candidates: Vec<Candidate>, notes: &Notes) -> Vec<Candidate> {
     candidates.into_iter().filter(lacks).collect()
 }
 
-/// The model tier for a number of files. A whole theme is described once, and its connections are worth a better model.
-/// Edits are described often, and their changes are in the files themselves.
-#[must_use]
-pub fn tier(files: usize) -> ModelTier {
-    if files > MAX_EDIT_FILES { ModelTier::Standard } else { ModelTier::Fast }
-}
-
 /// The longest answer to request for these files, in tokens.
 #[must_use]
 pub fn answer_ceiling(batch: &[Candidate]) -> u32 {
     (2 * batch.iter().map(Candidate::answer_tokens).sum::<u32>() + 500).min(MAX_ANSWER)
 }
 
-/// Splits the files into as few batches as fit the model, in their order. `fixed` bytes are added to every batch. Files
-/// that were sent before come last, in small batches.
+/// Splits the files into as few batches as fit the model, in their order. `fits` tells whether the model takes an input of so
+/// many bytes. `fixed` bytes are added to every batch. Files that were sent before come last, in small batches.
 #[must_use]
-pub fn batches(model: &ModelId, files: Vec<Candidate>, notes: &Notes, fixed: usize) -> Vec<Vec<Candidate>> {
-    let largest = match prices::price(model) {
-        Some(price) => MAX_QUESTION.min(price.max_input.saturating_sub(u64::from(MAX_ANSWER))),
-        None => MAX_QUESTION_UNKNOWN,
-    };
+pub fn batches(
+    fits: impl Fn(usize) -> bool,
+    files: Vec<Candidate>,
+    notes: &Notes,
+    fixed: usize,
+) -> Vec<Vec<Candidate>> {
     let was_shown = |file: &Candidate| notes.tries(&file.path, &file.content) > 0;
     let (again, new): (Vec<_>, Vec<_>) = files.into_iter().partition(was_shown);
     let mut batches: Vec<Vec<Candidate>> = Vec::new();
@@ -132,10 +115,9 @@ pub fn batches(model: &ModelId, files: Vec<Candidate>, notes: &Notes, fixed: usi
         let (mut batch, mut bytes, mut answer) = (Vec::new(), fixed, 0);
         for file in files {
             let (question, tokens) = (file.question_bytes(), file.answer_tokens());
-            let fits = estimate::tokens(model, bytes + question) <= largest
-                && answer + tokens <= PLANNED_ANSWER
-                && batch.len() < at_once;
-            if !fits && !batch.is_empty() {
+            let has_room =
+                fits(bytes + question) && answer + tokens <= PLANNED_ANSWER && batch.len() < at_once;
+            if !has_room && !batch.is_empty() {
                 batches.push(std::mem::take(&mut batch));
                 (bytes, answer) = (fixed, 0);
             }
@@ -155,6 +137,10 @@ mod tests {
 
     use super::*;
     use crate::theme::tests::harbour;
+
+    /// Usual largest inputs of models, in bytes.
+    const LARGE_MODEL: usize = 225_000;
+    const SMALL_MODEL: usize = 60_000;
 
     fn candidate(n: usize, bytes: u32, lines: u32) -> Candidate {
         let path = format!("snippets/{n:04}.liquid");
@@ -198,13 +184,8 @@ mod tests {
     #[test]
     fn a_small_theme_is_one_call() {
         let (files, notes) = (harbour().worth_describing(), Notes::default());
-        assert_eq!((files.len() > MAX_EDIT_FILES, tier(files.len())), (true, ModelTier::Standard));
-        let model = ModelId::new("claude-sonnet-5-5");
-        assert_eq!(batches(&model, files.clone(), &notes, 8_000), [files]);
-        assert_eq!(
-            (tier(1), tier(MAX_EDIT_FILES), tier(MAX_EDIT_FILES + 1)),
-            (ModelTier::Fast, ModelTier::Fast, ModelTier::Standard)
-        );
+        let fits = |bytes| bytes <= LARGE_MODEL;
+        assert_eq!(batches(fits, files.clone(), &notes, 8_000), [files]);
     }
 
     #[test]
@@ -212,9 +193,9 @@ mod tests {
         let files: Vec<Candidate> = (0..7).map(|n| candidate(n, 100, 5)).collect();
         let mut notes = Notes::default();
         files[..6].iter().for_each(|file| notes.failed(&file.path, &file.content));
-        let model = ModelId::new("unheard-of");
+        let fits = |bytes| bytes <= SMALL_MODEL;
         let sizes = |notes: &Notes| -> Vec<usize> {
-            let batches = batches(&model, missing(files.clone(), notes), notes, 0);
+            let batches = batches(fits, missing(files.clone(), notes), notes, 0);
             batches.iter().map(Vec::len).collect()
         };
         assert_eq!(sizes(&notes), [1, 5, 1]);
@@ -227,20 +208,18 @@ mod tests {
         #[test]
         fn batches_hold_every_file_once_within_their_bounds(
             sizes in prop::collection::vec((1u32..200_000, 1u32..5_000), 0..60),
-            known in any::<bool>(),
+            large in any::<bool>(),
             fixed in 0usize..20_000,
         ) {
-            let model = ModelId::new(if known { "claude-haiku-5-5" } else { "unheard-of" });
-            let largest = if known { MAX_QUESTION } else { MAX_QUESTION_UNKNOWN };
+            let fits = |bytes| bytes <= if large { LARGE_MODEL } else { SMALL_MODEL };
             let files: Vec<Candidate> = sizes.iter().enumerate()
                 .map(|(n, &(bytes, lines))| candidate(n, bytes, lines)).collect();
-            let batches = batches(&model, files.clone(), &Notes::default(), fixed);
+            let batches = batches(fits, files.clone(), &Notes::default(), fixed);
             prop_assert_eq!(batches.concat(), files);
             for batch in batches {
                 let bytes = fixed + batch.iter().map(Candidate::question_bytes).sum::<usize>();
                 let answer: u32 = batch.iter().map(Candidate::answer_tokens).sum();
-                let fits = estimate::tokens(&model, bytes) <= largest && answer <= PLANNED_ANSWER;
-                prop_assert!(batch.len() == 1 || fits);
+                prop_assert!(batch.len() == 1 || (fits(bytes) && answer <= PLANNED_ANSWER));
                 prop_assert!(answer_ceiling(&batch) <= MAX_ANSWER && answer_ceiling(&batch) > answer);
             }
         }

@@ -13,12 +13,12 @@ pub mod prompt;
 
 use std::collections::BTreeMap;
 
+use hex::encode as hex;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::index::ThemeIndex;
-use crate::hex;
 
 /// How often a content is sent to a model that gives no usable answer about it.
 pub const MAX_TRIES: u8 = 2;
@@ -118,7 +118,7 @@ impl Notes {
     pub fn keep(&mut self, index: &ThemeIndex) -> bool {
         let before = self.files.len();
         self.files.retain(|path, entry| {
-            index.content_hash(path).is_some_and(|content| entry.content == hex(&content))
+            index.content_hash(path).is_some_and(|content| entry.content == hex(content))
         });
         self.files.len() < before
     }

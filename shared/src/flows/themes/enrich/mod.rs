@@ -10,9 +10,11 @@
 //! holder.
 //!
 //! - `pass`: makes notes from files
+//! - `choose`: the model, its largest input, and the stable parts of a request
 //! - `ask`: one call of a model, with its retries and its cost
 
 mod ask;
+mod choose;
 mod pass;
 
 use std::sync::Arc;
