@@ -15,7 +15,6 @@
 //! - [`models`]: provider-independent requests, replies, usage and prices
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme and what is known about the work on it
-//! - [`theme`]: finds the files and lines of a shop's theme that a request is about
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`reach`]: which servers may be reached outside
@@ -41,7 +40,6 @@ pub mod prompts;
 pub mod reach;
 pub mod runs;
 pub mod schedule;
-pub mod theme;
 pub mod tools;
 pub mod validate;
 pub mod wording;

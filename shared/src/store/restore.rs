@@ -17,14 +17,14 @@ use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use domain::runs::{Run, RunEvent};
-use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
-use domain::theme::path::check_path;
 use domain::validate::{FieldErrors, MAX_STORED, TIME_LIMIT, is_sane};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use theme::path::check_path;
 
 use super::actions::OCCURRENCE_LIFETIME;
 use super::documents::{DocumentVersion, StoredDocument};

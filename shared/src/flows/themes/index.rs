@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
-use domain::theme::blob;
-use domain::theme::index::DegradedFile;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use theme::blob;
+use theme::index::DegradedFile;
 use utoipa::ToSchema;
 
 use super::{announce, current, hex_sha256, import, read};

@@ -28,9 +28,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{ThemeFile, ThemeState};
-use domain::theme::ThemeIndex;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
+use theme::ThemeIndex;
 
 use super::projects;
 use crate::blobs::{BlobError, BlobKey};
@@ -176,7 +176,7 @@ pub(super) async fn start_new_generation(cx: &Cx, owner: &Owner, project: Projec
     Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
 }
 
-fn unfit(error: domain::theme::index::ThemeError) -> Error {
+fn unfit(error: theme::index::ThemeError) -> Error {
     Error::conflict("theme_not_indexable", format!("the theme can't be indexed: {error}"))
 }
 

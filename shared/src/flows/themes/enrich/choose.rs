@@ -1,9 +1,9 @@
 //! Which tier of models describes files, how much text a model takes at once, and the parts of a request that stay the same.
 
 use domain::models::{CacheTtl, ModelId, ModelTier, SystemBlock, ToolSpec, estimate, prices};
-use domain::theme::ThemeIndex;
-use domain::theme::enrich::choose::MAX_ANSWER;
-use domain::theme::enrich::prompt;
+use theme::ThemeIndex;
+use theme::enrich::choose::MAX_ANSWER;
+use theme::enrich::prompt;
 
 /// The largest input, in tokens. Above 100,000 tokens some models cost five times as much, and all of them become less
 /// accurate.

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use domain::ids::{Owner, ProjectId};
 use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
-use domain::theme::enrich::Notes;
 use jiff::{SignedDuration, Timestamp};
+use theme::enrich::Notes;
 use uuid::Uuid;
 
 use super::{announce, index};

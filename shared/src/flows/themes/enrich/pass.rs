@@ -7,9 +7,9 @@ use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
 use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
 use domain::projects::theme::ThemeFile;
-use domain::theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
-use domain::theme::enrich::{Notes, answer, prompt};
 use jiff::{SignedDuration, Timestamp};
+use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
+use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
 
 use super::ask::{self, CALL, Failure, PassBudget};
