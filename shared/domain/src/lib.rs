@@ -6,6 +6,7 @@
 //!
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
 //! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person owns, and their states
+//! - [`work`]: the parts of an action that chats and tools also name
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
 //! - [`dispatch`]: when what is due is sent to the executors
 //! - [`prompts`]: the prompts for models
@@ -43,6 +44,7 @@ pub mod schedule;
 pub mod tools;
 pub mod validate;
 pub mod wording;
+pub mod work;
 
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]

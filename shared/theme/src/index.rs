@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::graph::{self, Edge, Graph, RawEdge};
 use super::path::{PathError, check_path};
 use super::postings::Postings;
-use super::rank::Priors;
+use super::priors::Priors;
 use super::record::{FileRecord, NameId, RecordReader, Tables, Texts};
 use super::scan::DegradedReason;
 use super::words::TermId;

@@ -32,6 +32,7 @@ pub mod lookup;
 pub mod path;
 mod plain_words;
 mod postings;
+mod priors;
 mod query;
 mod ranges;
 pub mod rank;

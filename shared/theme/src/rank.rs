@@ -7,11 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::cues;
 use super::fields::{FIELDS, Field};
-use super::graph::Graph;
 use super::index::ThemeIndex;
+use super::priors::Priors;
 use super::query::{Query, QueryWeights};
 use super::ranges::RangeWeights;
-use super::record::FileRecord;
 use super::words::TermId;
 
 /// The features of a file's score.
@@ -111,23 +110,6 @@ pub struct Ranking {
 pub struct Ranked {
     pub file: u32,
     pub score: f32,
-}
-
-/// Properties of a file that do not depend on the request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Priors {
-    hub: f32,
-    size: f32,
-}
-
-impl Priors {
-    pub fn of(file: u32, record: &FileRecord, graph: &Graph) -> Self {
-        let logarithmic = |value: f32, most: f32| value.min(most).ln_1p() / most.ln_1p();
-        Self {
-            hub: logarithmic(graph.incoming(file).len() as f32, 32.0),
-            size: logarithmic(record.lines as f32, 2_000.0),
-        }
-    }
 }
 
 pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weights: &Weights) -> Ranking {
