@@ -1,4 +1,4 @@
-"""Writes shared/domain/src/theme/check/names.txt from a checkout of github.com/Shopify/theme-liquid-docs (MIT).
+"""Writes shared/theme/src/check/names.txt from a checkout of github.com/Shopify/theme-liquid-docs (MIT).
 
 Only names and types are taken, no prose. Usage: theme_names.py CHECKOUT COMMIT DATE > names.txt
 """

@@ -133,7 +133,7 @@ class Repo:
     @cached_property
     def variables(self) -> set[str]:
         """The environment variables that the code reads, except those that Lambda sets."""
-        text = self.text("shared/src/config.rs").split("#[cfg(test)]")[0]
+        text = self.text("shared/src/config/mod.rs").split("#[cfg(test)]")[0]
         return set(re.findall(r'"((?:LAMPLIGHTER_\w+)|(?:[A-Z]+_API_KEY))"', text))
 
     @cached_property

@@ -1,5 +1,5 @@
 //! The readers of this crate take linear time and memory, whatever the text is: archives, path patterns and expressions, and the
-//! frames and events of a provider's answer, and the search in a theme. `shared/theme-scripts/tests/growth` does the same for the readers of `domain`.
+//! frames and events of a provider's answer, and the search in a theme. `shared/theme-scripts/tests/growth` does the same for the readers of `theme` and `domain`.
 //!
 //! The test runs itself again in a process of its own, because other tests at the same time would count, too.
 

@@ -21,10 +21,8 @@ pub async fn started() -> Harness {
 
 /// The files of the project's own small theme.
 pub fn harbour() -> Vec<(String, Vec<u8>)> {
-    let root = std::path::Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../shared/domain/test_data/theme/harbour"
-    ));
+    let root =
+        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/theme/test_data/harbour"));
     let mut files = Vec::new();
     for folder in std::fs::read_dir(root).unwrap() {
         for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {

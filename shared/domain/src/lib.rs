@@ -6,6 +6,7 @@
 //!
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
 //! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person owns, and their states
+//! - [`work`]: the parts of an action that chats and tools also name
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
 //! - [`dispatch`]: when what is due is sent to the executors
 //! - [`prompts`]: the prompts for models
@@ -15,7 +16,6 @@
 //! - [`models`]: provider-independent requests, replies, usage and prices
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme and what is known about the work on it
-//! - [`theme`]: finds the files and lines of a shop's theme that a request is about
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`reach`]: which servers may be reached outside
@@ -41,10 +41,10 @@ pub mod prompts;
 pub mod reach;
 pub mod runs;
 pub mod schedule;
-pub mod theme;
 pub mod tools;
 pub mod validate;
 pub mod wording;
+pub mod work;
 
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::ids::{ImportId, Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::enrich::Notes;
+use theme::ThemeIndex;
+use theme::enrich::Notes;
 use uuid::Uuid;
 
 /// The most themes that are kept.

@@ -23,6 +23,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use theme::path::check_path;
 
 use super::actions::OCCURRENCE_LIFETIME;
 use super::documents::{DocumentVersion, StoredDocument};
@@ -299,7 +301,7 @@ impl Place<'_> {
             }
             (Partition::Project(project), "THEME") => {
                 let state: ThemeState = read(record)?;
-                valid(state.check())?;
+                valid(state.check(MAX_FILES as u64, MAX_THEME_BYTES as u64))?;
                 let map = state.map.iter().map(|map| BlobKey::theme_map(owner, *project, &map.sha256).into());
                 let map = map.collect();
                 // The indexer of the other deployment does not work here. Without its object, the map is built again.
@@ -360,7 +362,7 @@ impl Place<'_> {
             }
             (Partition::ThemeFiles(project, generation), "FILE") => {
                 let file: ThemeFile = read(record)?;
-                valid(file.check())?;
+                valid(file.check(check_path(&file.path)))?;
                 let key = BlobKey::theme_file(owner, *project, &file.sha256);
                 let object = Named { key, bytes: Some(file.bytes), lines: None };
                 naming(keep(keys::theme_file(owner, *project, *generation, &file.path), &file), vec![object])

@@ -1,11 +1,10 @@
-//! Reads the scripts of a theme with the parser of oxc, for `domain::theme::check`.
+//! Reads the scripts of a theme with the parser of oxc, for `theme::check`.
 
 mod bounds;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use domain::theme::check::script::{ScriptFacts, ScriptReader};
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
@@ -16,6 +15,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
+use theme::check::script::{ScriptFacts, ScriptReader};
 
 /// Names that browsers define.
 static BROWSER: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {

@@ -3,7 +3,7 @@
 mod corpus;
 
 use corpus::{Fault, Grade, Outcome, plant};
-use domain::theme::check::{CheckedTheme, Severity};
+use theme::check::{CheckedTheme, Severity};
 use theme_scripts::Oxc;
 
 fn all() -> Vec<Fault> {

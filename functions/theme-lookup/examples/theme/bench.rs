@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::theme::ThemeIndex;
-use domain::theme::lookup::Lookup;
-use domain::theme::path::FileKind;
 use serde::{Deserialize, Serialize};
+use theme::ThemeIndex;
+use theme::lookup::Lookup;
+use theme::path::FileKind;
 
 use crate::Result;
 use crate::figures::{Figures, milliseconds};

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use domain::theme::check::{CheckedTheme, Finding, Severity};
+use theme::check::{CheckedTheme, Finding, Severity};
 use theme_scripts::Oxc;
 
 use super::{Result, files};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use domain::theme::ThemeIndex;
+use theme::ThemeIndex;
 
 use crate::Result;
 use crate::bench::quantile;

@@ -1,6 +1,6 @@
 //! The theme index on the command line: for a folder, or against a benchmark.
 //!
-//! Run it with `cargo run -p theme-lookup --example theme -- …`. `cargo run --profile bench -p domain --example
+//! Run it with `cargo run -p theme-lookup --example theme -- …`. `cargo run --profile bench -p theme-scripts --example
 //! theme_quick -- …` is the same program, built without the shared crate and the AWS SDKs.
 //!
 //! ```text
@@ -25,7 +25,7 @@ mod tune;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use domain::theme::ThemeIndex;
+use theme::ThemeIndex;
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

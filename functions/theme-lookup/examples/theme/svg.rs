@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use domain::theme::ThemeIndex;
-use domain::theme::path::FileKind;
-use domain::theme::scan::{EdgeKind, EdgeNature};
+use theme::ThemeIndex;
+use theme::path::FileKind;
+use theme::scan::{EdgeKind, EdgeNature};
 
 const COLUMN: usize = 330;
 const ROW: usize = 17;

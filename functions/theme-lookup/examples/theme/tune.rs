@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use domain::theme::ThemeIndex;
-use domain::theme::rank::Weights;
+use theme::ThemeIndex;
+use theme::rank::Weights;
 
 use crate::Result;
 use crate::bench::{BenchAnswer, LIMIT, Metrics, Question, Trees, is_first_half, questions};

@@ -1,8 +1,8 @@
 //! Decides the demo's answers.
 
 use domain::assets::AssetType;
-use domain::theme::enrich::prompt;
 use serde_json::{Value, json};
+use theme::enrich::prompt;
 
 use super::ask::{Ask, Scene};
 use super::content;

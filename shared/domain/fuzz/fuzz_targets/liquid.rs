@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use domain::theme::ThemeIndex;
-use domain::theme::path::FileKind;
-use domain::theme::scan::{liquid, scan};
+use theme::ThemeIndex;
+use theme::path::FileKind;
+use theme::scan::{liquid, scan};
 use libfuzzer_sys::fuzz_target;
 
 const PATHS: [&str; 7] = [

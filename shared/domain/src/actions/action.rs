@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
+use crate::work::{ActionState, Priority, TaskConfig};
 
 /// Work that an agent does later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -87,73 +88,6 @@ impl Action {
     }
 }
 
-/// The state of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ActionState {
-    /// Nothing is due: it has no approval or no schedule, or its approval was withdrawn.
-    Defined,
-    /// Approved, and due in the future.
-    Scheduled,
-    /// Approved, but nothing starts by itself.
-    Paused,
-    InProgress,
-    Completed,
-    Failed,
-    /// A person was asked. Until the answer, all fire times are held.
-    NeedsApproval,
-    Dismissed,
-}
-
-impl ActionState {
-    pub const ALL: [Self; 8] = [
-        Self::Defined,
-        Self::Scheduled,
-        Self::Paused,
-        Self::InProgress,
-        Self::Completed,
-        Self::Failed,
-        Self::NeedsApproval,
-        Self::Dismissed,
-    ];
-
-    /// As in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Defined => "defined",
-            Self::Scheduled => "scheduled",
-            Self::Paused => "paused",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::NeedsApproval => "needs_approval",
-            Self::Dismissed => "dismissed",
-        }
-    }
-}
-
-/// How urgent an action is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    High,
-    #[default]
-    Medium,
-    Low,
-}
-
-/// What the agent is told to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct TaskConfig {
-    /// What to do, 1 to 20,000 characters.
-    #[schema(max_length = 20_000)]
-    pub instructions: String,
-    /// What the output should contain, 1 to 5,000 characters.
-    #[schema(max_length = 5_000)]
-    pub expected_output: String,
-}
-
 /// A ceiling on costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Budget {
@@ -199,18 +133,4 @@ impl AskedBudget {
 pub struct Approval {
     pub hash: String,
     pub approved_at: Timestamp,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn states_round_trip() {
-        for state in ActionState::ALL {
-            let json = serde_json::to_value(state).unwrap();
-            assert_eq!(json, state.as_str());
-            assert_eq!(serde_json::from_value::<ActionState>(json).unwrap(), state);
-        }
-    }
 }

@@ -6,22 +6,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::action::{Action, Budget, TaskConfig};
+use super::action::{Action, Budget};
 use crate::agents::Agent;
 use crate::canonical::canonical;
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
-use crate::tools;
-
-/// The part of a tool that an approval binds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = ApprovedTool)]
-pub struct ToolSpecForHash {
-    pub name: String,
-    /// The JSON Schema of its input.
-    #[schema(value_type = Object)]
-    pub schema: Value,
-}
+use crate::tools::{self, ToolSpecForHash};
+use crate::work::TaskConfig;
 
 /// What a run is told about its agent, in the system prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,28 +1,9 @@
-//! A change of an action that a model proposes.
+//! How a change that a model proposes is checked and applied.
 
-use serde::{Deserialize, Serialize};
-
-use super::action::{Action, Priority};
-use super::input::{ActionPatch, TaskConfigPatch};
-use crate::schedule::ScheduleInput;
+use super::action::Action;
+use super::input::ActionPatch;
 use crate::validate::FieldErrors;
-
-/// The fields that would change. A model may not change what a run is allowed to do or to spend: grants, model tier and budget
-/// are decided by people.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ActionChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_config: Option<TaskConfigPatch>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<ScheduleInput>,
-}
+use crate::work::{ActionChange, TaskConfigPatch};
 
 impl ActionChange {
     /// Checks that it is a valid change of `action`.

@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
-use super::action::{AskedBudget, Budget, Priority, TaskConfig};
-use super::input::{NewAction, TaskConfigPatch, present};
+use super::action::{AskedBudget, Budget};
+use super::input::{NewAction, present};
 use crate::agents::Agent;
-use crate::chats::signals::ActionDraft;
 use crate::ids::ProposalId;
 use crate::models::ModelTier;
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
 use crate::wording::refusal;
+use crate::work::{ActionDraft, Priority, TaskConfig, TaskConfigPatch};
 
 /// The definition of an action by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]

@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::action::{Action, ActionState, AskedBudget, Budget, Priority, TaskConfig};
+use super::action::{Action, AskedBudget, Budget};
 use crate::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
 use crate::validate::FieldErrors;
+use crate::work::{ActionState, Priority, TaskConfig, TaskConfigPatch};
 
 /// The longest instructions, in characters.
 pub const MAX_INSTRUCTIONS: usize = 20_000;
@@ -135,18 +136,6 @@ pub struct ActionPatch {
     pub grants: Option<Vec<String>>,
     pub model_tier: Option<ModelTier>,
     pub budget: Option<AskedBudget>,
-}
-
-/// The parts of the task that change.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TaskConfigPatch {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 20_000)]
-    pub instructions: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 5_000)]
-    pub expected_output: Option<String>,
 }
 
 /// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).

@@ -1,7 +1,7 @@
 //! Work that an agent does later: the action, its approval, its due times, and a record of what happened at each due time.
 //!
 //! - [`action`] and [`input`]: an action, and the input that can change it
-//! - [`change`]: the change that a model may propose
+//! - [`change`]: how a change that a model proposes is checked
 //! - [`define`]: the input that defines an action
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
@@ -48,15 +48,11 @@ pub mod why;
 #[cfg(test)]
 mod why_tests;
 
-pub use action::{Action, ActionState, Approval, AskedBudget, Budget, Priority, TaskConfig};
-pub use approval::{
-    AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, ToolSpecForHash, approval_hash,
-};
-pub use change::ActionChange;
+pub use crate::work::{ActionChange, ActionState, Priority, TaskConfig, TaskConfigPatch};
+pub use action::{Action, Approval, AskedBudget, Budget};
+pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use define::DefineAction;
-pub use input::{
-    ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, TaskConfigPatch, ValidAction, ValidPatch,
-};
+pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};

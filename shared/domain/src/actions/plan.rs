@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::action::{Action, ActionState};
+use super::action::Action;
 use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
+use crate::work::ActionState;
 
 /// A fire time that is found with a smaller delay is on time, unless a newer fire time has also come.
 pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);

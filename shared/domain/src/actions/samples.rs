@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Action, ActionState, AgentBrief, Briefing, Command, ExecutionResult, NewAction, ToolSpecForHash,
-    approval_hash, transition,
+    Action, ActionState, AgentBrief, Briefing, Command, ExecutionResult, NewAction, approval_hash, transition,
 };
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::schedule::Schedule;
+use crate::tools::ToolSpecForHash;
 
 pub(super) fn ts(text: &str) -> Timestamp {
     text.parse().unwrap()

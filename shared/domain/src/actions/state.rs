@@ -16,13 +16,14 @@
 
 use jiff::Timestamp;
 
-use super::action::{Action, ActionState, Approval};
+use super::action::{Action, Approval};
 use super::approval::{Briefing, approval_hash};
 use super::input::ValidPatch;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::plan::{Decision, DuePlan, ON_TIME};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
+use crate::work::ActionState;
 
 /// A change of an action. `briefing` is its agent and its granted tools in their current state.
 #[derive(Debug, Clone, Copy)]

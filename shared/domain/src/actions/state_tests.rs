@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::samples::{approved, briefing, defined, in_state, noon, run, schedule, ts};
 use super::{
-    Action, ActionPatch, ActionState, Briefing, Command, ExecutionResult, Refused, ToolSpecForHash,
-    ValidPatch, approval_hash, plan_due, plan_due_except, transition,
+    Action, ActionPatch, ActionState, Briefing, Command, ExecutionResult, Refused, ValidPatch, approval_hash,
+    plan_due, plan_due_except, transition,
 };
+use crate::tools::ToolSpecForHash;
 
 fn patch(value: serde_json::Value) -> ValidPatch {
     serde_json::from_value::<ActionPatch>(value).unwrap().validate().unwrap()

@@ -4,12 +4,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, ActionState};
+use super::action::Action;
 use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::plan::{ON_TIME, approximately};
 use super::reason::ReasonCode;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
+use crate::work::ActionState;
 
 /// The answer to "why didn't it run?".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]

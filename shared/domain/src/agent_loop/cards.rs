@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::transcript::CallResult;
+use super::step::CallResult;
 use crate::canonical::canonical;
 use crate::ceilings::CeilingReached;
 use crate::ids::CallId;

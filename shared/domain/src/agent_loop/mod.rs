@@ -4,7 +4,8 @@
 //! The shell loads the transcript, asks [`next`], does what it says, stores the result and asks again. So a run can be
 //! continued by any process, at any point, from what is stored.
 //!
-//! - [`transcript`]: steps, replies, calls and results, and the messages that a model is shown of them
+//! - [`step`]: a reply, its calls and their results
+//! - [`transcript`]: the steps of a run, and the messages that a model is shown of them
 //! - [`repeats`]: loops, which are warned about and then stopped
 //! - [`cards`]: calls that wait for a person
 //! - [`results`]: long results, which are read in pages
@@ -14,6 +15,7 @@ pub mod cards;
 pub mod check;
 pub mod repeats;
 pub mod results;
+pub mod step;
 pub mod transcript;
 
 #[cfg(test)]
@@ -27,7 +29,8 @@ use crate::models::StopReason;
 pub use crate::ids::CallId;
 pub use cards::Card;
 pub use check::Verdict;
-pub use transcript::{After, Call, CallResult, Purpose, Reply, Step, Transcript};
+pub use step::{After, Call, CallResult, Purpose, Reply, Step};
+pub use transcript::Transcript;
 
 /// The most that a run's steps may hold, in bytes. An executor drives ten runs in 512 MB; a run holds its steps, the request
 /// made of them, and the request's JSON, so this bounds a run to about a twentieth of that memory.
@@ -141,7 +144,7 @@ fn after_work(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
     if let Some(reason) = last.results.iter().find_map(CallResult::asks) {
         return Next::Finish(Outcome::Waiting { reason: reason.clone() });
     }
-    if let Some((code, detail)) = repeats::find(transcript).and_then(repeats::Repeats::stops) {
+    if let Some((code, detail)) = repeats::find(&transcript.steps).and_then(repeats::Repeats::stops) {
         return Next::Finish(Outcome::failed(code, detail));
     }
     if goes_on(transcript, policy, last) {

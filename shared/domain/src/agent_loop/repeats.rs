@@ -1,6 +1,6 @@
 //! Loops: a model that repeats its calls, or learns nothing new. The model is warned first, and then the run ends.
 
-use super::transcript::{Call, CallResult, Purpose, Step, Transcript};
+use super::step::{Call, CallResult, Purpose, Step};
 
 /// The number of equal calls in a row at which the model is warned, and at which the run ends. Equal calls of one reply count
 /// once.
@@ -62,13 +62,9 @@ impl Repeats {
     }
 }
 
-/// The loop that a transcript ends with, if it is worth a warning.
+/// The loop that these steps end with, if it is worth a warning.
 #[must_use]
-pub fn find(transcript: &Transcript) -> Option<Repeats> {
-    find_in(&transcript.steps)
-}
-
-pub(super) fn find_in(steps: &[Step]) -> Option<Repeats> {
+pub fn find(steps: &[Step]) -> Option<Repeats> {
     let work = steps.iter().filter(|step| step.purpose == Purpose::Work);
     let calls: Vec<(&Call, &CallResult)> = work.flat_map(different_calls_of).collect();
     let equal = |a: usize, b: usize| are_equal(calls[a], calls[b]);

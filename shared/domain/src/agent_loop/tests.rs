@@ -206,7 +206,7 @@ fn what_repeats_is_warned_of_and_then_ended() {
     let a = || read("the same");
     let b =
         || work(vec![native("query_actions", json!({"limit": 1}))], vec![CallResult::told("also the same")]);
-    let found = |steps: Vec<Step>| repeats::find(&of(steps, 0));
+    let found = |steps: Vec<Step>| repeats::find(&of(steps, 0).steps);
     let times = |n: usize| (0..n).map(|_| a()).collect::<Vec<_>>();
     let pairs = |n: usize| (0..n).flat_map(|_| [a(), b()]).collect::<Vec<_>>();
     for (steps, expected) in [
@@ -308,7 +308,7 @@ fn steps_that_bring_nothing_new_are_warned_of_and_then_ended() {
             None,
         ),
     ] {
-        assert_eq!(repeats::find(&of(steps, 0)), expected, "{what}");
+        assert_eq!(repeats::find(&of(steps, 0).steps), expected, "{what}");
     }
     let messages = of(again(3), 0).messages(false);
     let Some(Block::ToolResult { content, .. }) = messages.last().and_then(|m| m.content.last()) else {

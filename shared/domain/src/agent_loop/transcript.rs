@@ -1,21 +1,11 @@
-//! What was said and done in a run, step by step, and how a model is shown it.
+//! What was said and done in a run, and how a model is shown it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::check::Verdict;
+use super::step::{After, Call, CallResult, Purpose, Reply, Step};
 use super::{MAX_TRANSCRIPT, repeats, results};
-use crate::actions::Reason;
-use crate::chats::signals::Deliverable;
 use crate::ids::CallId;
 use crate::models::estimate::{block_bytes, json_bytes};
 use crate::models::{Block, Message, Role, StopReason};
 use crate::prompts;
-use crate::tools::{
-    actions::GENERATE_ACTIONS,
-    agents::READY_TO_CREATE,
-    assets::{GENERATE_ASSET, SAVE_OUTPUT},
-};
 
 /// The steps of a run, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,160 +13,6 @@ pub struct Transcript {
     pub steps: Vec<Step>,
     /// How many outputs the run has saved.
     pub outputs: usize,
-}
-
-/// One step: a reply, and the results of its calls as far as they were made.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step {
-    pub purpose: Purpose,
-    pub reply: Reply,
-    pub results: Vec<CallResult>,
-}
-
-/// What a step is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    #[default]
-    Work,
-    /// The reply is the verdict on the outputs.
-    Check,
-    /// The text is what a person has said to a run that waited.
-    #[serde(rename = "heard")]
-    Person,
-}
-
-/// What a model answered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
-    /// Its text as it was, signals and all, with tool calls: what the conversation keeps.
-    #[serde(default)]
-    pub blocks: Vec<Block>,
-    /// The part of it that is chat.
-    #[serde(default)]
-    pub text: String,
-    /// What it asks for: first the signals of its text, then its native calls.
-    #[serde(default)]
-    pub calls: Vec<Call>,
-    #[serde(default)]
-    pub stop: StopReason,
-}
-
-/// A call of a tool, native or as a signal in the text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// The provider's id of a native call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    pub name: String,
-    #[serde(default)]
-    pub input: Value,
-    /// Why it can't be read. A native call that can't be read is not among the blocks: no result may name it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub invalid: Option<String>,
-    /// The model did not make it: text without a call was taken as the output.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub implied: bool,
-}
-
-/// What became of a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallResult {
-    pub content: String,
-    #[serde(default)]
-    pub is_error: bool,
-    pub after: After,
-}
-
-/// What follows from a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum After {
-    /// Nothing: it was delivered.
-    Rest,
-    /// The model is told, and goes on.
-    Tell,
-    /// The model is asked to repair it.
-    Repair,
-    /// A person is asked, and the run waits.
-    Ask(Reason),
-}
-
-impl Call {
-    /// What a signal asks for, as a call.
-    #[must_use]
-    pub fn of_signal(deliverable: Deliverable) -> Self {
-        let (name, input, invalid) = match deliverable {
-            Deliverable::UseTool { name, input } => (name, input, None),
-            Deliverable::Asset(asset) => (GENERATE_ASSET.name.to_owned(), json!(asset), None),
-            Deliverable::Actions { actions } => {
-                (GENERATE_ACTIONS.name.to_owned(), json!({ "actions": actions }), None)
-            }
-            Deliverable::ReadyToCreate(draft) => (READY_TO_CREATE.name.to_owned(), json!(draft), None),
-            Deliverable::Invalid { signal, reason, .. } => {
-                (signal.keyword().to_lowercase(), Value::Null, Some(reason))
-            }
-        };
-        Self { id: None, name, input, invalid, implied: false }
-    }
-
-    /// The text of a reply without calls, taken as the output of a run.
-    #[must_use]
-    pub fn implied_output(title: &str, content: &str) -> Self {
-        let input = json!({ "title": title, "content": content });
-        Self { id: None, name: SAVE_OUTPUT.name.to_owned(), input, invalid: None, implied: true }
-    }
-}
-
-impl CallResult {
-    pub fn rest(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: false, after: After::Rest }
-    }
-
-    pub fn told(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: false, after: After::Tell }
-    }
-
-    pub fn refused(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: true, after: After::Tell }
-    }
-
-    /// The model is asked to make it again.
-    #[must_use]
-    pub fn repair(reason: &str) -> Self {
-        Self { content: prompts::repair(reason), is_error: true, after: After::Repair }
-    }
-
-    pub fn asked(content: impl Into<String>, is_error: bool, reason: Reason) -> Self {
-        Self { content: content.into(), is_error, after: After::Ask(reason) }
-    }
-
-    /// What a person is asked.
-    #[must_use]
-    pub const fn asks(&self) -> Option<&Reason> {
-        match &self.after {
-            After::Ask(reason) => Some(reason),
-            _ => None,
-        }
-    }
-}
-
-impl Step {
-    /// Whether the model asked for anything itself.
-    #[must_use]
-    pub fn has_calls(&self) -> bool {
-        self.reply.calls.iter().any(|call| !call.implied)
-    }
-
-    #[must_use]
-    pub fn wants_repair(&self) -> bool {
-        self.results.iter().any(|result| result.after == After::Repair)
-    }
-
-    /// The verdict, if this is a check that could be read.
-    fn verdict(&self) -> Option<Verdict> {
-        (self.purpose == Purpose::Check).then(|| Verdict::read(&self.reply.text)).flatten()
-    }
 }
 
 impl Transcript {
@@ -284,7 +120,7 @@ impl Transcript {
         if self.steps[at].results.is_empty() {
             return None;
         }
-        repeats::find_in(&self.steps[..=at])
+        repeats::find(&self.steps[..=at])
     }
 }
 

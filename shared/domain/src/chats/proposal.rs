@@ -3,10 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::signals::ActionDraft;
-use crate::actions::ActionChange;
 use crate::assets::AssetType;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
+use crate::work::{ActionChange, ActionDraft};
 
 /// How long a proposal is kept.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);

@@ -7,7 +7,7 @@
 //! An import writes all files into a new *generation* and then switches the theme to it in one step. Nobody sees a mix
 //! of two themes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -15,15 +15,15 @@ use utoipa::ToSchema;
 
 use crate::ids::ImportId;
 use crate::lease::Lease;
-use crate::theme::blob;
-use crate::theme::index::{MAX_FILES, MAX_THEME_BYTES};
-use crate::theme::path::{FileKind, check_path};
 use crate::validate::{FieldErrors, MAX_STORED};
 
 /// The largest file of a theme, in bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 /// The largest archive to import, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
+/// The layout version of current maps. A map with another version is computed again. The crate `shared` does not compile if this
+/// is not the version that the index writes.
+pub const MAP_LAYOUT: u16 = 4;
 /// Changes within this time are indexed together.
 pub const DEBOUNCE: SignedDuration = SignedDuration::from_secs(5);
 /// How long an indexer may be silent before another may take over.
@@ -55,13 +55,14 @@ impl ThemeFile {
 }
 
 impl ThemeFile {
-    /// Checks the limits of every file, wherever it comes from.
+    /// Checks the limits of every file, wherever it comes from. Which paths a theme may have is not known here: `path` says
+    /// whether this file's path is allowed.
     ///
     /// # Errors
     /// Every invalid field with its limit.
-    pub fn check(&self) -> Result<(), FieldErrors> {
+    pub fn check<E: Display>(&self, path: Result<(), E>) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        if let Err(error) = check_path(&self.path) {
+        if let Err(error) = path {
             errors.add("path", error.to_string());
         }
         errors.sha256("sha256", &self.sha256);
@@ -126,14 +127,15 @@ pub enum MapPhase {
 }
 
 impl ThemeState {
-    /// Checks the limits of every theme, wherever its files come from.
+    /// Checks the limits of every theme, wherever its files come from. A theme has at most `max_files` files, with `max_bytes`
+    /// bytes in total.
     ///
     /// # Errors
     /// Every invalid field with its limit.
-    pub fn check(&self) -> Result<(), FieldErrors> {
+    pub fn check(&self, max_files: u64, max_bytes: u64) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        errors.most("files", self.files, MAX_FILES as u64);
-        errors.most("bytes", self.bytes, MAX_THEME_BYTES as u64);
+        errors.most("files", self.files, max_files);
+        errors.most("bytes", self.bytes, max_bytes);
         errors.most("revision", self.revision, MAX_STORED);
         errors.most("fence", self.fence, MAX_STORED);
         if let Some(map) = &self.map {
@@ -145,7 +147,7 @@ impl ThemeState {
     /// Whether the stored map belongs to the current files.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.map.as_ref().is_some_and(|map| map.revision == self.revision && map.layout == blob::VERSION)
+        self.map.as_ref().is_some_and(|map| map.revision == self.revision && map.layout == MAP_LAYOUT)
     }
 
     /// Whether an indexer has nothing to do.
@@ -255,81 +257,6 @@ impl ImportState {
     }
 }
 
-/// A theme needs this file to show any page.
-pub const LAYOUT: &str = "layout/theme.liquid";
-
-/// The largest number of entries that an error names.
-const NAMED: usize = 3;
-
-/// Why an archive cannot be imported as a theme. The message follows "the archive".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoTheme {
-    #[error(
-        "has no files of a theme: expected {LAYOUT} and files in folders such as sections/, snippets/, templates/ and assets/, \
-         at the top or within one folder; found {found}"
-    )]
-    None { found: String },
-    #[error("has more than one theme: {}; import one of them", folders.join(", "))]
-    Many { folders: Vec<String> },
-}
-
-/// The theme's files among an archive's entries, each with its path in the theme.
-///
-/// The theme is at the top of the archive, or within a folder, as in downloads. A folder with a theme layout wins over one
-/// without; among these, the folder nearest to the top wins. Files outside that folder are left out, and so are hidden files
-/// and system files.
-///
-/// # Errors
-/// If there is no theme, or if several folders are equally likely.
-pub fn theme_paths<'a>(entries: &[&'a str]) -> Result<Vec<Option<&'a str>>, NoTheme> {
-    let is_junk = |path: &str| {
-        path.split('/').any(|part| part.starts_with('.') || matches!(part, "__MACOSX" | "Thumbs.db"))
-    };
-    let kept: Vec<&'a str> = entries.iter().copied().filter(|path| !is_junk(path)).collect();
-    // Each folder that may contain the theme (with its slash), by rank. The lowest rank wins.
-    let mut roots: BTreeMap<(bool, usize), BTreeSet<&str>> = BTreeMap::new();
-    for path in &kept {
-        for start in std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)) {
-            let (root, rest) = path.split_at(start);
-            if is_of_a_theme(rest) {
-                roots.entry((rest != LAYOUT, root.matches('/').count())).or_default().insert(root);
-            }
-        }
-    }
-    let Some((_, found)) = roots.into_iter().next() else {
-        return Err(NoTheme::None { found: named(&kept, entries.len()) });
-    };
-    let mut found = found.into_iter();
-    match (found.next(), found.len()) {
-        (Some(root), 0) => Ok(entries
-            .iter()
-            .map(|path| if is_junk(path) { None } else { path.strip_prefix(root) })
-            .collect()),
-        (first, _) => {
-            let folders = first.into_iter().chain(found).take(NAMED).map(str::to_owned).collect();
-            Err(NoTheme::Many { folders })
-        }
-    }
-}
-
-/// Whether only a theme has such a path. Other folders may also contain settings and translations with these names.
-fn is_of_a_theme(path: &str) -> bool {
-    !matches!(
-        FileKind::of(path),
-        FileKind::Other | FileKind::SettingsData | FileKind::Locale | FileKind::SchemaLocale
-    )
-}
-
-/// Describes the first entries of an archive.
-fn named(kept: &[&str], all: usize) -> String {
-    if kept.is_empty() {
-        return format!("{all} entries, but no visible file");
-    }
-    let first: Vec<&str> = kept.iter().take(NAMED).copied().collect();
-    let more = all - first.len();
-    if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -338,7 +265,7 @@ pub(super) mod tests {
         StoredMap {
             revision,
             sha256: "00".into(),
-            layout: blob::VERSION,
+            layout: MAP_LAYOUT,
             files: 1,
             degraded: 0,
             indexed_at: Timestamp::UNIX_EPOCH,
@@ -351,12 +278,12 @@ pub(super) mod tests {
         let state = ThemeState { revision: u64::MAX, fence: u64::MAX, ..ThemeState::default() };
         assert_eq!(state.clone().leased(None, Timestamp::UNIX_EPOCH).1, u64::MAX);
         assert_eq!(
-            state.check().unwrap_err().to_string(),
+            state.check(0, 0).unwrap_err().to_string(),
             "revision: must be 0 to 1000000000000, is 18446744073709551615; \
              fence: must be 0 to 1000000000000, is 18446744073709551615"
         );
         let highest = ThemeState { revision: MAX_STORED, fence: MAX_STORED, ..ThemeState::default() };
-        assert!(highest.check().is_ok());
+        assert!(highest.check(0, 0).is_ok());
     }
 
     #[test]
@@ -387,49 +314,6 @@ pub(super) mod tests {
         assert!(taken.clone().mapped(map(1)).is_held_by(second), "a file has changed since");
         assert!(!taken.clone().mapped(map(2)).is_held_by(second));
         assert!(!taken.released().is_held_by(second));
-    }
-
-    #[test]
-    fn a_themes_files_are_found_in_any_archive() {
-        let check = |entries: &[&str], expected: &[Option<&str>]| {
-            assert_eq!(theme_paths(entries).unwrap(), expected);
-        };
-        check(&["assets/a.css", "README.md"], &[Some("assets/a.css"), Some("README.md")]);
-        check(
-            &[
-                "dawn-main/.github/x",
-                "dawn-main/assets/a.css",
-                "__MACOSX/dawn-main/._a",
-                "dawn-main/README.md",
-            ],
-            &[None, Some("assets/a.css"), None, Some("README.md")],
-        );
-        check(&["assets/a.css", "assets/b.css"], &[Some("assets/a.css"), Some("assets/b.css")]);
-        // Beside the folder, and deeper down.
-        check(&["notes.txt", "my/shop/sections/a.liquid"], &[None, Some("sections/a.liquid")]);
-        // The layout distinguishes the theme from folders that only look like one.
-        check(
-            &["assets/site.css", "theme/layout/theme.liquid", "theme/assets/a.css"],
-            &[None, Some("layout/theme.liquid"), Some("assets/a.css")],
-        );
-        check(
-            &["snippets/a.liquid", "old/snippets/a.liquid"],
-            &[Some("snippets/a.liquid"), Some("old/snippets/a.liquid")],
-        );
-    }
-
-    #[test]
-    fn an_archive_without_a_theme_says_what_it_has() {
-        let check = |entries: &[&str], expected: &str| {
-            let error = theme_paths(entries).unwrap_err().to_string();
-            assert!(error.ends_with(expected), "{error}");
-        };
-        check(&[], "found 0 entries, but no visible file");
-        check(&[".DS_Store", "__MACOSX/layout/theme.liquid"], "found 2 entries, but no visible file");
-        check(&["photo.jpg", "docs/a.txt"], "found photo.jpg, docs/a.txt");
-        check(&["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg"], "found 1.jpg, 2.jpg, 3.jpg and 2 more");
-        check(&["config/settings_data.json", "locales/en.json"], "locales/en.json");
-        check(&["a/assets/a.css", "b/assets/a.css"], "has more than one theme: a/, b/; import one of them");
     }
 
     #[test]

@@ -10,9 +10,9 @@ use super::arguments::{Arguments, checked_limit};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
 use super::schema::{choice, limit, listing, named, object, optional, text, up_to};
-use crate::actions::{ActionChange, ActionState, Priority};
 use crate::ids::{ActionId, AgentId};
 use crate::validate::FieldErrors;
+use crate::work::{ActionChange, ActionState, Priority};
 
 pub static QUERY_ACTIONS: ToolDef = ToolDef::new(
     "query_actions",

@@ -8,9 +8,9 @@ use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
 use super::questions::AskPerson;
 use super::results::ReadResult;
-use crate::actions::ActionChange;
 use crate::assets::NewAsset;
 use crate::chats::signals::Deliverable;
+use crate::work::ActionChange;
 
 /// A call of a model.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::models::ToolSpec;
 
@@ -122,6 +124,16 @@ impl ToolDef {
             input_schema: (self.input)(),
         }
     }
+}
+
+/// The part of a tool that an approval binds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ApprovedTool)]
+pub struct ToolSpecForHash {
+    pub name: String,
+    /// The JSON Schema of its input.
+    #[schema(value_type = Object)]
+    pub schema: Value,
 }
 
 impl PartialEq for ToolDef {

@@ -35,12 +35,10 @@ mod sets;
 mod tests;
 pub mod theme;
 
-use crate::actions::ToolSpecForHash;
-
 pub use arguments::{Arguments, read_fields};
 pub use call::ToolCall;
 pub use decide::{Decision, Setting, decide, decide_about, offered, offered_of};
-pub use def::{Effect, Surface, ToolDef};
+pub use def::{Effect, Surface, ToolDef, ToolSpecForHash};
 pub use sets::{SETS, ToolSet, ToolSets, UnknownToolSet};
 
 /// The default length of a list in the agent loop.

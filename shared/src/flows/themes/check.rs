@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
-use domain::theme::check::script::{ScriptFacts, ScriptReader};
-use domain::theme::check::{CheckedTheme, Finding, Severity, is_read};
-use domain::theme::path::check_path;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
+use theme::check::script::{ScriptFacts, ScriptReader};
+use theme::check::{CheckedTheme, Finding, Severity, is_read};
+use theme::path::check_path;
 use utoipa::ToSchema;
 
 use super::{contents, state};

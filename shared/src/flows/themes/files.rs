@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{MAX_FILE_BYTES, ThemeFile, ThemeState};
-use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
-use domain::theme::path::{FileKind, check_path};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use theme::path::{FileKind, check_path};
 use utoipa::ToSchema;
 
 use super::glob::Glob;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::projects::theme::ThemeFile;
-use domain::theme::path::FileKind;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
+use theme::path::FileKind;
 use utoipa::{IntoParams, ToSchema};
 
 use super::expression::{Expression, Reading};

@@ -15,15 +15,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{
-    Import, ImportState, LAYOUT, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState, theme_paths,
+    Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState,
 };
-use domain::theme::ThemeIndex;
-use domain::theme::index::{MAX_FILES, MAX_THEME_BYTES};
-use domain::theme::path::MAX_PATH_BYTES;
 use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::archive::{LAYOUT, theme_paths};
+use theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use theme::path::MAX_PATH_BYTES;
 use utoipa::ToSchema;
 
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
@@ -325,8 +326,7 @@ fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stop
         Ok(paths) => paths.into_iter().map(|path| path.map(str::to_owned)).collect(),
         Err(error) => {
             // If no theme was found, an invalid path may be the reason.
-            let long =
-                names.iter().find_map(|path| Some((path, domain::theme::path::check_path(path).err()?)));
+            let long = names.iter().find_map(|path| Some((path, theme::path::check_path(path).err()?)));
             return Ok(Err(match long {
                 Some((path, error)) => format!("the entry {path:?}: {error}"),
                 None => format!("the archive {error}"),
@@ -338,7 +338,7 @@ fn prepare(archive: &[u8], stop: &Stop) -> Result<Result<Prepared, String>, Stop
     for (entry, path) in entries.into_iter().zip(paths) {
         let Some(path) = path else { continue };
         stop.check()?;
-        if let Err(error) = domain::theme::path::check_path(&path) {
+        if let Err(error) = theme::path::check_path(&path) {
             return Ok(Err(format!("the entry {path:?}: {error}")));
         }
         files.push(NewFile { sha256: hex_sha256(&entry.bytes), path, bytes: entry.bytes.into() });

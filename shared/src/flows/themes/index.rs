@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
-use domain::projects::theme::{DEBOUNCE, LEASE, StoredMap, ThemeState};
-use domain::theme::blob;
-use domain::theme::index::DegradedFile;
+use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use theme::blob;
+use theme::index::DegradedFile;
 use utoipa::ToSchema;
 
 use super::{announce, current, hex_sha256, newest_import, read};
@@ -34,6 +34,9 @@ use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 use domain::projects::theme::{Import, ImportState, MapPhase};
+
+/// The index writes the layout that the state of a theme expects.
+const _: () = assert!(blob::VERSION == MAP_LAYOUT);
 
 /// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.
 const POLL: Duration = Duration::from_millis(500);

@@ -28,9 +28,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
-use domain::theme::ThemeIndex;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
+use theme::ThemeIndex;
 
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
@@ -182,7 +182,7 @@ async fn newest_import(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Opt
     Ok(found.items.into_iter().next().map(|(_, import)| import.value))
 }
 
-fn unfit(error: domain::theme::index::ThemeError) -> Error {
+fn unfit(error: theme::index::ThemeError) -> Error {
     Error::conflict("theme_not_indexable", format!("the theme can't be indexed: {error}"))
 }
 

@@ -8,7 +8,7 @@ pub mod stored;
 
 use std::path::{Path, PathBuf};
 
-use domain::theme::check::{CheckedTheme, Finding};
+use theme::check::{CheckedTheme, Finding};
 use theme_scripts::Oxc;
 
 /// What a fault does to a shop.

@@ -12,11 +12,11 @@ use domain::chats::signals::{Reply, SignalReader};
 use domain::context::import;
 use domain::log::{Entry, InstanceId, SessionId, hook, name};
 use domain::schedule::{Cron, Length, Moment, Schedule, ScheduleInput};
-use domain::theme::ThemeIndex;
-use domain::theme::check::CheckedTheme;
-use domain::theme::check::script::ScriptReader;
 use jiff::Timestamp;
 use measure::Shape;
+use theme::ThemeIndex;
+use theme::check::CheckedTheme;
+use theme::check::script::ScriptReader;
 use theme_scripts::Oxc;
 
 /// Reads a text and forgets the result.

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::actions::{Priority, TaskConfig};
 use crate::agents::AgentDraft;
 use crate::assets::NewAsset;
+use crate::work::{ActionDraft, TaskConfig};
 
 /// One deliverable, in the order of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,19 +46,6 @@ impl SignalKind {
             Self::UseTool => "USE_TOOL",
         }
     }
-}
-
-/// An action that a person may approve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ActionDraft {
-    pub title: String,
-    pub description: String,
-    pub priority: Priority,
-    pub task_config: TaskConfig,
-    /// As the model wrote it. The rules of schedules check it later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub schedule: Option<Value>,
 }
 
 impl Deliverable {

@@ -18,7 +18,8 @@ mod explain;
 mod payload;
 mod reader;
 
-pub use deliverable::{ActionDraft, Deliverable, SignalKind};
+pub use crate::work::ActionDraft;
+pub use deliverable::{Deliverable, SignalKind};
 pub use explain::explain;
 pub use reader::{Reply, SignalReader};
 

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 
 use super::Deliverable::{Actions, Asset, Invalid, ReadyToCreate, UseTool};
 use super::*;
-use crate::actions::{Priority, TaskConfig};
 use crate::agents::AgentDraft;
 use crate::assets::{AssetType, NewAsset};
+use crate::work::{Priority, TaskConfig};
 
 fn asset(content: &str) -> Deliverable {
     Asset(NewAsset {

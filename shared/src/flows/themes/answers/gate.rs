@@ -1,11 +1,11 @@
 //! Which files an agent should see for a request.
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::enrich::Note;
-use domain::theme::gating::Passed;
-use domain::theme::path::FileKind;
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::enrich::Note;
+use theme::gating::Passed;
+use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, ranges, with_notes};

@@ -1,10 +1,10 @@
 //! How the files of a theme depend on each other.
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::graph::{Edge, why_unused};
-use domain::theme::scan::{EdgeKind, EdgeNature};
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::graph::{Edge, why_unused};
+use theme::scan::{EdgeKind, EdgeNature};
 use utoipa::ToSchema;
 
 use super::{asked, current, range};

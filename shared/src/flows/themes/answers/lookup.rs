@@ -1,9 +1,9 @@
 //! Which files and lines a request is about.
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::scan::EdgeKind;
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::scan::EdgeKind;
 use utoipa::ToSchema;
 
 use super::{Ask, DEFAULT_TARGETS, asked, current, ranges};

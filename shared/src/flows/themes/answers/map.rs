@@ -1,11 +1,11 @@
 //! The map of a theme, file by file.
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::describe::Dependency;
-use domain::theme::enrich::Note;
-use domain::theme::path::FileKind;
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::describe::Dependency;
+use theme::enrich::Note;
+use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{FeatureView, asked, note, with_notes};

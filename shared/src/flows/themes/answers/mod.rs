@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::describe::Feature;
-use domain::theme::enrich::{Note, Notes};
-use domain::theme::scan::SymbolKind;
-use domain::theme::text::LineRange;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
+use theme::ThemeIndex;
+use theme::describe::Feature;
+use theme::enrich::{Note, Notes};
+use theme::scan::SymbolKind;
+use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use super::{current, enrich};

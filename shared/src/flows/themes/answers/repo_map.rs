@@ -1,9 +1,9 @@
 //! Outlines of a theme.
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
+use theme::ThemeIndex;
 use utoipa::ToSchema;
 
 use super::{MAX_REQUEST, asked, current};
@@ -63,6 +63,6 @@ pub async fn repo_map(cx: &Cx, owner: &Owner, project: ProjectId, ask: &RepoMapA
         index.repo_map(request, ask.active_file.as_deref(), max_tokens)
     };
     let (text, took_us) = asked(cx, &warm, outline).await?;
-    let tokens = text.len().div_ceil(domain::theme::repo_map::BYTES_PER_TOKEN);
+    let tokens = text.len().div_ceil(theme::repo_map::BYTES_PER_TOKEN);
     Ok(RepoMapAnswer { source: warm.source, tokens, text, max_tokens, took_us })
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
-use domain::theme::ThemeIndex;
-use domain::theme::describe::Feature;
-use domain::theme::enrich::{Note, Notes};
-use domain::theme::graph::Edge;
-use domain::theme::path::FileKind;
-use domain::theme::text::LineRange;
 use serde::Serialize;
+use theme::ThemeIndex;
+use theme::describe::Feature;
+use theme::enrich::{Note, Notes};
+use theme::graph::Edge;
+use theme::path::FileKind;
+use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use super::graph::{MAX_EDGES, Relationship};

@@ -9,9 +9,9 @@ use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage};
 use domain::projects::enrichment::Stop;
 use domain::runs::Reservation;
-use domain::theme::enrich::answer::Raw;
-use domain::theme::enrich::prompt::TOOL;
 use jiff::{SignedDuration, Timestamp};
+use theme::enrich::answer::Raw;
+use theme::enrich::prompt::TOOL;
 
 use crate::context::Cx;
 use crate::error::{Error, Result};

@@ -10,9 +10,11 @@
 //! holder.
 //!
 //! - `pass`: makes notes from files
+//! - `choose`: the model, its largest input, and the stable parts of a request
 //! - `ask`: one call of a model, with its retries and its cost
 
 mod ask;
+mod choose;
 mod pass;
 
 use std::sync::Arc;
@@ -20,8 +22,8 @@ use std::sync::Arc;
 use domain::ids::{Owner, ProjectId};
 use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
-use domain::theme::enrich::Notes;
 use jiff::{SignedDuration, Timestamp};
+use theme::enrich::Notes;
 use uuid::Uuid;
 
 use super::{announce, index};

@@ -7,13 +7,13 @@ use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
 use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
 use domain::projects::theme::ThemeFile;
-use domain::theme::enrich::choose::{self, Candidate};
-use domain::theme::enrich::{Notes, answer, prompt};
 use jiff::{SignedDuration, Timestamp};
+use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
+use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
 
 use super::ask::{self, CALL, Failure, PassBudget};
-use super::{Held, LOST, read};
+use super::{Held, LOST, choose, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::error::{Error, Result};
 use crate::flows::existing;
@@ -120,7 +120,7 @@ impl Pass<'_> {
         let dropped = self.notes.keep(index);
         let candidates = index.worth_describing();
         let wanted = candidates.len() as u64;
-        let missing = choose::missing(candidates, &self.notes);
+        let missing = missing(candidates, &self.notes);
         if missing.is_empty() {
             self.finish(wanted, dropped).await?;
             return Ok(Some(Ended::Done(moment)));
@@ -129,13 +129,14 @@ impl Pass<'_> {
         let ask = Ask { role: AgentRole::Indexer, tier: Some(tier), ..Ask::default() };
         let route = model_choice::route_of(self.models, cx, owner, &ask, 0).await?;
         let of_tier = &route.map_err(|error| Error::internal(error.to_string()))?.candidates;
-        let (system, tool) = (prompt::system(index), prompt::tool());
+        let (system, tool) = (choose::system(index), choose::tool());
         let fixed = system.iter().map(|block| block.text.len()).sum::<usize>()
             + tool.input_schema.to_string().len()
             + tool.description.len();
         let files = cx.store.all_theme_files(owner, project, moment.generation).await?;
         let files: BTreeMap<&str, &ThemeFile> = files.iter().map(|file| (file.path.as_str(), file)).collect();
-        for batch in choose::batches(of_tier[0].id(), missing, &self.notes, fixed) {
+        let fits = |bytes| choose::fits(of_tier[0].id(), bytes);
+        for batch in batches(fits, missing, &self.notes, fixed) {
             match self.look().await? {
                 Ok(now) if now == moment => {}
                 Ok(_) => return Ok(None),
@@ -153,7 +154,7 @@ impl Pass<'_> {
                 messages: vec![Message::user(prompt::question(
                     batch.iter().zip(&shown).map(|(file, content)| (file, content.as_ref())),
                 ))],
-                max_output_tokens: choose::answer_ceiling(&batch),
+                max_output_tokens: answer_ceiling(&batch),
                 cache_last_turn: false,
                 ..ModelRequest::default()
             };
