@@ -175,7 +175,7 @@ fn config() -> Result<PlatformConfig, String> {
         address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
         auth: access,
         rates,
-        models: ModelsConfig::read(&env).map_err(read)?,
+        models: config::models::read(&env).map_err(read)?,
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,

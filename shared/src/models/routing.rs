@@ -391,7 +391,7 @@ impl Models {
 
 impl ModelsConfig {
     /// The configured providers, the preferred one first.
-    pub(crate) fn vendors(&self) -> Vec<Vendor> {
+    pub fn vendors(&self) -> Vec<Vendor> {
         let known = Vendor::ALL.into_iter().filter(|vendor| self.key_of(*vendor).is_some());
         self.servers.keys().map(|name| Vendor::Server(*name)).chain(known).collect()
     }
@@ -403,7 +403,7 @@ impl ModelsConfig {
     }
 
     /// The key of a provider. `None` if it is not configured.
-    pub(crate) fn key_of(&self, vendor: Vendor) -> Option<&str> {
+    pub fn key_of(&self, vendor: Vendor) -> Option<&str> {
         match vendor {
             Vendor::Anthropic => self.anthropic_key.as_deref(),
             Vendor::OpenAi => self.openai_key.as_deref(),
@@ -442,7 +442,7 @@ impl ModelsConfig {
     ///
     /// # Errors
     /// If there is one.
-    pub(crate) fn all_have_prices(&self) -> Result<(), (&'static str, ModelRef)> {
+    pub fn all_have_prices(&self) -> Result<(), (&'static str, ModelRef)> {
         let unpriced = |model: &&ModelRef| self.prices.of(model).is_none();
         let refused = |variable| move |model: &ModelRef| Err((variable, model.clone()));
         if let Some(forced) = &self.forced {

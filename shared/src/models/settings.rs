@@ -1,6 +1,7 @@
 //! Which models a process uses.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use domain::models::{Features, ModelClass, ModelId, ModelRef, PriceList, ServerName, Vendor};
@@ -133,4 +134,19 @@ pub struct Canary {
     pub model: ModelRef,
     /// How many of a hundred runs use it, 1 to 100.
     pub percent: u32,
+}
+
+impl fmt::Debug for ModelsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelsConfig")
+            .field("servers", &self.servers)
+            .field("forced", &self.forced)
+            .field("anthropic_key", &self.anthropic_key.is_some())
+            .field("openai_key", &self.openai_key.is_some())
+            .field("google_key", &self.google_key.is_some())
+            .field("xai_key", &self.xai_key.is_some())
+            .field("bedrock", &self.bedrock)
+            .field("demo_url", &self.demo_url)
+            .finish_non_exhaustive()
+    }
 }
