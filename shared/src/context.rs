@@ -10,9 +10,7 @@ use crate::aws::Clients;
 use crate::aws::bus::Bus;
 use crate::aws::queues::Queues;
 use crate::blobs::Blobs;
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::models::{InvalidEndpoint, Models};
 use crate::process::compute::Compute;
 use crate::process::deletions::Deletions;
 use crate::process::due_queue::DueQueue;
@@ -23,6 +21,8 @@ use crate::process::themes::{NotesCache, ThemeCache};
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
+use base::clock::Clock;
+use models::{InvalidEndpoint, Models};
 
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]

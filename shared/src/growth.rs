@@ -16,10 +16,10 @@ use crate::flows::archive::{self, Limits};
 use crate::flows::themes::expression::{Expression, Reading};
 use crate::flows::themes::glob::Glob;
 use crate::flows::themes::grep;
-use crate::models::call::{Decode, Framing, frames};
-use crate::models::{anthropic, bedrock, google, openai, responses};
 use crate::process::compute::Stop;
 use measure::Shape;
+use models::call::{Decode, Framing, frames};
+use models::{anthropic, bedrock, google, openai, responses};
 
 /// Set in the process that measures.
 const ALONE: &str = "GROWTH_TEST";

@@ -8,9 +8,7 @@
 
 pub mod agent_loop;
 pub mod aws;
-mod aws_keys;
 pub mod blobs;
-pub mod clock;
 pub mod config;
 pub mod context;
 pub mod edge;
@@ -18,13 +16,10 @@ pub mod error;
 pub mod flows;
 #[cfg(test)]
 mod growth;
-pub mod https;
 pub mod model_choice;
-pub mod models;
 pub mod money;
 pub mod process;
 pub mod provider_keys;
-pub mod reach;
 pub mod request;
 pub mod runtime;
 pub mod store;

@@ -11,8 +11,8 @@ use secrecy::SecretString;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::models::{BreakerChange, Models, OwnerModels, Route};
 use crate::store::ModelSettings;
+use models::{BreakerChange, Models, OwnerModels, Route};
 
 /// A number of 0 to 99 that stays the same for all calls of a run. It decides whether the run tries out a model.
 #[must_use]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use base::clock::{Clock, ManualClock};
 use domain::actions::{Occurrence, OccurrenceState};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
 use futures::StreamExt;
@@ -22,7 +23,6 @@ use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::table::Order;

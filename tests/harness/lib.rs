@@ -152,7 +152,7 @@ pub async fn put_archive(client: &reqwest::Client, import: &Value, archive: Vec<
 pub fn client() -> reqwest::Client {
     // Loopback needs no certificates. A client that loads the system's trust store would cost each test 10 ms.
     reqwest::Client::builder()
-        .tls_backend_preconfigured(shared::https::tls())
+        .tls_backend_preconfigured(base::https::tls())
         .build()
         .expect("a client is built")
 }

@@ -11,8 +11,8 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use models::strict;
 use serde_json::{Value, json};
-use shared::models::strict;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
+use base::clock::{Clock, ManualClock};
 use domain::actions::plan::ON_TIME;
 use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
@@ -19,7 +20,6 @@ use lamplighter_local::platform::PlatformConfig;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::Store;

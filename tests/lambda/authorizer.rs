@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use base::clock::{Clock, ManualClock};
+use base::https;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, JwtConfig, JwtKeys};
-use shared::https;
 use tempfile::NamedTempFile;
 use tests::{Harness, send};
 

@@ -1,7 +1,7 @@
 //! The platform's engines and a model, and functions that use them.
 
+use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::Clock;
 use tests::Harness;
 
 use crate::lambda::Lambda;

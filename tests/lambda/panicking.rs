@@ -6,9 +6,9 @@ use axum::Router;
 use axum::body::Body;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
+use models::Models;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 /// Panic messages contain this text; no response or log may contain it.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::clock::{Clock, ManualClock};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 
 use crate::bed::Bed;
 use crate::http::action;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use base::clock::{Clock, ManualClock};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, JwtConfig, JwtKeys};
 use tests::{Answer, Harness, send};
 

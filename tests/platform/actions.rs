@@ -1,5 +1,6 @@
 //! Actions: every route, every refusal, every race.
 
+use base::clock::{Clock, ManualClock};
 use domain::actions::{
     Command, ExecutionResult, Occurrence, OccurrenceCommand, OccurrenceState, Reason, ReasonCode, plan_due,
     transition,
@@ -15,7 +16,6 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::flows::{actions, agents, proposals};
 use shared::store::Store;
 use shared::store::runs::RunOutput;

@@ -3,8 +3,8 @@
 
 use domain::actions::ActionState;
 use domain::ids::ActionId;
+use models::ModelsConfig;
 use serde_json::{Value, json};
-use shared::models::ModelsConfig;
 use tests::model::{Says, ScriptedModel};
 
 use crate::occurrences::Stage;

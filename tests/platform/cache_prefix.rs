@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::RunId;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::PlatformConfig;
+use models::{Addresses, ModelsConfig};
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::flows::executor::sweep::sweep;
-use shared::models::{Addresses, ModelsConfig};
 use shared::store::table::Order;
 use tempfile::TempDir;
 use tests::Harness;

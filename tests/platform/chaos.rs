@@ -23,13 +23,13 @@ use domain::models::routing::Ask;
 use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
+use models::{Addresses, Limits, ModelsConfig, Retry};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::BudgetConfig;
 use shared::model_choice;
-use shared::models::{Addresses, Limits, ModelsConfig, Retry};
 use tests::send;
 
 use crate::occurrences::Stage;

@@ -1,12 +1,12 @@
 //! Saved chats and proposals: every route, every refusal, and concurrent appends.
 
+use base::clock::{Clock, ManualClock};
 use domain::chats::conversation::MAX_APPEND;
 use domain::chats::proposal::LIFETIME;
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use tests::Harness;
 
 use crate::made;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::{ImportId, Owner, ProjectId};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
@@ -10,7 +11,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::blobs::BlobKey;
-use shared::clock::{Clock, ManualClock};
 use shared::flows::archive;
 use shared::runtime::function::{Invocation, Trigger, Uploaded};
 use tests::{Answer, Harness, send};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use domain::log::{InstanceId, SessionId};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::flows::archive::{self, Limits};
 use shared::flows::logs::{self, seal};
 use shared::store::table::Order;

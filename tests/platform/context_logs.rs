@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use base::clock::{Clock, ManualClock};
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use tests::{Answer, Harness, send};
 
 const SESSION: &str = "0f2c1f9e-5b1d-4a7e-9f0e-0d6a3b6f2a11";

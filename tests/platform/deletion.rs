@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::clock::{Clock, ManualClock};
 use domain::accounts::import::AccountImportState;
 use domain::accounts::plans::Plan;
 use domain::accounts::quota::Month;
@@ -13,7 +14,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::BlobKey;
-use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, AwsConfig, Config, PlansConfig};
 use shared::flows::executor::route;
 use shared::store::{DueItem, Store};

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use base::clock::Clock;
 use domain::ids::RunId;
 use domain::runs::form::ReplyForm;
 use domain::runs::{Run, RunKind};
@@ -11,7 +12,6 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::Clock;
 use shared::flows::executor::route;
 use shared::flows::turn::{self, IfBusy, Said, Topic};
 use shared::runtime::function::Invocation;

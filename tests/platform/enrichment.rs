@@ -1,14 +1,14 @@
 //! A model describes a theme: what is sent to it and how often, which parts of its answers are used, and what stops it.
 
+use base::clock::Clock;
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
+use models::ModelsConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::BlobKey;
-use shared::clock::Clock;
 use shared::config::{BudgetConfig, Config};
-use shared::models::ModelsConfig;
 use shared::store::keys;
 use tests::Harness;
 use tests::model::{Says, ScriptedModel};

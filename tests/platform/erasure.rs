@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,7 +21,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::{BlobKey, Parts};
-use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, AwsConfig, Config, Eraser};
 use shared::flows::executor::route;
 use shared::store::DueItem;

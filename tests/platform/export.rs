@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
-use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::flows::archive::{self, Limits};
 use shared::flows::executor::route;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use jiff::SignedDuration;
 use lamplighter_local::engines::faults::{Fault, FaultConfig, FaultRates, Faults};
@@ -12,7 +13,6 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
 use shared::flows::agents;
 use shared::store::{Claim, RequestState};

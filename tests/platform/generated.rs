@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::Clock;
 use tests::Harness;
 use tokio::process::Command;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base::clock::{Clock, ManualClock};
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::{Clock, ManualClock};
 use tests::Harness;
 use tests::golden::{Golden, differences, key};
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::clock::{Clock, ManualClock};
 use domain::accounts::import::{AccountImportState, Position};
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
@@ -10,7 +11,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::blobs::BlobKey;
-use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::flows::executor::route;

@@ -3,10 +3,10 @@
 use domain::accounts::plans::Plan;
 use domain::models::Features;
 use lamplighter_local::platform::PlatformConfig;
+use models::{Addresses, ModelsConfig};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::PlansConfig;
-use shared::models::{Addresses, ModelsConfig};
 use tests::anthropic::{Block, FakeAnthropic};
 use tests::{Harness, send};
 

@@ -1,10 +1,10 @@
 //! Which models are called, and what an owner can choose.
 
 use lamplighter_local::platform::PlatformConfig;
+use models::{Canary, ModelsConfig};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use shared::models::{Canary, ModelsConfig};
 use tests::things::Caller;
 use tests::{Answer, Harness};
 

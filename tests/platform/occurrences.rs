@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use base::clock::{Clock, ManualClock};
 use domain::actions::{ActionState, Occurrence, OccurrenceState};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
 use domain::models::Role;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
+use models::ModelsConfig;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::RunsConfig;
 use shared::flows::actions;
 use shared::flows::executor::sweep::sweep;
-use shared::models::ModelsConfig;
 use shared::store::Store;
 use shared::store::table::Order;
 use tests::Harness;

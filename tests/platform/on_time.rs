@@ -6,11 +6,11 @@ use std::time::Duration;
 use domain::actions::{ActionState, OccurrenceState};
 use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
+use models::ModelsConfig;
 use serde_json::{Value, json};
 use shared::flows::executor::restart;
 use shared::flows::executor::route;
 use shared::flows::{actions, due};
-use shared::models::ModelsConfig;
 use shared::store::keys::SHARDS;
 use shared::store::{DueEntry, DueItem};
 

@@ -1,12 +1,12 @@
 //! Provider keys: stored encrypted, never given back, and bound to their owner and provider.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use base::clock::{Clock, ManualClock};
 use domain::accounts::KeyProvider;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::store::keys;
 use tests::golden::Golden;

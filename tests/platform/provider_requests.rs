@@ -10,9 +10,9 @@ use domain::models::{
     Block, CacheTtl, Effort, Image, Message, ModelId, ModelRequest, Provider, ProviderTool, Role,
     SystemBlock, ToolChoice, ToolSpec,
 };
+use models::openai::Dialect;
+use models::{anthropic, bedrock, google, openai, responses, strict};
 use serde_json::{Map, Value, json};
-use shared::models::openai::Dialect;
-use shared::models::{anthropic, bedrock, google, openai, responses, strict};
 use tokio::process::Command;
 
 /// A request with everything that we ask of models.

@@ -9,13 +9,13 @@ use domain::models::{
 };
 use futures::StreamExt;
 use lamplighter_local::demo::{DemoModel, DemoSettings};
+use models::anthropic::Anthropic;
+use models::bedrock::Bedrock;
+use models::google::Google;
+use models::openai::{Dialect, OpenAi};
+use models::responses::{self, Responses};
+use models::{Endpoint, Limits, Model, Retry};
 use serde_json::json;
-use shared::models::anthropic::Anthropic;
-use shared::models::bedrock::Bedrock;
-use shared::models::google::Google;
-use shared::models::openai::{Dialect, OpenAi};
-use shared::models::responses::{self, Responses};
-use shared::models::{Endpoint, Limits, Model, Retry};
 use tests::providers::Providers;
 use tokio::process::Command;
 

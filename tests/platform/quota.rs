@@ -1,5 +1,6 @@
 //! Quotas of plans: counted once for each request, also if many come at once, executors die, or the month ends.
 
+use base::clock::{Clock, ManualClock};
 use domain::accounts::plans::Plan;
 use domain::accounts::quota::Month;
 use domain::ids::Owner;
@@ -8,7 +9,6 @@ use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::PlansConfig;
 use shared::store::Store;
 use shared::store::quota::MonthRequests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_lambda_events::apigw::{ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer};
 use axum::body::Body;
+use base::clock::{Clock, ManualClock};
 use domain::accounts::rates::{RateLimits, RouteClass};
 use domain::ids::Owner;
 use futures::future::join_all;
@@ -15,7 +16,6 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, Config};
 use shared::edge::rates;
 use shared::process::used_up::UsedUp;

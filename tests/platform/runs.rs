@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::clock::Clock;
 use tests::Harness;
 
 /// A platform on which a minute passes in two seconds.

@@ -1,13 +1,13 @@
 //! Scopes of API keys: what a key may do, on every route and for every tool, and when it was last used.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use base::clock::{Clock, ManualClock};
 use domain::accounts::scopes::Scope;
 use domain::ids::{ApiKeyId, Owner};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::edge::extract::Caller;
 use shared::flows::accounts::api_keys;

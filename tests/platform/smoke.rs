@@ -3,8 +3,8 @@
 use std::process::Output;
 use std::time::Duration;
 
+use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::Clock;
 use tests::Harness;
 
 async fn smoke(url: &str) -> Output {

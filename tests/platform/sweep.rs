@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base::clock::{Clock, ManualClock};
 use domain::actions::NewAction;
 use domain::ids::{ActionId, Owner};
 use futures::future::join_all;
@@ -10,7 +11,6 @@ use lamplighter_local::engines::faults::{Fault, FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::config::Config;
 use shared::flows::executor::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use base::clock::Clock;
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::Clock;
 use shared::runtime::function::{Invocation, Trigger, Uploaded};
 use tests::{Harness, send};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use base::clock::Clock;
 use domain::ids::ProjectId;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::Clock;
 use shared::flows::archive;
 use tests::{Answer, Harness, send};
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::store::Walk;
 use shared::store::keys::Key;
 use tests::Harness;

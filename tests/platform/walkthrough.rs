@@ -3,8 +3,8 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::Clock;
 use tests::Harness;
 
 const README: &str = include_str!("../../README.md");

@@ -12,7 +12,7 @@ mod provider_keys;
 mod servers;
 mod usage;
 
-use shared::models::Models;
+use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, usage);

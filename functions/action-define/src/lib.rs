@@ -8,7 +8,7 @@ mod lifecycle;
 mod routes;
 mod runs;
 
-use shared::models::Models;
+use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

@@ -11,8 +11,8 @@ mod routes;
 mod runs;
 mod turn;
 
+use models::Models;
 pub use routes::describe;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

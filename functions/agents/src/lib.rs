@@ -8,8 +8,8 @@ mod agents;
 mod models;
 mod routes;
 
+use ::models::Models;
 pub use routes::describe;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

@@ -5,8 +5,8 @@
 mod download;
 mod routes;
 
+use models::Models;
 pub use routes::describe;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 // Streaming, because a large content could exceed Lambda's limit for the JSON of a buffered response.

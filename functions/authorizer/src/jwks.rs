@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::https;
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use rustls::RootCertStore;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::https;
 use tokio::sync::Mutex;
 
 /// How long cached keys are used without another fetch.

@@ -11,10 +11,10 @@ use domain::accounts::scopes::Scope;
 use domain::accounts::{ApiKeyToken, KEY_PREFIX};
 use futures::FutureExt;
 use http::{HeaderMap, header};
+use models::Models;
 use shared::config::AuthConfig;
 use shared::edge::extract::Caller;
 use shared::flows::accounts::api_keys;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 use shared::{Cx, Error, Result};
 

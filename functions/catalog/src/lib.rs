@@ -6,11 +6,11 @@ mod routes;
 
 use axum::Router;
 use domain::validate::FieldError;
+use models::Models;
 pub use routes::describe;
 use serde_json::Value;
 use shared::Cx;
 use shared::edge::problem::{OpenAiError, Problem};
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 

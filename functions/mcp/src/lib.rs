@@ -13,8 +13,8 @@ mod routes;
 mod server;
 mod tools;
 
+use models::Models;
 pub use routes::describe;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use models::Models;
 use serde_json::{Value, json};
 use shared::flows::executor::sweep;
-use shared::models::Models;
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::{Cx, Result};

@@ -7,9 +7,9 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use models::Models;
 use serde_json::Value;
 use shared::flows::executor::route;
-use shared::models::Models;
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::store::DueItem;

@@ -10,10 +10,10 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use models::Models;
 use shared::blobs::{BlobKey, Upload};
 use shared::flows::logs;
 use shared::flows::themes::{enrich, import, index};
-use shared::models::Models;
 use shared::runtime::function::{Function, Invocation, Trigger, Uploaded};
 use shared::{Cx, Result};
 

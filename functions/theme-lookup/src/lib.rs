@@ -9,8 +9,8 @@ mod import;
 mod projects;
 mod routes;
 
+use models::Models;
 pub use routes::describe;
-use shared::models::Models;
 use shared::runtime::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

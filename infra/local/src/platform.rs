@@ -15,6 +15,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use base::clock::Clock;
 use domain::accounts::rates::RateLimits;
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
@@ -22,10 +23,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
+use models::InvalidEndpoint;
+use models::ModelsConfig;
 use serde_json::json;
 use shared::Cx;
 use shared::aws::storage::StorageFailure;
-use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig,
@@ -34,8 +36,6 @@ use shared::edge::extract::Caller;
 use shared::edge::guard::may_be_signed;
 use shared::flows::accounts::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::executor::clock;
-use shared::models::InvalidEndpoint;
-use shared::models::ModelsConfig;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

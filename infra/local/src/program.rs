@@ -4,16 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use base::clock::Clock;
 use domain::accounts::scopes::Scope;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use shared::clock::Clock;
 use shared::config::{
     self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::flows::accounts::api_keys::NewApiKey;
-use shared::models::ModelsConfig;
 use shared::runtime::model_keys;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -175,7 +174,7 @@ fn config() -> Result<PlatformConfig, String> {
         address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
         auth: access,
         rates,
-        models: config::models::read(&env).map_err(read)?,
+        models: config::providers::read(&env).map_err(read)?,
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,

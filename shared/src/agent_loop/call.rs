@@ -13,12 +13,12 @@ use super::recorder::{Recorder, Reserved, Stored};
 use crate::context::Cx;
 use crate::error::Error;
 use crate::model_choice;
-use crate::models::gateway::{self, Caller, Cause, Fallback, Quote};
-use crate::models::{BreakerChange, Route};
 use crate::money::ceilings::{self, Ceilings};
 use crate::store::Tries;
 use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
+use models::gateway::{self, Caller, Cause, Fallback, Quote};
+use models::{BreakerChange, Route};
 
 /// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.
 const MIN_OUTPUT_TOKENS: u32 = 64;

@@ -55,7 +55,7 @@ impl Settings {
                 .operation_attempt_timeout(Duration::from_secs(8))
                 .operation_timeout(Duration::from_secs(25))
                 .build(),
-            http: config.http.clone().unwrap_or_else(crate::https::sdk_client),
+            http: config.http.clone().unwrap_or_else(base::https::sdk_client),
             retries: RetryConfig::standard().with_max_attempts(TRIES).with_initial_backoff(FIRST_PAUSE),
             config: config.clone(),
         }

@@ -28,10 +28,10 @@
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM` | endpoints that replace those of AWS | none |
 //!
-//! [`models`] reads the variables of the model layer.
+//! [`providers`] reads the variables of the model layer.
 
-pub mod models;
 pub mod outside;
+pub mod providers;
 
 use std::sync::Arc;
 
@@ -45,10 +45,10 @@ use http::HeaderValue;
 use rustls::RootCertStore;
 use secrecy::SecretSlice;
 
-pub use crate::aws_keys::AwsKeys;
 use crate::config::outside::OutsideTools;
-use crate::https;
-use crate::models::ModelsConfig;
+pub use base::aws_keys::AwsKeys;
+use base::https;
+use models::ModelsConfig;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -331,7 +331,7 @@ impl Config {
             rates: rates(env, &auth)?,
             auth,
             master_keys: MasterKeysConfig::read(env)?,
-            models: models::read(env)?,
+            models: providers::read(env)?,
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
             runs: RunsConfig::read(env)?,
@@ -751,7 +751,7 @@ mod tests {
         assert!(!format!("{own:?}").contains("\"secret\""));
         let other = bedrock(&[("LAMPLIGHTER_BEDROCK", "on"), ("LAMPLIGHTER_BEDROCK_REGION", "us-east-1")]);
         assert_eq!(other.unwrap().region, "us-east-1");
-        let alone = models::read(&|name| (name == "LAMPLIGHTER_BEDROCK").then(|| "on".to_owned()));
+        let alone = providers::read(&|name| (name == "LAMPLIGHTER_BEDROCK").then(|| "on".to_owned()));
         assert_eq!(alone.unwrap_err().to_string(), "AWS_REGION is not set, and LAMPLIGHTER_BEDROCK is on");
     }
 

@@ -14,11 +14,11 @@ use domain::models::ServerName;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Result;
-use crate::models::{ServerConfig, ServerOfOwner};
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
+use base::clock::Clock;
+use models::{ServerConfig, ServerOfOwner};
 
 pub use master_keys::KEY_BYTES;
 use master_keys::{MasterKeys, Sealed};

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use crate::config::AwsConfig;
 use crate::error::{Error, Result};
-use crate::https::{self, Pooled};
 use crate::store::table::back_off;
+use base::https::{self, Pooled};
 
 /// The number of tries of a call.
 const TRIES: u32 = 3;

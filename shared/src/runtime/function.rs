@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::models::ModelsConfig;
-use crate::models::{InvalidEndpoint, Models};
+use models::ModelsConfig;
+use models::{InvalidEndpoint, Models};
 
 pub use crate::request::Invocation;
 

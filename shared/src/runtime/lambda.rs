@@ -18,7 +18,6 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::aws::queues::Delivery;
-use crate::clock::Clock;
 use crate::config::{Config, warn_of_unknown_variables};
 use crate::context::Cx;
 use crate::edge::app;
@@ -27,6 +26,7 @@ use crate::process::places::Places;
 use crate::request::BasePath;
 use crate::runtime::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::runtime::{logging, model_keys};
+use base::clock::Clock;
 
 /// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little
 /// more than one. Ten is also the most messages that SQS delivers at once without a batching window.

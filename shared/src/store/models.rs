@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::keys;
 use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
-use crate::models::BreakerChange;
+use models::BreakerChange;
 
 /// How long a breaker is stored after its last change. No breaker is open for so long.
 const BREAKER_LIFETIME: SignedDuration = SignedDuration::from_hours(1);

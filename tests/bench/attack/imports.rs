@@ -2,10 +2,10 @@
 //! place in the archive, and nothing of it may be stored. Then an archive with the highest values that are accepted is
 //! imported, and every route over it is called: none may answer with a server error.
 
+use base::clock::{Clock, ManualClock};
 use domain::ids::Owner;
 use futures::StreamExt;
 use lamplighter_local::platform::PlatformConfig;
-use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use tests::Harness;
 use tests::archives::{self, Hostile};

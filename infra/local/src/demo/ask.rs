@@ -44,7 +44,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// `body` is a request that [`shared::models::strict::check`] accepts.
+    /// `body` is a request that [`models::strict::check`] accepts.
     pub fn read(body: &Value) -> Self {
         let system = texts(&body["system"]).join("\n");
         let scene =

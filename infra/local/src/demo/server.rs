@@ -14,8 +14,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::stream::{self, StreamExt};
+use models::strict;
 use serde_json::{Value, json};
-use shared::models::strict;
 
 use super::ask::Ask;
 use super::rules::{self, DemoReply};

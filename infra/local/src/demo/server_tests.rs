@@ -3,7 +3,7 @@ use domain::models::{
     Block, CacheTtl, Message, ModelEvent, ModelRequest, StopReason, SystemBlock, ToolChoice, ToolSpec, Usage,
 };
 use futures::TryStreamExt;
-use shared::models::{Models, ModelsConfig, OwnerModels};
+use models::{Models, ModelsConfig, OwnerModels};
 
 use super::*;
 

@@ -72,7 +72,7 @@ pub fn dynamo_with(engines: &Engines, retries: RetryConfig) -> aws_sdk_dynamodb:
 
 /// Over TCP, with these keys.
 pub fn dynamo_at(url: String, keys: &Keys) -> aws_sdk_dynamodb::Client {
-    let http = shared::https::sdk_client();
+    let http = base::https::sdk_client();
     let config = sdk_config!(aws_sdk_dynamodb, url, RetryConfig::disabled(), keys, http);
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
@@ -83,7 +83,7 @@ pub fn s3(engines: &Engines) -> aws_sdk_s3::Client {
 
 /// Over TCP, with these keys.
 pub fn s3_at(url: &str, keys: &Keys) -> aws_sdk_s3::Client {
-    let http = shared::https::sdk_client();
+    let http = base::https::sdk_client();
     let config = sdk_config!(aws_sdk_s3, url, RetryConfig::disabled(), keys, http).force_path_style(true);
     aws_sdk_s3::Client::from_conf(config.build())
 }
@@ -110,7 +110,7 @@ pub fn queues(engines: &Engines, retries: RetryConfig) -> aws_sdk_sqs::Client {
 
 /// Over TCP, with these keys.
 pub fn events_at(url: String, keys: &Keys) -> aws_sdk_eventbridge::Client {
-    let http = shared::https::sdk_client();
+    let http = base::https::sdk_client();
     let config = sdk_config!(aws_sdk_eventbridge, url, RetryConfig::disabled(), keys, http);
     aws_sdk_eventbridge::Client::from_conf(config.build())
 }

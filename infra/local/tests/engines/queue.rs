@@ -3,11 +3,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
+use base::clock::{Clock, ManualClock};
 use lamplighter_local::engines::queue::{
     Message, PollOptions, Queue, QueueConfig, QueueDepth, QueueFaults, StaleReceipt,
 };
 use serde_json::{Value, json};
-use shared::clock::{Clock, ManualClock};
 use tempfile::TempDir;
 
 use crate::harness::soon;

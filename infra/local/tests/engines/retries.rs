@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
+use base::clock::Clock;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -14,14 +15,13 @@ use lamplighter_local::engines::queue::{PollOptions, QueueConfig};
 use lamplighter_local::engines::{
     BUS_URL, DataLocation, Engines, EnginesConfig, QUEUES_URL, REGION, TABLE_URL,
 };
+use models::Models;
+use models::ModelsConfig;
 use serde_json::{Value, json};
-use shared::clock::Clock;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     PlansConfig, ReachConfig, RunsConfig,
 };
-use shared::models::Models;
-use shared::models::ModelsConfig;
 use shared::runtime::function::Invocation;
 use shared::{Cx, Error, Result};
 use tokio::time::Instant;

@@ -17,8 +17,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::model_choice;
-use crate::models::OwnerModels;
 use crate::store::{ModelSettings, Tries};
+use models::OwnerModels;
 
 /// What the choice of a model is asked for. Without any of these, the answer has one choice for each tier.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -293,7 +293,7 @@ async fn choice(cx: &Cx, owner: &Owner, ask: Ask) -> Result<ModelChoice> {
     let route = model_choice::route(cx, owner, &ask, 100).await?;
     let (level, why, models) = match route {
         Ok(route) => {
-            let chosen = |candidate: &crate::models::Candidate| ChosenModel {
+            let chosen = |candidate: &models::Candidate| ChosenModel {
                 model: candidate.model.clone(),
                 paused_until: match candidate.gate(now) {
                     Gate::Open { until } => Some(until),

@@ -14,11 +14,11 @@ use domain::places::{self, Free, Full, LEASE, RENEW_EVERY};
 use uuid::Uuid;
 
 use super::waiting;
-use crate::clock::Clock;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::process::places::{AbortOnDrop, Entered, Held, OfOwner, Places};
 use crate::store::{Store, Tries};
+use base::clock::Clock;
 
 /// The shortest wait of a holder before it renews its lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);

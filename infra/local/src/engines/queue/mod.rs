@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use base::clock::Clock;
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use shared::clock::Clock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;

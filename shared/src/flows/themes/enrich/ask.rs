@@ -16,11 +16,11 @@ use theme::enrich::prompt::TOOL;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::model_choice;
-use crate::models::gateway::{self, Caller, Fallback, Quote};
-use crate::models::{BreakerChange, Candidate, Limits, Models, Retry};
 use crate::money::ceilings;
 use crate::store::Store;
 use crate::store::spend::Spender;
+use models::gateway::{self, Caller, Fallback, Quote};
+use models::{BreakerChange, Candidate, Limits, Models, Retry};
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);

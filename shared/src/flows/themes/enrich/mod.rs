@@ -32,10 +32,10 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::model_choice;
-use crate::models::Models;
 use crate::store::Tries;
 use crate::store::keys::{self, Guard};
 use crate::store::table::{Write, Written};
+use models::Models;
 use pass::Ended;
 
 /// How long to wait before checking again whether a model is configured.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::themes::{contents, current, index};
 use crate::model_choice;
-use crate::models::{self, Models};
+use models::{self, Models};
 
 /// A pass stops after this many unusable answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::models::{responses, strict};
+use crate::{responses, strict};
 
 fn model() -> ModelId {
     ModelId::new("claude-sonnet-5-5")

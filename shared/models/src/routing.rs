@@ -170,7 +170,7 @@ impl Models {
     /// No models, even if some are configured.
     ///
     /// # Errors
-    /// Never. The result type is the one that a [`Function`](crate::runtime::function::Function) declares.
+    /// Never. The result type is the one that a `Function` declares.
     pub fn none(_: &ModelsConfig) -> Result<Self, InvalidEndpoint> {
         Ok(Self {
             config: Arc::default(),
@@ -541,8 +541,8 @@ mod tests {
     use domain::models::{ModelTier, PriceList, prices};
 
     use super::*;
-    use crate::aws_keys::AwsKeys;
-    use crate::models::{BedrockConfig, Canary};
+    use crate::{BedrockConfig, Canary};
+    use base::aws_keys::AwsKeys;
 
     fn of_tier(models: &Models, tier: ModelTier) -> Result<Route, ModelError> {
         models.route(&Ask { tier: Some(tier), ..Ask::default() }, &OwnerModels::default(), 0)

@@ -8,8 +8,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, Env, ReachConfig, on_or_off};
-use crate::aws_keys::AwsKeys;
-use crate::models::{
+use base::aws_keys::AwsKeys;
+use models::{
     Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
 };
 

@@ -15,7 +15,7 @@ use futures::stream::{self, Stream, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::aws_keys::AwsKeys;
+use base::aws_keys::AwsKeys;
 
 /// Signs requests with Signature Version 4.
 pub(super) struct Signer {
@@ -128,7 +128,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A frame with text headers.
-    pub(in crate::models) fn frame(headers: &[(&'static str, &'static str)], payload: &str) -> Vec<u8> {
+    pub(crate) fn frame(headers: &[(&'static str, &'static str)], payload: &str) -> Vec<u8> {
         let headers = headers.iter().map(|(name, value)| Header::new(*name, Typed::String((*value).into())));
         let message = Message::new_from_parts(headers.collect(), payload.as_bytes().to_vec());
         let mut frame = Vec::new();
@@ -136,7 +136,7 @@ pub(super) mod tests {
         frame
     }
 
-    pub(in crate::models) fn keys() -> AwsKeys {
+    pub(crate) fn keys() -> AwsKeys {
         AwsKeys {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),

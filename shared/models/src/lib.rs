@@ -13,7 +13,7 @@ pub mod bedrock;
 pub mod breakers;
 mod breakpoints;
 mod cache;
-pub(crate) mod call;
+pub mod call;
 pub mod gateway;
 pub mod google;
 pub mod openai;

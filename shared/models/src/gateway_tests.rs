@@ -13,8 +13,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::*;
-use crate::clock::ManualClock;
-use crate::models::{EventStream, Model, Models, ModelsConfig, OwnerModels};
+use crate::{EventStream, Model, Models, ModelsConfig, OwnerModels};
+use base::clock::ManualClock;
 
 /// What a model does with a call.
 #[derive(Clone, Debug)]

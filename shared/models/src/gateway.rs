@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{BreakerChange, Candidate};
-use crate::clock::Clock;
+use base::clock::Clock;
 
 /// How often a caller is asked whether the call should go on.
 const LOOK: Duration = Duration::from_millis(250);

@@ -20,8 +20,8 @@ use tokio::time::{Instant, timeout_at};
 use super::EventStream;
 use super::aws::{self, Signer};
 use super::retry::Retry;
-use crate::aws_keys::AwsKeys;
-use crate::reach;
+use base::aws_keys::AwsKeys;
+use base::reach;
 
 /// The most bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -187,7 +187,7 @@ impl Endpoint {
     fn client(&self) -> &reqwest::Client {
         self.client.get_or_init(|| {
             let builder = reqwest::Client::builder()
-                .tls_backend_preconfigured(crate::https::tls())
+                .tls_backend_preconfigured(base::https::tls())
                 .connect_timeout(self.limits.connect)
                 // A redirect would send the key to another server.
                 .redirect(reqwest::redirect::Policy::none());
@@ -452,7 +452,7 @@ async fn open<D: Decode>(
 }
 
 /// Cuts an answer into the data of its events.
-pub(crate) fn frames(
+pub fn frames(
     framing: Framing,
     bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
 ) -> BoxStream<'static, Result<String, ModelError>> {

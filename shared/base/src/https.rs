@@ -8,9 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -60,7 +59,7 @@ pub fn authorities(pem: &[u8]) -> Option<RootCertStore> {
 }
 
 /// A client with its own connection pool.
-pub(crate) type Pooled<B> = legacy::Client<HttpsConnector<legacy::connect::HttpConnector>, B>;
+pub type Pooled<B> = legacy::Client<HttpsConnector<legacy::connect::HttpConnector>, B>;
 
 /// The HTTP client of the AWS SDK: one connection pool for all SDK clients.
 #[must_use]
@@ -70,7 +69,7 @@ pub fn sdk_client() -> SharedHttpClient {
 }
 
 /// A client for AWS. It uses TLS, except for endpoints with `http://`.
-pub(crate) fn pooled<B: Body + Send>() -> Pooled<B>
+pub fn pooled<B: Body + Send>() -> Pooled<B>
 where
     B::Data: Send,
 {

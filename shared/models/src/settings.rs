@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Limits;
 use super::openai::FIRST_MODEL;
-use crate::aws_keys::AwsKeys;
+use base::aws_keys::AwsKeys;
 
 /// Where models come from. Several of them may be set: servers come first, then `anthropic_key`, `openai_key`, `google_key`,
 /// `xai_key`, `bedrock`. If one fails, the next one is called. The demo model is for deployments without any of them.
@@ -56,7 +56,7 @@ pub struct ModelsConfig {
     pub demo_costs: bool,
     pub limits: Limits,
     pub features: Features,
-    /// What servers of owners may lead to. [`ReachConfig`](crate::config::ReachConfig) reads it.
+    /// What servers of owners may lead to. `ReachConfig` reads it.
     pub reach: Arc<Policy>,
 }
 

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::models::aws::tests::frame;
-use crate::models::fake::{Fake, FakeResponse, Piece, refuse};
-use crate::models::strict;
+use crate::aws::tests::frame;
+use crate::fake::{Fake, FakeResponse, Piece, refuse};
+use crate::strict;
 
 fn model() -> ModelId {
     ModelId::new("eu.anthropic.claude-sonnet-5-5")
