@@ -15,7 +15,7 @@ pub mod edge;
 pub mod error;
 pub mod flows;
 #[cfg(test)]
-mod growth;
+mod growth_tests;
 pub mod model_choice;
 pub mod money;
 pub mod process;

@@ -23,7 +23,7 @@ use models::{anthropic, bedrock, google, openai, responses};
 
 /// Set in the process that measures.
 const ALONE: &str = "GROWTH_TEST";
-const NAME: &str = "growth::hostile_texts_take_linear_time_and_memory";
+const NAME: &str = "growth_tests::hostile_texts_take_linear_time_and_memory";
 
 type Read = Box<dyn Fn(&str)>;
 type Text = (&'static str, &'static str, &'static str);
