@@ -73,9 +73,9 @@ UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE"}
 def variables_are_those_the_code_reads(stack: Stack, repo: Repo) -> Iterator[str]:
     told = {variable for name in stack.functions for variable in variables_of(stack, name)} - {"RUST_LOG"}
     for variable in sorted(repo.variables - told - UNTOLD):
-        yield f"shared/src/config/mod.rs reads {variable}, but no function sets it"
+        yield f"shared/src/config reads {variable}, but no function sets it"
     for variable in sorted(told - repo.variables):
-        yield f"functions set {variable}, but shared/src/config/mod.rs does not read it"
+        yield f"functions set {variable}, but shared/src/config does not read it"
 
 
 def is_of_models(variable: str) -> bool:

@@ -133,7 +133,8 @@ class Repo:
     @cached_property
     def variables(self) -> set[str]:
         """The environment variables that the code reads, except those that Lambda sets."""
-        text = self.text("shared/src/config/mod.rs").split("#[cfg(test)]")[0]
+        files = sorted((self.root / "shared/src/config").glob("*.rs"))
+        text = "".join(path.read_text().split("#[cfg(test)]")[0] for path in files)
         return set(re.findall(r'"((?:LAMPLIGHTER_\w+)|(?:[A-Z]+_API_KEY))"', text))
 
     @cached_property
