@@ -106,7 +106,7 @@ fn outside(agent_id: AgentId) -> Origin {
 async fn keep(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
     let mut writes = Store::proposal_writes(owner, &proposal)?;
     writes.push(Write::Exists { key: keys::agent(owner, proposal.agent_id) });
-    if cx.store.transact(writes).await?.done() {
+    if cx.store.write_all(writes).await?.done() {
         return Ok(summary(proposal));
     }
     cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await?;

@@ -19,7 +19,7 @@ impl Store {
         let due = (!export.has_ended()).then(|| (keys::shard(export.export_id.uuid()), continues_at));
         let extras = Extras { due, expires: Some(export.requested_at + EXPORT_KEPT) };
         let key = keys::export(owner, export.export_id);
-        self.transact(vec![Write::over(key, version, item(export, &extras)?)]).await
+        self.write_all(vec![Write::over(key, version, item(export, &extras)?)]).await
     }
 
     pub async fn export(&self, owner: &Owner, id: ExportId) -> Result<Option<Versioned<Export>>, StoreError> {

@@ -26,6 +26,6 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let due = (!import.has_ended()).then(|| (keys::shard_of_owner(owner), continues_at));
         let item = item(import, &Extras { due, expires: None })?;
-        self.transact(vec![Write::over(keys::account_import(owner), version, item)]).await
+        self.write_all(vec![Write::over(keys::account_import(owner), version, item)]).await
     }
 }
