@@ -6,7 +6,7 @@ use domain::context::{
 use domain::tools::context::{ListContextVersions, ParseMode, ReadContext, RestoreContext, UpdateContext};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::edge::extract::{IfMatch, Once};
+use shared::edge::extract::IfMatch;
 use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::flows::page::PageQuery;
 
@@ -52,7 +52,7 @@ pub async fn parse_mode(client: Client, arguments: ParseMode) -> ToolResult {
         .as_ref()
         .map(|found| RecommendedAgent { name: found.agent.to_owned(), confidence: Some(found.confidence) });
     let entered =
-        documents::enter(&client.cx, &client.owner, &Once::none(), &place, &request, recommended).await?;
+        documents::enter(&client.cx, &client.owner, &client.once, &place, &request, recommended).await?;
     let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
     if entered.task_cut {
         warnings.push(
@@ -135,7 +135,7 @@ pub async fn restore_context(client: Client, arguments: RestoreContext) -> ToolR
     let place = place(&client, arguments.project, arguments.workflow)?;
     let if_match = arguments.if_version.map(IfMatch);
     let view =
-        documents::restore(&client.cx, &client.owner, &Once::none(), &place, arguments.version, if_match)
+        documents::restore(&client.cx, &client.owner, &client.once, &place, arguments.version, if_match)
             .await?;
     Ok(json!({
         "contextFilePath": path(&client, &place),
@@ -159,7 +159,7 @@ pub async fn update_context(client: Client, arguments: UpdateContext) -> ToolRes
         recommended_act_agent_confidence: arguments.recommended_act_agent_confidence,
         status: arguments.status,
     };
-    let view = documents::update(&client.cx, &client.owner, &Once::none(), &place, mode, &update).await?;
+    let view = documents::update(&client.cx, &client.owner, &client.once, &place, mode, &update).await?;
     let view = view.ok_or_else(|| Failure(NO_DOCUMENT.to_owned()))?;
     to_json(json!({
         "success": true,

@@ -3,7 +3,6 @@
 use domain::log::{InstanceId, SessionId, view};
 use domain::tools::logs::{AppendAgentLog, LogFormat, ReadAgentLog};
 use serde_json::json;
-use shared::edge::extract::Once;
 use shared::flows::logs::read::{self, Tail};
 use shared::flows::logs::{self, NewEntry};
 
@@ -49,7 +48,7 @@ pub async fn append_agent_log(client: Client, arguments: AppendAgentLog) -> Tool
         output_summary: arguments.output_summary,
         project_id,
     };
-    to_json(logs::append(&client.cx, &client.owner, &Once::none(), &agent, entry).await?)
+    to_json(logs::append(&client.cx, &client.owner, &client.once, &agent, entry).await?)
 }
 
 fn agent(text: &str) -> Result<InstanceId, Failure> {

@@ -9,7 +9,6 @@ use domain::tools::actions::{ListActions, ProposeAction, ReadAction};
 use domain::tools::agents::{ListAgents, ProposeAgent, ReadAgent};
 use domain::tools::assets::{ListAssets, ProposeAsset, ReadAnyAsset};
 use serde_json::{Value, json};
-use shared::edge::extract::Once;
 use shared::flows::existing;
 use shared::flows::page::PageQuery;
 use shared::flows::{actions, agents, assets, proposals};
@@ -36,7 +35,7 @@ pub async fn read_agent(client: Client, arguments: ReadAgent) -> ToolResult {
 pub async fn propose_agent(client: Client, arguments: ProposeAgent) -> ToolResult {
     let ProposeAgent { name, goal, success_criteria, timeline, instructions } = arguments;
     let new = NewAgent { name, goal, success_criteria, timeline, instructions, ..NewAgent::default() };
-    to_json(agents::propose(&client.cx, &client.owner, &Once::none(), new).await?)
+    to_json(agents::propose(&client.cx, &client.owner, &client.once, new).await?)
 }
 
 pub async fn list_assets(client: Client, arguments: ListAssets) -> ToolResult {
