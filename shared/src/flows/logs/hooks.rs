@@ -166,6 +166,10 @@ async fn take(
         session_id: task.session.clone(),
         timestamp: at,
     };
+    // The line of a call has a name, so it is safe to repeat, and what follows it must not be left out. So only a line
+    // without a name marks the request as done.
+    let repeatable = Once::none();
+    let once = if name.is_some() { &repeatable } else { once };
     write(cx, owner, once, project, &entry, name.as_deref()).await?;
     if let Some(background) = background.filter(|_| task.call.is_some()) {
         launched(cx, owner, once, project, &task, agent_id, &background).await?;
@@ -332,17 +336,19 @@ async fn completed(
     // Without a call id, the number of the question tells answers apart.
     let number = head.as_ref().map_or(0, |head| head.entries);
     let project = head.as_ref().map_or(project, |head| head.project_id);
-    let (agent_type, description, call) = match (launch, head) {
+    // The answer of a call is safe to repeat. The number of a question is not: another question may have followed.
+    let repeatable = Once::none();
+    let (agent_type, description, call, once) = match (launch, head) {
         (Some(Launch { agent_type, description, call: Some(call), .. }), _) => {
-            (agent_type, description, call)
+            (agent_type, description, call, &repeatable)
         }
         (Some(Launch { agent_type, description, call: None, .. }), head)
             if head.as_ref().is_none_or(|head| head.asked.is_some()) =>
         {
-            (agent_type, description, format!("{background} {number}"))
+            (agent_type, description, format!("{background} {number}"), once)
         }
         (None, Some(LogHead { agent_type, asked: Some(asked), .. })) => {
-            (agent_type, asked, format!("{background} {number}"))
+            (agent_type, asked, format!("{background} {number}"), once)
         }
         // The answer is already logged.
         (_, Some(_)) => return Ok(true),
