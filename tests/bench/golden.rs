@@ -104,7 +104,7 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
     let (thread, run) = (chat.parse::<ChatId>().unwrap().into(), id(&turn, "run_id").parse().unwrap());
     let mark = Store::hold_thread(&owner, thread, run, 0).unwrap();
-    assert!(cx.store.transact(vec![mark]).await.unwrap().done());
+    assert!(cx.store.write_all(vec![mark]).await.unwrap().done());
     let kept = json!({"model": agent, "messages": [{"role": "user", "content": "What is due?"}]});
     h.post("/v1/chat/completions", kept).await.expect(200);
     let saved = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
@@ -170,7 +170,7 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let waiting =
         Waiting { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
     let waits = Store::wait_write(&owner, &waiting, true, now, now).unwrap();
-    assert!(cx.store.transact(vec![waits]).await.unwrap().done());
+    assert!(cx.store.write_all(vec![waits]).await.unwrap().done());
     assert!(cx.store.mark_backlog(&owner, now, later).await.unwrap().done());
     paths.extend([
         path.clone(),

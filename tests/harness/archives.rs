@@ -15,7 +15,7 @@ use shared::blobs::BlobKey;
 use shared::flows::accounts::export;
 use shared::flows::archive::{self, Limits};
 use shared::flows::executor::route;
-use shared::store::DueItem;
+use shared::store::{DueItem, Once};
 
 use crate::golden;
 use crate::openapi::{Ids, OpenApi};
@@ -50,7 +50,7 @@ pub async fn exported(cx: &Cx, owner: &Owner) -> Files {
     for (_, running) in cx.store.exports(owner, 10).await.expect("exports").items {
         work(running.value.export_id).await.expect("an export ends");
     }
-    let id = export::request(cx, owner).await.expect("an export begins").export.export_id;
+    let id = export::request(cx, owner, &Once::none()).await.expect("an export begins").export.export_id;
     work(id).await.expect("an export ends");
     let url = export::read(cx, owner, id).await.expect("an export").url.expect("an address");
     let zip = client().get(url).send().await.expect("an archive").bytes().await.expect("an archive");

@@ -17,9 +17,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::flows::{actions, agents, proposals};
-use shared::store::Store;
 use shared::store::runs::RunOutput;
 use shared::store::table::Order;
+use shared::store::{Once, Store};
 use tests::{Answer, Harness, send};
 
 /// A Saturday.
@@ -106,7 +106,7 @@ async fn execute(cx: &Cx, owner: &Owner, action: ActionId, what: &str) {
     let next = transition(&loaded.action.value, ended, now).unwrap();
     let mut writes = actions::action_writes(owner, &loaded.action, &next, Some(&occurrence), now).unwrap();
     writes.push(Store::replace_occurrence(owner, &occurrence, live.version).unwrap());
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
 }
 
 async fn occurrence(h: &Harness, action: &str, run: &Value) -> Value {
@@ -260,7 +260,7 @@ async fn propose(cx: &Cx, agent: AgentId, chat: Option<ChatId>, body: ProposalBo
     let origin = proposals::Origin { agent_id: agent, chat_id: chat, run_id };
     let proposal = proposals::new(cx, origin, ProposalId::from_uuid(cx.clock.uuid()), body);
     let writes = Store::proposal_writes(&local(), &proposal).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
     proposal.proposal_id
 }
 
@@ -278,7 +278,7 @@ async fn a_proposal_is_accepted_once_and_with_changes() {
         reset_after: None,
     };
     let chat_writes = Store::chat_writes(&local(), &chat).unwrap();
-    assert!(cx.store.transact(chat_writes).await.unwrap().done());
+    assert!(cx.store.write_all(chat_writes).await.unwrap().done());
     let draft: ActionDraft = serde_json::from_value(json!({
         "title": "Report", "description": "Prices", "priority": "high",
         "task_config": {"instructions": "Compare", "expected_output": "A page"},
@@ -320,7 +320,7 @@ async fn a_proposal_is_accepted_once_and_with_changes() {
     let origin =
         proposals::Origin { agent_id: agent, chat_id: None, run_id: Some(RunId::from_uuid(cx.clock.uuid())) };
     let asset = proposals::of_asset(cx, &local(), origin, asset).await.unwrap();
-    assert!(cx.store.transact(Store::proposal_writes(&local(), &asset).unwrap()).await.unwrap().done());
+    assert!(cx.store.write_all(Store::proposal_writes(&local(), &asset).unwrap()).await.unwrap().done());
     let problem = h.post(&define, json!({"proposal_id": asset.proposal_id})).await;
     assert_eq!(problem.refused(400, "invalid_input")["errors"][0]["field"], "proposal_id");
 }
@@ -544,9 +544,9 @@ async fn outputs_are_listed_under_their_run() {
         bytes: 7,
     };
     let write = || Store::output_write(&local(), run, 1, &output).unwrap();
-    assert!(cx.store.transact(vec![write()]).await.unwrap().done());
+    assert!(cx.store.write_all(vec![write()]).await.unwrap().done());
     // If DynamoDB refuses a request as invalid, this program has a bug. A client that retries would do so for ever.
-    let twice = shared::error::Error::from(cx.store.transact(vec![write(), write()]).await.unwrap_err());
+    let twice = shared::error::Error::from(cx.store.write_all(vec![write(), write()]).await.unwrap_err());
     assert_eq!((twice.code(), twice.problem(None).retryable), ("internal", false));
     let outputs = h.get(&format!("{action}/runs/{run}/outputs")).await.expect(200);
     assert_eq!(outputs, json!({"data": [output], "has_more": false}));
@@ -625,7 +625,7 @@ async fn plan(cx: &Cx, action: ActionId) -> usize {
         let live = occurrences.iter().find(|o| Some(o.run_id) == next.live_run).or(live.as_ref());
         let mut writes = actions::action_writes(&local(), &loaded.action, &next, live, now).unwrap();
         writes.extend(occurrences.iter().map(|o| Store::create_occurrence(&local(), o).unwrap()));
-        assert!(cx.store.transact(writes).await.unwrap().done());
+        assert!(cx.store.write_all(writes).await.unwrap().done());
         decided += plan.decided.len();
         if !plan.more {
             return decided;
@@ -675,7 +675,7 @@ async fn queued_runs_that_are_refused_are_no_longer_counted() {
     next.approval.as_mut().unwrap().hash = "another".to_owned();
     let live = loaded.live.as_ref().map(|live| &live.value);
     let writes = actions::action_writes(&local(), &loaded.action, &next, live, cx.clock.now()).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
 
     let deadline = cx.clock.now() + SignedDuration::from_mins(15);
     shared::flows::executor::wake::wake(cx, &local(), id(&action), deadline).await.unwrap();
@@ -801,12 +801,12 @@ async fn another_owners_action_is_not_found() {
     let (h, _) = still().await;
     let (cx, owner) = (&h.platform.cx, Owner::new("somebody-else").unwrap());
     let new = serde_json::from_value(json!({"name": "Theirs", "goal": "Theirs"})).unwrap();
-    let agent = agents::create(cx, &owner, new).await.unwrap().agent.agent_id;
+    let agent = agents::create(cx, &owner, &Once::none(), new).await.unwrap().agent.agent_id;
     let input = serde_json::from_value(report()).unwrap();
-    let action = actions::define(cx, &owner, agent, input).await.unwrap();
+    let action = actions::define(cx, &owner, &Once::none(), agent, input).await.unwrap();
     let (id, hash) = (action.action.id, action.approval_hash);
-    actions::approve(cx, &owner, id, &hash).await.unwrap();
-    let run = actions::run_now(cx, &owner, id).await.unwrap().run_id;
+    actions::approve(cx, &owner, &Once::none(), id, &hash).await.unwrap();
+    let run = actions::run_now(cx, &owner, &Once::none(), id).await.unwrap().run_id;
     let theirs = actions::read(cx, &owner, id).await.unwrap();
 
     let calls = [

@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::flows::archive::{self, Limits};
 use shared::flows::logs::{self, seal};
+use shared::store::Once;
 use shared::store::table::Order;
 use tests::{Answer, Harness, send};
 
@@ -196,7 +197,7 @@ async fn old_lines_go_to_the_bucket_and_are_read_as_before() {
             "event": "agent_start", "session_id": "s1", "description": format!("{n}"), "instruction": text
         });
         let entry = serde_json::from_value(entry).unwrap();
-        logs::append(&h.platform.cx, &owner, &agent.parse().unwrap(), entry).await.unwrap();
+        logs::append(&h.platform.cx, &owner, &Once::none(), &agent.parse().unwrap(), entry).await.unwrap();
     };
     // One line per hour. One of them is too long for the table.
     let long = "long ".repeat(20_000);

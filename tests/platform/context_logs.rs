@@ -741,6 +741,7 @@ async fn agents_that_write_at_once_lose_nothing_and_keep_their_order() {
 
 #[tokio::test]
 async fn writers_of_other_processes_wait_their_turn_at_the_table() {
+    use shared::store::Once;
     use shared::store::logs::{Appended, LogAppend};
     let h = Harness::start().await;
     report(&h, "", &asked("AgentId: arch-001", "call-1")).await;
@@ -756,11 +757,11 @@ async fn writers_of_other_processes_wait_their_turn_at_the_table() {
         .await
         .unwrap();
     let append =
-        LogAppend { head: &moved, read_at: Some(head.version), line: &lines[0].1, session: None, once: None };
-    assert_eq!(cx.store.append_log(&owner, &append).await.unwrap(), Appended::Yes);
-    assert_eq!(cx.store.append_log(&owner, &append).await.unwrap(), Appended::Raced);
-    let named = LogAppend { once: Some("agent_start call-1"), ..append };
-    assert_eq!(cx.store.append_log(&owner, &named).await.unwrap(), Appended::Before);
+        LogAppend { head: &moved, read_at: Some(head.version), line: &lines[0].1, session: None, name: None };
+    assert_eq!(cx.store.append_log(&owner, &Once::none(), &append).await.unwrap(), Appended::Yes);
+    assert_eq!(cx.store.append_log(&owner, &Once::none(), &append).await.unwrap(), Appended::Raced);
+    let named = LogAppend { name: Some("agent_start call-1"), ..append };
+    assert_eq!(cx.store.append_log(&owner, &Once::none(), &named).await.unwrap(), Appended::Before);
     assert_eq!(entries(&h, "arch-001").await.len(), 2);
 }
 

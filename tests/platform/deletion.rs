@@ -306,7 +306,7 @@ async fn limited(now: &str) -> Harness {
 async fn requests(cx: &Cx, name: &str, number: u32) {
     for _ in 0..number {
         let write = Store::request_write(&owner(name), Month::at(cx.clock.now()), 50);
-        assert!(cx.store.transact(vec![write]).await.unwrap().done());
+        assert!(cx.store.write_all(vec![write]).await.unwrap().done());
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::flows::actions;
 use shared::flows::executor::clock::{self, ClockState};
 use shared::flows::executor::wake::wake;
-use shared::store::Store;
+use shared::store::{Once, Store};
 use tests::Answer;
 use tests::model::{Says, ScriptedModel};
 use tokio::time::timeout;
@@ -96,7 +96,7 @@ async fn planning_skips_recorded_due_times() {
     let mut back = read.value.clone();
     back.next_due = Some(minute(1));
     let writes = actions::action_writes(&stage.owner, &read, &back, None, minute(3)).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
 
     let looked = timeout(Duration::from_secs(20), wake(cx, &stage.owner, id, Timestamp::MAX)).await;
     looked.expect("planning ends").unwrap();
@@ -153,12 +153,12 @@ async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
             let occurrence = Occurrence::decided(&read.value, &decided, cx.clock.now());
             Store::create_occurrence(&stage.owner, &occurrence).unwrap()
         });
-        assert!(cx.store.transact(writes.collect()).await.unwrap().done());
+        assert!(cx.store.write_all(writes.collect()).await.unwrap().done());
     }
     let mut next = read.value.clone();
     (next.queued, next.next_due) = (QUEUED, Some(minute(i64::from(QUEUED) + 2)));
     let writes = actions::action_writes(&stage.owner, &read, &next, None, cx.clock.now()).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
 
     let due = async || {
         let (mut due, mut after) = (0, None::<String>);
@@ -177,7 +177,8 @@ async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
     let mut cut_off = 0;
     for millis in (0..).step_by(23) {
         let patch = serde_json::from_value(json!({"task_config": {"instructions": "Else"}})).unwrap();
-        let change = actions::change(cx, &stage.owner, id, None, patch);
+        let once = Once::none();
+        let change = actions::change(cx, &stage.owner, &once, id, None, patch);
         let done = timeout(Duration::from_millis(millis), change).await;
         let action = stage.action(id).await;
         let left = due().await;

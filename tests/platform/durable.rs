@@ -16,7 +16,7 @@ use shared::flows::executor::route;
 use shared::flows::turn::{self, IfBusy, Said, Topic};
 use shared::runtime::function::Invocation;
 use shared::store::table::Written;
-use shared::store::{DueItem, Store};
+use shared::store::{DueItem, Once, Store};
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
 use tokio::runtime::Runtime;
@@ -77,7 +77,9 @@ impl Process {
         let said =
             Said { topic, message: message.to_owned(), images: Vec::new(), if_busy: IfBusy::Reject, form };
         let invocation = Invocation { deadline: jiff::Timestamp::MAX };
-        let began = self.runtime.spawn(async move { turn::start(&cx, &owner, said, invocation).await });
+        let began = self
+            .runtime
+            .spawn(async move { turn::start(&cx, &owner, &Once::none(), said, invocation).await });
         began.await.unwrap().unwrap().run()
     }
 
@@ -474,7 +476,7 @@ async fn a_turn_that_finds_others_for_too_long_is_refused() {
                 Store::hold_thread(&owner, chat.into(), run_id, version).unwrap(),
                 Store::run_write(&owner, &run).unwrap(),
             ];
-            if matches!(cx.store.transact(writes).await.unwrap(), Written::Yes) {
+            if matches!(cx.store.write_all(writes).await.unwrap(), Written::Yes) {
                 holds.send_modify(|held| *held += 1);
             }
         }
@@ -547,7 +549,7 @@ async fn a_run_that_ends_late_keeps_the_mark_of_a_newer_run() {
         let mark = cx.store.live_turn(owner, chat.into()).await.unwrap().unwrap();
         let newer = RunId::from_uuid(cx.clock.uuid());
         let held = Store::hold_thread(owner, chat.into(), newer, mark.version).unwrap();
-        assert!(cx.store.transact(vec![held]).await.unwrap().done());
+        assert!(cx.store.write_all(vec![held]).await.unwrap().done());
         let mut process = Some(process);
         if how == "it completes" {
             model.allow(1);

@@ -51,7 +51,11 @@ pub(super) async fn archived(h: &Harness, name: &str) -> BTreeMap<String, Vec<u8
     for running in cx.store.exports(&owner, 10).await.unwrap().items {
         work(h, name, &running.1.value.export_id.to_string(), Timestamp::MAX).await;
     }
-    let id = shared::flows::accounts::export::request(cx, &owner).await.unwrap().export.export_id;
+    let id = shared::flows::accounts::export::request(cx, &owner, &shared::store::Once::none())
+        .await
+        .unwrap()
+        .export
+        .export_id;
     work(h, name, &id.to_string(), Timestamp::MAX).await;
     downloaded(h, &shared::flows::accounts::export::read(cx, &owner, id).await.unwrap().url.unwrap()).await
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::config::Config;
 use shared::flows::agents;
-use shared::store::{Claim, RequestState};
+use shared::store::{Claim, Once, RequestState};
 use tests::{Answer, Harness, send};
 
 /// How many things are done while faults happen.
@@ -196,9 +196,9 @@ async fn a_key_knows_whether_its_request_is_done() {
         Claim::First(_) => None,
         Claim::Other(record) => Some(record.outcome),
     };
-    let make = || async {
+    let make = async |once: &Once| {
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-        agents::create(cx, &owner, agent).await
+        agents::create(cx, &owner, once, agent).await
     };
 
     // Killed before it did anything: a minute later another request may do it. If the first one is still alive, it has
@@ -207,9 +207,9 @@ async fn a_key_knows_whether_its_request_is_done() {
     assert_eq!(record_state("slow").await, Some(RequestState::InFlight));
     stage.a_minute_later();
     let second = first("slow").await;
-    let refused = slow.serve(make()).await.unwrap_err();
+    let refused = make(&Once::of(&slow)).await.unwrap_err();
     assert_eq!((refused.status().as_u16(), refused.code()), (409, "idempotency_in_flight"));
-    second.serve(make()).await.unwrap();
+    make(&Once::of(&second)).await.unwrap();
 
     // Killed after it did the work: for a day, no request with this key does it again.
     assert_eq!(record_state("slow").await, Some(RequestState::Done));
@@ -226,7 +226,9 @@ async fn a_key_knows_whether_its_request_is_done() {
 
     // Only the first of its transactions is marked, and the answer is stored after it.
     let twice = first("twice").await;
-    twice.serve(async { (make().await.unwrap(), make().await.unwrap()) }).await;
+    let once = Once::of(&twice);
+    make(&once).await.unwrap();
+    make(&once.clone()).await.unwrap();
     let answer = RequestState::Answered { status: 201, headers: Vec::new(), body: "{}".into() };
     cx.store.complete_idempotency(&twice, answer.clone(), cx.clock.now()).await.unwrap();
     assert_eq!(record_state("twice").await, Some(answer));

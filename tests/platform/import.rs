@@ -14,7 +14,7 @@ use shared::blobs::BlobKey;
 use shared::config::AuthConfig;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::flows::executor::route;
-use shared::store::DueItem;
+use shared::store::{DueItem, Once};
 use tests::Harness;
 use tests::archives::{self, Files, lines, with_lines, zip};
 use tests::things::Caller;
@@ -29,7 +29,7 @@ fn owner(name: &str) -> Owner {
 /// Requests an import and uploads the archive.
 async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
     let new = NewAccountImport { bytes: zip.len() as u64, sha256: None };
-    let begun = import::request(cx, owner, &new).await.unwrap();
+    let begun = import::request(cx, owner, &Once::none(), &new).await.unwrap();
     assert_eq!(begun.state, AccountImportState::Waiting);
     let target = begun.upload.unwrap();
     let mut put = tests::client().put(&target.url).body(zip.to_vec());
@@ -315,7 +315,9 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     let mut record = found_item(cx, &agent).await;
     record.insert("name".into(), aws_sdk_dynamodb::types::AttributeValue::S("Mine".into()));
     table.put_item().table_name(name).set_item(Some(record)).send().await.unwrap();
-    let refused = import::request(cx, &me, &NewAccountImport { bytes: 1, sha256: None }).await.unwrap_err();
+    let refused = import::request(cx, &me, &Once::none(), &NewAccountImport { bytes: 1, sha256: None })
+        .await
+        .unwrap_err();
     assert!(refused.to_string().ends_with("an import needs an empty account"), "{refused}");
     let found = cx.store.account_import(&me).await.unwrap().unwrap();
     let mut again = found.value;

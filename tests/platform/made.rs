@@ -18,8 +18,8 @@ use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
 use shared::flows::{actions, agents, assets, chats, projects, proposals};
-use shared::store::Store;
 use shared::store::spend::Spender;
+use shared::store::{Once, Store};
 use tests::Harness;
 
 /// The owner of the harness's calls.
@@ -31,7 +31,7 @@ pub fn local() -> Owner {
 pub async fn reserve(cx: &Cx, owner: &Owner, at: Timestamp, micros: i64, ceiling: i64) -> bool {
     let ceiling = Ceiling { of: CeilingOf::Day, micros: ceiling };
     let writes = Store::reserve_writes(Spender::owner(owner), at, micros, &[ceiling]);
-    cx.store.transact(writes).await.unwrap().done()
+    cx.store.write_all(writes).await.unwrap().done()
 }
 
 /// Counts the cost of a call, and returns what it had reserved.
@@ -47,12 +47,12 @@ pub async fn settle(cx: &Cx, owner: &Owner, at: Timestamp, reserved: i64, cost: 
     };
     let spender = Spender::owner(owner);
     let writes = Store::settle_writes(spender, Some(&reservation), at, cost, Charge::Included);
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
 }
 
 async fn proposed(cx: &Cx, owner: &Owner, proposal: Proposal) -> ProposalId {
     let writes = Store::proposal_writes(owner, &proposal).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
     proposal.proposal_id
 }
 
@@ -97,22 +97,23 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let cx = &h.platform.cx;
     let owner = Owner::new("somebody-else").unwrap();
     let new = NewAgent { name: "Theirs".into(), goal: "An agent".into(), ..NewAgent::default() };
-    let agent = agents::create(cx, &owner, new).await.unwrap().agent.agent_id;
+    let agent = agents::create(cx, &owner, &Once::none(), new).await.unwrap().agent.agent_id;
     let defined = serde_json::from_value(json!({
         "title": "t", "task_config": {"instructions": "Look", "expected_output": "A list"},
     }));
-    let action = actions::define(cx, &owner, agent, defined.unwrap()).await.unwrap().action.id;
+    let action = actions::define(cx, &owner, &Once::none(), agent, defined.unwrap()).await.unwrap().action.id;
     let save = SaveAsset { title: Some("t".into()), content: Some("c".into()), ..SaveAsset::default() };
-    let asset = assets::save(cx, &owner, agent, save).await.unwrap().asset.asset_id;
-    let chat = chats::create(cx, &owner, agent, NewChat::default()).await.unwrap().chat.chat_id;
+    let asset = assets::save(cx, &owner, &Once::none(), agent, save).await.unwrap().asset.asset_id;
+    let chat =
+        chats::create(cx, &owner, &Once::none(), agent, NewChat::default()).await.unwrap().chat.chat_id;
     let asset_draft = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
     let draft = proposals::of_asset(cx, &owner, origin(cx, agent, None), asset_draft).await.unwrap();
     let proposal = proposed(cx, &owner, draft).await;
     let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None, scopes: None };
     let caller = Caller { owner: owner.clone(), scope: Scope::Admin };
-    let key = api_keys::create(cx, &caller, new_key).await.unwrap().key.key_id;
+    let key = api_keys::create(cx, &caller, &Once::none(), new_key).await.unwrap().key.key_id;
     let new_project = serde_json::from_value(json!({"name": "theirs"})).unwrap();
-    let project = projects::create(cx, &owner, new_project).await.unwrap().project.project_id;
+    let project = projects::create(cx, &owner, &Once::none(), new_project).await.unwrap().project.project_id;
     Foreign {
         agent: format!("/agents/{agent}"),
         action: format!("/actions/{action}"),

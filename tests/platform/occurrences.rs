@@ -246,7 +246,7 @@ async fn changed_content_does_not_run_without_a_new_approval() {
     changed.task_config.instructions = "Write something else".into();
     changed.version += 1;
     let write = Store::replace_action(&stage.owner, &changed, read.version, changed.wake_at(None)).unwrap();
-    assert!(cx.store.transact(vec![write]).await.unwrap().done());
+    assert!(cx.store.write_all(vec![write]).await.unwrap().done());
 
     stage.happens_at(60).await;
     assert_eq!(stage.became(edited).await, [""; 0]);
@@ -369,7 +369,7 @@ async fn a_wrong_count_of_queued_runs_is_corrected() {
     let read = actions::load(cx, &stage.owner, id).await.unwrap();
     let next = domain::actions::Action { queued: 3, next_due: None, ..read.value.clone() };
     let writes = actions::action_writes(&stage.owner, &read, &next, None, noon()).unwrap();
-    assert!(cx.store.transact(writes).await.unwrap().done());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
     stage.happens_at(1).await;
     let action = stage.action(id).await;
     assert_eq!((action.queued, action.state), (0, ActionState::Failed));

@@ -14,8 +14,8 @@ use shared::config::{Config, ExecutorsConfig};
 use shared::flows::{actions, agents, due};
 use shared::process::places::Places;
 use shared::runtime::function::{Invocation, Trigger};
-use shared::store::DueItem;
 use shared::store::table::Order;
+use shared::store::{DueItem, Once};
 use tests::model::{Says, ScriptedModel};
 use tokio::task::JoinHandle;
 
@@ -82,7 +82,7 @@ async fn kill(executors: Vec<JoinHandle<()>>) {
 async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
     let cx = &stage.h.platform.cx;
     let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-    let agent = agents::create(cx, owner, agent).await.unwrap().agent.agent_id;
+    let agent = agents::create(cx, owner, &Once::none(), agent).await.unwrap().agent.agent_id;
     let at = stage.clock.now() + SOON;
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -90,8 +90,10 @@ async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
             "schedule": {"at": at},
         });
-        let action = actions::define(cx, owner, agent, serde_json::from_value(input).unwrap()).await.unwrap();
-        actions::approve(cx, owner, action.action.id, &action.approval_hash).await.unwrap();
+        let action = actions::define(cx, owner, &Once::none(), agent, serde_json::from_value(input).unwrap())
+            .await
+            .unwrap();
+        actions::approve(cx, owner, &Once::none(), action.action.id, &action.approval_hash).await.unwrap();
         ids.push(action.action.id);
     }
     ids

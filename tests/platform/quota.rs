@@ -31,7 +31,7 @@ fn month(h: &Harness) -> Month {
 async fn leave(h: &Harness, left: u32) {
     for _ in 0..50 - left {
         let write = Store::request_write(&local(), month(h), 50);
-        assert!(h.platform.cx.store.transact(vec![write]).await.unwrap().done());
+        assert!(h.platform.cx.store.write_all(vec![write]).await.unwrap().done());
     }
 }
 

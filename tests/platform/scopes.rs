@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shared::config::AuthConfig;
 use shared::edge::extract::Caller;
 use shared::flows::accounts::api_keys;
-use shared::store::keys;
+use shared::store::{Once, keys};
 use tests::things;
 use tests::{Harness, send};
 
@@ -198,7 +198,7 @@ async fn a_key_never_makes_a_key_that_may_do_more() {
     let caller = Caller { owner, scope: Scope::Write };
     for (scopes, allowed) in [(json!(["write"]), true), (json!(["admin"]), false), (Value::Null, false)] {
         let input = serde_json::from_value(json!({"name": "n", "scopes": scopes})).unwrap();
-        let made = api_keys::create(&h.platform.cx, &caller, input).await;
+        let made = api_keys::create(&h.platform.cx, &caller, &Once::none(), input).await;
         assert_eq!(
             made.map(|_| ()).map_err(|error| error.code()),
             if allowed { Ok(()) } else { Err("scope_missing") }

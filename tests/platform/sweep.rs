@@ -15,9 +15,9 @@ use shared::config::Config;
 use shared::flows::executor::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
-use shared::store::Store;
 use shared::store::keys::SHARDS;
 use shared::store::table::Write;
+use shared::store::{Once, Store};
 use tests::Harness;
 
 fn noon() -> Timestamp {
@@ -44,14 +44,16 @@ async fn due_actions(cx: &Cx, owners: usize, each: usize) -> Vec<(Owner, ActionI
     for owner in 0..owners {
         let owner = Owner::new(format!("owner-{owner}")).unwrap();
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-        let agent = agents::create(cx, &owner, agent).await.unwrap().agent.agent_id;
+        let agent = agents::create(cx, &owner, &Once::none(), agent).await.unwrap().agent.agent_id;
         let define = async || {
             let input = serde_json::from_value(json!({
                 "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
                 "schedule": {"every": "5m"},
             }));
-            let action = actions::define(cx, &owner, agent, input.unwrap()).await.unwrap();
-            actions::approve(cx, &owner, action.action.id, &action.approval_hash).await.unwrap();
+            let action = actions::define(cx, &owner, &Once::none(), agent, input.unwrap()).await.unwrap();
+            actions::approve(cx, &owner, &Once::none(), action.action.id, &action.approval_hash)
+                .await
+                .unwrap();
             (owner.clone(), action.action.id)
         };
         made.extend(join_all((0..each).map(|_| define())).await);
@@ -178,7 +180,7 @@ async fn an_index_that_is_behind_hides_nothing() {
         writes[0] = Store::replace_action(&owner, &action, 0, Some(after(1))).unwrap();
         let Write::Replace { key, item, .. } = writes.remove(0) else { panic!("it is a replacement") };
         writes.push(Write::Create { key, item });
-        assert!(cx.store.transact(writes).await.unwrap().done());
+        assert!(cx.store.write_all(writes).await.unwrap().done());
     }))
     .await;
     assert_eq!(made.len(), ACTIONS);

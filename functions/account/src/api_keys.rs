@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ApiKeyId;
-use shared::edge::extract::{Caller, Id, Json, Query};
+use shared::edge::extract::{Caller, Id, Json, Once, Query};
 use shared::edge::idempotency::KeptInstead;
 use shared::edge::respond::Problems;
 use shared::flows::accounts::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
@@ -27,9 +27,10 @@ shared::routes!(create, list, revoke);
 async fn create(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Json(input): Json<NewApiKey>,
 ) -> Result<impl IntoResponse> {
-    let created = api_keys::create(&cx, &caller, input).await?;
+    let created = api_keys::create(&cx, &caller, &once, input).await?;
     let kept = serde_json::to_string(&created.key).map_err(|error| Error::internal(error.to_string()))?;
     let location = format!("/account/api-keys/{}", created.key.key_id);
     Ok((

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ExportId;
-use shared::edge::extract::{Caller, Id};
+use shared::edge::extract::{Caller, Id, Once};
 use shared::edge::respond::Problems;
 use shared::flows::accounts::export::{self, ExportView};
 use shared::{Cx, Result};
@@ -20,8 +20,8 @@ shared::routes!(request, read);
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
     responses((status = 202, body = ExportView), Problems),
 )]
-async fn request(State(cx): State<Cx>, caller: Caller) -> Result<impl IntoResponse> {
-    let view = export::request(&cx, &caller.owner).await?;
+async fn request(State(cx): State<Cx>, caller: Caller, once: Once) -> Result<impl IntoResponse> {
+    let view = export::request(&cx, &caller.owner, &once).await?;
     let location = [(header::LOCATION, format!("/account/exports/{}", view.export.export_id))];
     Ok((StatusCode::ACCEPTED, AppendHeaders(location), axum::Json(view)))
 }

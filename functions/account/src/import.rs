@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
-use shared::edge::extract::{Caller, Json};
+use shared::edge::extract::{Caller, Json, Once};
 use shared::edge::respond::Problems;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::{Cx, Result};
@@ -24,9 +24,10 @@ shared::routes!(request, read);
 async fn request(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Json(input): Json<NewAccountImport>,
 ) -> Result<impl IntoResponse> {
-    let view = import::request(&cx, &caller.owner, &input).await?;
+    let view = import::request(&cx, &caller.owner, &once, &input).await?;
     Ok((StatusCode::ACCEPTED, AppendHeaders([(header::LOCATION, "/account/import")]), axum::Json(view)))
 }
 

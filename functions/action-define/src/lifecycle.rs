@@ -9,7 +9,7 @@ use domain::actions::Command;
 use domain::ids::{ActionId, Owner};
 use domain::schedule::ScheduleInput;
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Id, Json, OptionalJson};
+use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson};
 use shared::edge::respond::{Problems, Tagged};
 use shared::flows::actions::{self, ActionView, StartedRun};
 use shared::{Cx, Result};
@@ -45,10 +45,11 @@ struct ApproveAction {
 async fn approve(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ActionId>,
     Json(input): Json<ApproveAction>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::approve(&cx, &caller.owner, id, &input.approval_hash).await?))
+    Ok(tagged(actions::approve(&cx, &caller.owner, &once, id, &input.approval_hash).await?))
 }
 
 /// The new schedule of an action.
@@ -73,10 +74,11 @@ struct NewSchedule {
 async fn schedule(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ActionId>,
     Json(input): Json<NewSchedule>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::schedule(&cx, &caller.owner, id, input.schedule).await?))
+    Ok(tagged(actions::schedule(&cx, &caller.owner, &once, id, input.schedule).await?))
 }
 
 /// Run an action now, once
@@ -96,9 +98,10 @@ async fn schedule(
 async fn run(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], axum::Json<StartedRun>)> {
-    let started = actions::run_now(&cx, &caller.owner, id).await?;
+    let started = actions::run_now(&cx, &caller.owner, &once, id).await?;
     let location = format!("/runs/{}", started.run_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], axum::Json(started)))
 }
@@ -111,8 +114,13 @@ async fn run(
     params(("action_id" = ActionId, Path)),
     responses((status = 200, body = ActionView), Problems),
 )]
-async fn pause(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, id, Command::Pause).await
+async fn pause(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ActionId>,
+) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, &once, id, Command::Pause).await
 }
 
 /// A person's answer to a waiting run.
@@ -135,10 +143,11 @@ struct ResumeAction {
 async fn resume(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ActionId>,
     OptionalJson(answer): OptionalJson<ResumeAction>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::resume(&cx, &caller.owner, id, answer.message).await?))
+    Ok(tagged(actions::resume(&cx, &caller.owner, &once, id, answer.message).await?))
 }
 
 /// Cancel the live run, or unschedule the action
@@ -149,8 +158,13 @@ async fn resume(
     params(("action_id" = ActionId, Path)),
     responses((status = 200, body = ActionView), Problems),
 )]
-async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, id, Command::Cancel).await
+async fn cancel(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ActionId>,
+) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, &once, id, Command::Cancel).await
 }
 
 /// Dismiss an action permanently
@@ -161,8 +175,13 @@ async fn cancel(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> R
     params(("action_id" = ActionId, Path)),
     responses((status = 200, body = ActionView), Problems),
 )]
-async fn dismiss(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, id, Command::Dismiss).await
+async fn dismiss(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ActionId>,
+) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, &once, id, Command::Dismiss).await
 }
 
 /// Mark an action as done
@@ -173,11 +192,22 @@ async fn dismiss(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> 
     params(("action_id" = ActionId, Path)),
     responses((status = 200, body = ActionView), Problems),
 )]
-async fn complete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, id, Command::Complete).await
+async fn complete(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ActionId>,
+) -> Result<Tagged<ActionView>> {
+    command(&cx, &caller.owner, &once, id, Command::Complete).await
 }
 
-async fn command(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Tagged<ActionView>> {
-    let action = actions::apply(cx, owner, id, command).await?.value;
+async fn command(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ActionId,
+    command: Command<'_>,
+) -> Result<Tagged<ActionView>> {
+    let action = actions::apply(cx, owner, once, id, command).await?.value;
     Ok(tagged(actions::view(cx, owner, action).await?))
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::actions::{ActionPatch, ActionState, DefineAction};
 use domain::ids::{ActionId, AgentId};
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::actions::{self, ActionView};
 use shared::flows::page::{Page, PageQuery};
@@ -30,10 +30,11 @@ shared::routes!(define, list, read, change, delete);
 async fn define(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(agent): Id<AgentId>,
     Json(input): Json<DefineAction>,
 ) -> Result<Created<ActionView>> {
-    let action = actions::define(&cx, &caller.owner, agent, input).await?;
+    let action = actions::define(&cx, &caller.owner, &once, agent, input).await?;
     let location = format!("/actions/{}", action.action.id);
     Ok(Created { location, version: action.action.version, body: action })
 }
@@ -98,7 +99,9 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<ActionPatch>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::change(&cx, &caller.owner, id, if_match, patch).await?))
+    // Only a POST has a key.
+    let once = Once::none();
+    Ok(tagged(actions::change(&cx, &caller.owner, &once, id, if_match, patch).await?))
 }
 
 /// Delete an action, its runs and the records of their outputs

@@ -6,7 +6,7 @@ use domain::ids::ActionId;
 use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
-use shared::edge::extract::{Caller, Id, Json, Query};
+use shared::edge::extract::{Caller, Id, Json, Once, Query};
 use shared::edge::respond::Problems;
 use shared::edge::stream;
 use shared::flows::messages::MessageView;
@@ -76,12 +76,14 @@ struct NewActionMessage {
 async fn talk(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ActionId>,
     accept: Accept,
     invocation: Invocation,
     Json(input): Json<NewActionMessage>,
 ) -> Result<Response> {
     let NewActionMessage { content, if_busy } = input;
-    let begun = about_action::send_message(&cx, &caller.owner, id, content, if_busy, invocation).await?;
+    let begun =
+        about_action::send_message(&cx, &caller.owner, &once, id, content, if_busy, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

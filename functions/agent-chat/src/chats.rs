@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ChatId};
-use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
+use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::chats::{self, Append, Appended, ChatDetail, ChatView, NewChat};
 use shared::flows::page::{Page, PageQuery};
@@ -30,10 +30,11 @@ fn tagged(chat: ChatDetail) -> Tagged<ChatDetail> {
 async fn create(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(agent): Id<AgentId>,
     OptionalJson(input): OptionalJson<NewChat>,
 ) -> Result<Created<ChatDetail>> {
-    let chat = chats::create(&cx, &caller.owner, agent, input).await?;
+    let chat = chats::create(&cx, &caller.owner, &once, agent, input).await?;
     Ok(Created { location: format!("/chats/{}", chat.chat.chat_id), version: chat.chat.version, body: chat })
 }
 
@@ -83,8 +84,13 @@ async fn read(
     ),
     responses((status = 200, body = ChatDetail), Problems),
 )]
-async fn reset(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Result<Tagged<ChatDetail>> {
-    chats::reset(&cx, &caller.owner, id).await.map(tagged)
+async fn reset(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ChatId>,
+) -> Result<Tagged<ChatDetail>> {
+    chats::reset(&cx, &caller.owner, &once, id).await.map(tagged)
 }
 
 /// Delete a chat and its messages
@@ -115,9 +121,10 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Res
 async fn append(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<ChatId>,
     Json(input): Json<Append>,
 ) -> Result<(StatusCode, axum::Json<Appended>)> {
-    let appended = chats::append(&cx, &caller.owner, id, input).await?;
+    let appended = chats::append(&cx, &caller.owner, &once, id, input).await?;
     Ok((StatusCode::CREATED, axum::Json(appended)))
 }

@@ -10,7 +10,7 @@ use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
-use shared::edge::extract::{Caller, Id, Ids, Json, OptionalJson, Query};
+use shared::edge::extract::{Caller, Id, Ids, Json, Once, OptionalJson, Query};
 use shared::edge::respond::{Problems, Tagged};
 use shared::edge::stream;
 use shared::flows::existing;
@@ -129,10 +129,11 @@ struct CallPath(
 async fn approve_call(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Ids(run, call): Ids<RunId, CallId>,
     OptionalJson(input): OptionalJson<ApproveCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller, run, call, input.into()).await
+    answered(&cx, &caller, &once, run, call, input.into()).await
 }
 
 /// Reject a call that waits
@@ -148,10 +149,11 @@ async fn approve_call(
 async fn reject_call(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Ids(run, call): Ids<RunId, CallId>,
     OptionalJson(input): OptionalJson<RejectCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller, run, call, input.try_into()?).await
+    answered(&cx, &caller, &once, run, call, input.try_into()?).await
 }
 
 /// Say whether a call happened whose result was lost
@@ -167,19 +169,21 @@ async fn reject_call(
 async fn resolve_call(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Ids(run, call): Ids<RunId, CallId>,
     Json(input): Json<ResolveCall>,
 ) -> Result<axum::Json<RunView>> {
-    answered(&cx, &caller, run, call, input.into()).await
+    answered(&cx, &caller, &once, run, call, input.into()).await
 }
 
 async fn answered(
     cx: &Cx,
     caller: &Caller,
+    once: &Once,
     run: RunId,
     call: CallId,
     said: Answer,
 ) -> Result<axum::Json<RunView>> {
-    let run = calls::answer(cx, caller, run, call, &said).await?;
+    let run = calls::answer(cx, caller, once, run, call, &said).await?;
     Ok(axum::Json(runs::view(cx, &caller.owner, run).await?))
 }

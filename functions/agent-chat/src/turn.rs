@@ -6,7 +6,7 @@ use domain::ids::AgentId;
 use domain::runs::RunEvent;
 use domain::runs::form::ReplyForm;
 use shared::edge::accept::Accept;
-use shared::edge::extract::{Caller, Id, Json};
+use shared::edge::extract::{Caller, Id, Json, Once};
 use shared::edge::respond::Problems;
 use shared::edge::stream;
 use shared::flows::runs::RunView;
@@ -38,6 +38,7 @@ shared::routes!(talk_to_agent);
 async fn talk_to_agent(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(id): Id<AgentId>,
     accept: Accept,
     invocation: Invocation,
@@ -45,6 +46,6 @@ async fn talk_to_agent(
 ) -> Result<Response> {
     let said =
         Said { topic: Topic::Agent(id, chat_id), message, images, if_busy, form: ReplyForm::default() };
-    let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
+    let begun = turn::start(&cx, &caller.owner, &once, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -9,7 +9,7 @@ use domain::runs::RunEvent;
 use domain::runs::form::ReplyForm;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
-use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::edge::stream;
 use shared::flows::agents::{self, AgentView, ChangedAgent};
@@ -34,9 +34,10 @@ shared::routes!(create, list, read, change, delete, set_up);
 async fn create(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Json(input): Json<NewAgent>,
 ) -> Result<Created<AgentView>> {
-    let agent = agents::create(&cx, &caller.owner, input).await?;
+    let agent = agents::create(&cx, &caller.owner, &once, input).await?;
     Ok(Created { location: format!("/agents/{}", agent.agent.agent_id), version: agent.version, body: agent })
 }
 
@@ -133,11 +134,12 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
 async fn set_up(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     accept: Accept,
     invocation: Invocation,
     Json(TurnInput { chat_id, message, images, if_busy }): Json<TurnInput>,
 ) -> Result<Response> {
     let said = Said { topic: Topic::Setup(chat_id), message, images, if_busy, form: ReplyForm::default() };
-    let begun = turn::start(&cx, &caller.owner, said, invocation).await?;
+    let begun = turn::start(&cx, &caller.owner, &once, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::assets::{AssetPatch, AssetType, AssetVersion};
 use domain::ids::{AgentId, AssetId};
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::assets::{self, AssetView, SaveAsset};
 use shared::flows::existing;
@@ -32,10 +32,11 @@ shared::routes!(save, list_of_agent, list, read, change, delete, content, versio
 async fn save(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(agent): Id<AgentId>,
     Json(input): Json<SaveAsset>,
 ) -> Result<Created<AssetView>> {
-    let asset = assets::save(&cx, &caller.owner, agent, input).await?;
+    let asset = assets::save(&cx, &caller.owner, &once, agent, input).await?;
     Ok(Created { location: format!("/assets/{}", asset.asset.asset_id), version: asset.version, body: asset })
 }
 

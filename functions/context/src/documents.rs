@@ -8,7 +8,7 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Id, Ids, IfMatch, Query};
+use shared::edge::extract::{Caller, Id, Ids, IfMatch, Once, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::flows::page::{Page, PageQuery};
@@ -191,10 +191,11 @@ async fn read_version(
 async fn restore(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Ids(project, version): Ids<ProjectId, u64>,
     Query(which): Query<Which>,
     if_match: Option<IfMatch>,
 ) -> Result<Tagged<DocumentView>> {
     let place = place(project, which);
-    documents::restore(&cx, &caller.owner, &place, version, if_match).await.map(tagged)
+    documents::restore(&cx, &caller.owner, &once, &place, version, if_match).await.map(tagged)
 }

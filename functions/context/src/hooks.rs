@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use domain::log::Refusal;
-use shared::edge::extract::{Caller, Query};
+use shared::edge::extract::{Caller, Once, Query};
 use shared::edge::respond::Problems;
 use shared::flows::logs::hooks::{self, HookQuery, RefusedHooks};
 use shared::flows::page::PageQuery;
@@ -32,6 +32,7 @@ shared::routes!(receive, list_refused);
 async fn receive(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     query: Result<Query<HookQuery>, Error>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<StatusCode> {
@@ -44,7 +45,7 @@ async fn receive(
         }
     };
     match query {
-        Ok(Query(query)) => hooks::ingest(&cx, &caller.owner, &query, &body).await?,
+        Ok(Query(query)) => hooks::ingest(&cx, &caller.owner, &once, &query, &body).await?,
         Err(error) => {
             hooks::refuse(&cx, &caller.owner, &Refusal::field("query", error.detail()), &body).await?;
         }

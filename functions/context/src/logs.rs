@@ -9,7 +9,7 @@ use domain::log::view::{self, Metadata, Shown};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
-use shared::edge::extract::{Caller, Id, Json, Query, parse_json};
+use shared::edge::extract::{Caller, Id, Json, Once, Query, parse_json};
 use shared::edge::guard::is_archive;
 use shared::edge::respond::Problems;
 use shared::flows::logs::export::{self, Selection};
@@ -156,10 +156,11 @@ async fn read_tail(
 async fn append(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Id(agent_id): Id<String>,
     Json(input): Json<NewEntry>,
 ) -> Result<(StatusCode, axum::Json<Entry>)> {
-    let entry = logs::append(&cx, &caller.owner, &agent(&agent_id)?, input).await?;
+    let entry = logs::append(&cx, &caller.owner, &once, &agent(&agent_id)?, input).await?;
     Ok((StatusCode::CREATED, axum::Json(entry)))
 }
 

@@ -3,7 +3,7 @@
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use domain::tools::ToolSets;
-use shared::edge::extract::Caller;
+use shared::edge::extract::{Caller, Once};
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 
@@ -12,6 +12,9 @@ pub struct Client {
     pub cx: Cx,
     pub owner: Owner,
     pub scope: Scope,
+    /// A tool that writes commits with it, so that the request acts once. The SDK calls tools in a task of their own, so
+    /// nothing else could connect them with the request.
+    pub once: Once,
     /// The context document of calls that name none. It is part of the server's address.
     pub place: DocumentName,
     /// The sets of tools that the server's address names.
@@ -21,8 +24,14 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(cx: Cx, Caller { owner, scope }: Caller, place: DocumentName, sets: ToolSets) -> Self {
-        Self { cx, owner, scope, place, sets, base: shared::request::path_for_client("") }
+    pub fn new(
+        cx: Cx,
+        Caller { owner, scope }: Caller,
+        once: Once,
+        place: DocumentName,
+        sets: ToolSets,
+    ) -> Self {
+        Self { cx, owner, scope, once, place, sets, base: shared::request::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

@@ -7,7 +7,7 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use domain::tools::ToolSets;
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Query};
+use shared::edge::extract::{Caller, Once, Query};
 use shared::edge::respond::Problems;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error, Result};
@@ -59,10 +59,11 @@ fn default_project() -> ProjectId {
 async fn call(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Query(Target { project, workflow, tools }): Query<Target>,
     request: Request,
 ) -> Result<Response> {
-    let server = Server::new(cx, caller, DocumentName { project, workflow }, tools);
+    let server = Server::new(cx, caller, once, DocumentName { project, workflow }, tools);
     Ok(as_problem(server.answer(request).await).await)
 }
 

@@ -18,7 +18,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use shared::edge::extract::Caller;
+use shared::edge::extract::{Caller, Once};
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 use tracing::Instrument;
@@ -51,8 +51,8 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(cx: Cx, caller: Caller, place: DocumentName, sets: ToolSets) -> Self {
-        Self { client: Client::new(cx, caller, place, sets), span: tracing::Span::current() }
+    pub fn new(cx: Cx, caller: Caller, once: Once, place: DocumentName, sets: ToolSets) -> Self {
+        Self { client: Client::new(cx, caller, once, place, sets), span: tracing::Span::current() }
     }
 
     /// Whether the client is offered this tool.

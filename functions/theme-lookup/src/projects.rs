@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::ProjectId;
 use domain::projects::{NewProject, ProjectPatch};
-use shared::edge::extract::{Caller, Id, IfMatch, Json, Query};
+use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Problems, Tagged};
 use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
@@ -25,9 +25,10 @@ shared::routes!(create, list, read, change, delete);
 async fn create(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     Json(input): Json<NewProject>,
 ) -> Result<Created<ProjectView>> {
-    let project = projects::create(&cx, &caller.owner, input).await?;
+    let project = projects::create(&cx, &caller.owner, &once, input).await?;
     let location = format!("/projects/{}", project.project.project_id);
     Ok(Created { location, version: project.version, body: project })
 }

@@ -32,7 +32,7 @@ use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
     MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig,
 };
-use shared::edge::extract::Caller;
+use shared::edge::extract::{Caller, Once};
 use shared::edge::guard::may_be_signed;
 use shared::flows::accounts::api_keys::{self, CreatedApiKey, NewApiKey};
 use shared::flows::executor::clock;
@@ -356,7 +356,9 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
     };
     let cx = Cx::new(config, Clock::System)?;
     let made = match Owner::new("local") {
-        Ok(owner) => api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, input).await,
+        Ok(owner) => {
+            api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, &Once::none(), input).await
+        }
         Err(error) => Err(shared::Error::internal(error.to_string())),
     };
     engines.shutdown().await;

@@ -302,7 +302,7 @@ impl Recorder {
             writes.push(Store::event_write(&self.owner, self.run.run_id, event)?);
         }
         writes.extend(more);
-        match self.cx.store.transact(writes).await? {
+        match self.cx.store.write_all(writes).await? {
             Written::Yes => {}
             Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
             Written::Refused(guard) => return Ok(Stored::Refused(guard)),
@@ -378,7 +378,7 @@ impl Recorder {
     pub async fn put_down(&mut self) -> Result<()> {
         self.run.lease_until = self.cx.clock.now();
         let write = Store::replace_run_write(&self.owner, &self.run, self.version)?;
-        let _ = self.cx.store.transact(vec![write]).await?;
+        let _ = self.cx.store.write_all(vec![write]).await?;
         Ok(())
     }
 
@@ -417,7 +417,7 @@ impl Recorder {
     pub async fn wait(mut self, events: &[(EventKind, Value)]) -> Result<()> {
         self.flush().await?;
         let writes = self.end_writes(events, RunState::Waiting, None)?;
-        if self.cx.store.transact(writes).await?.done() { Ok(()) } else { Err(self.lose()) }
+        if self.cx.store.write_all(writes).await?.done() { Ok(()) } else { Err(self.lose()) }
     }
 
     /// Ends the run and releases its conversation. The record, the last event and `more` are written in one transaction. Returns
@@ -442,7 +442,7 @@ impl Recorder {
             if whole {
                 writes.extend(more.iter().cloned());
             }
-            match self.cx.store.transact(writes).await? {
+            match self.cx.store.write_all(writes).await? {
                 Written::Yes => return Ok(whole),
                 // A newer run holds the conversation. Its mark must stay.
                 Written::Refused(Guard::Conversation) if frees => frees = false,
@@ -547,9 +547,9 @@ pub async fn end_without_executor(
     writes.extend(settle);
     let free = thread_of(&run).map(|thread| Store::free_thread(owner, thread, run.run_id));
     let freeing = writes.iter().cloned().chain(free).collect();
-    let written = match cx.store.transact(freeing).await? {
+    let written = match cx.store.write_all(freeing).await? {
         // A newer run holds the conversation. Its mark must stay.
-        Written::Refused(Guard::Conversation) => cx.store.transact(writes).await?,
+        Written::Refused(Guard::Conversation) => cx.store.write_all(writes).await?,
         written => written,
     };
     if !written.done() {
@@ -558,7 +558,7 @@ pub async fn end_without_executor(
     if let Some(agent) = run.agent_id.filter(|_| run.cost_micros > 0 && run.kind != RunKind::Action) {
         // The write is refused if the agent was deleted.
         let count = Store::count(owner, agent, vec![("cost_micros", run.cost_micros)]);
-        let _ = cx.store.transact(vec![count]).await?;
+        let _ = cx.store.write_all(vec![count]).await?;
     }
     Ok(true)
 }

@@ -17,6 +17,7 @@ use crate::process::compute::Compute;
 use crate::request::Invocation;
 
 pub use crate::request::caller::{Caller, IfMatch};
+pub use crate::store::Once;
 
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Error;
@@ -29,6 +30,14 @@ impl<S: Sync> FromRequestParts<S> for Invocation {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self::of(parts))
+    }
+}
+
+/// A request without an `Idempotency-Key` gets [`Once::none`].
+impl<S: Sync> FromRequestParts<S> for Once {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or(Self::none()))
     }
 }
 

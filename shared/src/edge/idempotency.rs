@@ -30,7 +30,7 @@ use crate::flows::existing;
 use crate::request::Invocation;
 use crate::request::limits::{MAX_BODY_BYTES, MAX_KEY};
 use crate::request::{is_for_openai_client, path_for_client};
-use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
+use crate::store::{Claim, ClaimedRequest, IdempotencyRecord, Once, RequestState};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -106,7 +106,9 @@ async fn serve(cx: &Cx, caller: &Caller, key: &str, request: Request, next: Next
                 .await;
         }
     };
-    let response = claimed.serve(next.run(Request::from_parts(parts, Body::from(body)))).await;
+    let mut request = Request::from_parts(parts, Body::from(body));
+    request.extensions_mut().insert(Once::of(&claimed));
+    let response = next.run(request).await;
     if let Some(BeganRun(run_id)) = response.extensions().get() {
         complete(cx, &claimed, RequestState::Run { run_id: *run_id }).await;
         return Ok(response);

@@ -18,7 +18,7 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
 use crate::store::table::Order;
-use crate::store::{Tries, Versioned, keys};
+use crate::store::{Once, Tries, Versioned, keys};
 
 /// An agent as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -47,23 +47,29 @@ async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentVi
 
 /// # Errors
 /// 400 with every invalid field and its limit.
-pub async fn create(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
-    make(cx, owner, input, AgentStatus::Active).await
+pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, once, input, AgentStatus::Active).await
 }
 
 /// Creates a paused agent. A person must activate it.
 ///
 /// # Errors
 /// 400 with every invalid field and its limit.
-pub async fn propose(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<AgentView> {
-    make(cx, owner, input, AgentStatus::Paused).await
+pub async fn propose(cx: &Cx, owner: &Owner, once: &Once, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, once, input, AgentStatus::Paused).await
 }
 
-async fn make(cx: &Cx, owner: &Owner, input: NewAgent, status: AgentStatus) -> Result<AgentView> {
+async fn make(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    input: NewAgent,
+    status: AgentStatus,
+) -> Result<AgentView> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
     let agent = Agent { status, ..agent };
-    if !cx.store.create_agent(owner, &agent).await?.done() {
+    if !cx.store.create_agent(owner, once, &agent).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(AgentView { agent, metrics: AgentMetrics::default(), version: 1 })

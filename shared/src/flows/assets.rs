@@ -20,7 +20,7 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
-use crate::store::{Store, Tries, Versioned, keys};
+use crate::store::{Once, Store, Tries, Versioned, keys};
 
 /// The input that saves an asset: its fields, or a proposal with the fields that differ from it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -100,7 +100,13 @@ impl Content {
 ///
 /// # Errors
 /// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
-pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> Result<AssetView> {
+pub async fn save(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    agent: AgentId,
+    input: SaveAsset,
+) -> Result<AssetView> {
     existing::agent(cx, owner, agent).await?;
     let proposal = match input.proposal_id {
         None => None,
@@ -125,7 +131,7 @@ pub async fn save(cx: &Cx, owner: &Owner, agent: AgentId, input: SaveAsset) -> R
             writes.push(Write::Exists { key: keys::chat(owner, chat) });
             writes.push(Store::generated_write(owner, chat, asset.asset_id)?);
         }
-        match cx.store.commit(writes).await? {
+        match cx.store.commit(once, writes).await? {
             Written::Yes => {
                 if let Some(proposal) = &proposal {
                     discard(cx, owner, proposal).await;

@@ -23,7 +23,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::ClientAddress;
 use crate::request::Invocation;
-use crate::store::ClaimedRequest;
+use crate::store::Once;
 use crate::store::chats::ClientConversation;
 
 /// A conversation as its client sends it.
@@ -51,6 +51,14 @@ const YES: [&str; 9] = [
     "please accept",
     "yes accept all",
 ];
+
+/// What a turn needs to know about the client's request.
+#[derive(Clone, Copy)]
+pub struct OfClient<'a> {
+    pub once: &'a Once,
+    /// For links in the reply.
+    pub address: &'a ClientAddress,
+}
 
 /// A turn that has begun, with what is needed to find its chat again.
 pub struct Completion {
@@ -141,7 +149,7 @@ pub async fn begin(
     agent: AgentId,
     conversation: Conversation,
     form: ReplyForm,
-    address: &ClientAddress,
+    client: OfClient<'_>,
     invocation: Invocation,
 ) -> Result<Completion> {
     let (messages, message) = conversation.unfold()?;
@@ -164,12 +172,12 @@ pub async fn begin(
         };
         let turn = said(chat, message.clone());
         let begun = if drafts.is_empty() {
-            turn::start(cx, owner, turn, invocation).await
+            turn::start(cx, owner, client.once, turn, invocation).await
         } else {
             // No model writes this reply, so no limit of a reply holds for it.
             let turn = Said { form: ReplyForm::default(), ..turn };
-            let accepted = accept_all(cx, owner, agent, drafts, address);
-            Box::pin(turn::answer(cx, owner, turn, invocation, accepted)).await
+            let accepted = accept_all(cx, owner, agent, drafts, client.address);
+            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, accepted)).await
         };
         match begun {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
@@ -178,9 +186,10 @@ pub async fn begin(
         }
     }
     let new = NewChat { title: conversation.title(), messages, ..NewChat::default() };
-    // It may be repeated: if the turn does not begin, the new chat has no effect.
-    let chat = ClaimedRequest::repeatable(chats::create(cx, owner, agent, new)).await?.chat.chat_id;
-    let begun = turn::start(cx, owner, said(chat, message), invocation).await?;
+    // The turn marks the request as done, not the new chat. The chat may be created again: without the turn it has no
+    // effect.
+    let chat = chats::create(cx, owner, &Once::none(), agent, new).await?.chat.chat_id;
+    let begun = turn::start(cx, owner, client.once, said(chat, message), invocation).await?;
     Ok(Completion { begun, agent, chat, conversation })
 }
 
@@ -233,16 +242,18 @@ async fn accept(
     address: &ClientAddress,
 ) -> Result<String> {
     let proposal_id = Some(proposal.proposal_id);
+    // The turn that does this has already marked the request as done.
+    let once = &Once::none();
     match proposal.body {
         ProposalBody::Asset { .. } => {
             let input = SaveAsset { proposal_id, ..SaveAsset::default() };
-            let asset = Box::pin(assets::save(cx, owner, agent, input)).await?.asset;
+            let asset = Box::pin(assets::save(cx, owner, once, agent, input)).await?.asset;
             let at = address.at(&format!("/assets/{}", asset.asset_id));
             Ok(format!("\"{}\" is saved at {at}.", asset.title))
         }
         ProposalBody::Action(_) => {
             let input = DefineAction { proposal_id, ..DefineAction::default() };
-            let action = Box::pin(actions::define(cx, owner, agent, input)).await?.action;
+            let action = Box::pin(actions::define(cx, owner, once, agent, input)).await?.action;
             let at = address.at(&format!("/actions/{}", action.id));
             Ok(format!(
                 "\"{}\" is defined at {at}. It does not run on its own until you approve it with a POST to {at}/approve.",
@@ -251,7 +262,7 @@ async fn accept(
         }
         ProposalBody::Change { action_id, .. } => {
             let patch = ActionPatch { proposal_id, ..ActionPatch::default() };
-            let action = Box::pin(actions::change(cx, owner, action_id, None, patch)).await?.action;
+            let action = Box::pin(actions::change(cx, owner, once, action_id, None, patch)).await?.action;
             let at = address.at(&format!("/actions/{}", action.id));
             Ok(format!("\"{}\" is changed at {at}.", action.title))
         }

@@ -22,7 +22,7 @@ use crate::request::caller::IfMatch;
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys::Guard;
 use crate::store::table::Written;
-use crate::store::{StoreError, Tries, Versioned, keys};
+use crate::store::{Once, Store, StoreError, Tries, Versioned, keys};
 
 /// How long a write is retried. Two hundred concurrent writes need a few seconds.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(20);
@@ -105,6 +105,7 @@ pub async fn read(
 pub async fn enter(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     place: &DocumentName,
     request: &ModeRequest,
     recommended: Option<RecommendedAgent>,
@@ -116,7 +117,7 @@ pub async fn enter(
         let begins = update::begins(request, current.map(|current| &current.document));
         Ok(begins.then(|| begun.clone()))
     };
-    let document = write(cx, owner, place, Cause::Begun, decide).await?;
+    let document = write(cx, owner, once, place, Cause::Begun, decide).await?;
     let new = document.as_ref().filter(|document| document.document == begun);
     let replaced = new.and_then(|new| new.version.checked_sub(1)).filter(|version| *version > 0);
     Ok(Entered { task_cut: task_cut && new.is_some(), replaced, document })
@@ -129,6 +130,7 @@ pub async fn enter(
 pub async fn update(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     place: &DocumentName,
     mode: Mode,
     update: &Update,
@@ -140,7 +142,7 @@ pub async fn update(
         None => Ok(None),
         Some(current) => Ok(Some(current.document.updated(mode, update, now)?)),
     };
-    write(cx, owner, place, Cause::Updated, decide).await
+    write(cx, owner, once, place, Cause::Updated, decide).await
 }
 
 /// Replaces the document with the content of a Markdown text.
@@ -161,7 +163,8 @@ pub async fn replace(
         ImportError::Invalid(errors) => errors,
         other => FieldErrors::one("context.md", other.to_string()),
     })?;
-    put(cx, owner, place, Cause::Imported, if_match, document).await
+    // Only a POST has a key.
+    put(cx, owner, &Once::none(), place, Cause::Imported, if_match, document).await
 }
 
 /// Makes an older version the newest one.
@@ -171,17 +174,19 @@ pub async fn replace(
 pub async fn restore(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     place: &DocumentName,
     version: u64,
     if_match: Option<IfMatch>,
 ) -> Result<DocumentView> {
     let older = read(cx, owner, place, Some(version)).await?;
-    put(cx, owner, place, Cause::Restored, if_match, older.document).await
+    put(cx, owner, once, place, Cause::Restored, if_match, older.document).await
 }
 
 async fn put(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     place: &DocumentName,
     cause: Cause,
     if_match: Option<IfMatch>,
@@ -197,7 +202,7 @@ async fn put(
         }
         Ok(Some(document.clone()))
     };
-    let written = write(cx, owner, place, cause, decide).await?;
+    let written = write(cx, owner, once, place, cause, decide).await?;
     written.ok_or_else(|| Error::internal("a decided document was not written"))
 }
 
@@ -206,6 +211,7 @@ async fn put(
 async fn write(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     place: &DocumentName,
     cause: Cause,
     decide: impl Fn(Option<&DocumentView>) -> Result<Option<Document>>,
@@ -225,7 +231,8 @@ async fn write(
         };
         let kept = StoredDocument { workflow: place.workflow.clone(), document };
         let now = cx.clock.now();
-        match cx.store.write_document(owner, place.project, &kept, version, cause, now).await {
+        let writes = Store::document_writes(owner, place.project, &kept, version, cause, now)?;
+        match cx.store.commit(once, writes).await {
             Ok(Written::Yes) => return Ok(Some(view(place, kept.document, version + 1))),
             Ok(Written::Refused(Guard::Document)) | Err(StoreError::Contended) => {}
             Ok(Written::Refused(_)) => return Err(Error::NotFound("project")),

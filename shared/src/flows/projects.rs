@@ -20,7 +20,7 @@ use crate::money::plans;
 use crate::request::caller::IfMatch;
 use crate::store::quota::Created;
 use crate::store::table::QueryPage;
-use crate::store::{Store, StoreError, Tries, Versioned, keys};
+use crate::store::{Once, Store, StoreError, Tries, Versioned, keys};
 
 /// A project as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -39,14 +39,14 @@ impl From<Versioned<Project>> for ProjectView {
 
 /// # Errors
 /// 400 with every invalid field and its limit; 402 if the plan includes no more projects.
-pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<ProjectView> {
+pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewProject) -> Result<ProjectView> {
     let project = input.into_project(ProjectId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     let plan = plans::plan_of(cx, owner).await?;
     if let Some(projects) = plan.terms().projects {
         let mut tries = Tries::default();
         loop {
             tries.next().await?;
-            match cx.store.create_project_within(owner, &project, projects).await? {
+            match cx.store.create_project_within(owner, once, &project, projects).await? {
                 Created::Yes => return Ok(ProjectView { project, version: 1 }),
                 Created::TooMany => {
                     return Err(Error::QuotaExceeded(QuotaExceeded::Projects { plan, projects }));
@@ -55,7 +55,7 @@ pub async fn create(cx: &Cx, owner: &Owner, input: NewProject) -> Result<Project
             }
         }
     }
-    if !cx.store.create_project(owner, &project).await?.done() {
+    if !cx.store.create_project(owner, once, &project).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(ProjectView { project, version: 1 })

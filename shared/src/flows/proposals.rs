@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::store::table::Write;
-use crate::store::{Store, keys};
+use crate::store::{Once, Store, keys};
 
 /// A proposal as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -74,11 +74,17 @@ pub struct Origin {
 ///
 /// # Errors
 /// 404 if the agent does not exist, 400 with every invalid field and its limit.
-pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAsset) -> Result<ProposalView> {
+pub async fn propose_asset(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    agent: AgentId,
+    asset: NewAsset,
+) -> Result<ProposalView> {
     existing::agent(cx, owner, agent).await?;
     asset.validate()?;
     let proposal = of_asset(cx, owner, outside(agent), asset).await?;
-    keep(cx, owner, proposal).await
+    keep(cx, owner, once, proposal).await
 }
 
 /// Proposes an action from outside a conversation.
@@ -88,6 +94,7 @@ pub async fn propose_asset(cx: &Cx, owner: &Owner, agent: AgentId, asset: NewAss
 pub async fn propose_action(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     agent: AgentId,
     draft: ActionDraft,
 ) -> Result<ProposalView> {
@@ -96,17 +103,17 @@ pub async fn propose_action(
         .complete(Some(draft.clone()), &owning, cx.config.budget.run_micros)?
         .validate()?;
     let id = ProposalId::from_uuid(cx.clock.uuid());
-    keep(cx, owner, new(cx, outside(agent), id, ProposalBody::Action(draft))).await
+    keep(cx, owner, once, new(cx, outside(agent), id, ProposalBody::Action(draft))).await
 }
 
 fn outside(agent_id: AgentId) -> Origin {
     Origin { agent_id, chat_id: None, run_id: None }
 }
 
-async fn keep(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<ProposalView> {
+async fn keep(cx: &Cx, owner: &Owner, once: &Once, proposal: Proposal) -> Result<ProposalView> {
     let mut writes = Store::proposal_writes(owner, &proposal)?;
     writes.push(Write::Exists { key: keys::agent(owner, proposal.agent_id) });
-    if cx.store.transact(writes).await?.done() {
+    if cx.store.commit(once, writes).await?.done() {
         return Ok(summary(proposal));
     }
     cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await?;

@@ -20,6 +20,6 @@ impl Store {
         version: u64,
     ) -> Result<Written, StoreError> {
         let item = item(account, &Extras::default())?;
-        self.transact(vec![Write::over(keys::account(owner), version, item)]).await
+        self.write_all(vec![Write::over(keys::account(owner), version, item)]).await
     }
 }

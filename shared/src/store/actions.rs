@@ -120,7 +120,7 @@ impl Store {
 
     /// Deletes the action's record. The action is no longer due afterwards.
     pub async fn delete_action(&self, owner: &Owner, action: &Action) -> Result<(), StoreError> {
-        self.transact(vec![
+        self.write_all(vec![
             Write::Delete { key: keys::action(owner, action.id), must_exist: false },
             Write::Delete { key: keys::agent_child(owner, action.agent_id, action.id), must_exist: false },
         ])

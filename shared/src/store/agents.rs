@@ -4,17 +4,23 @@
 use domain::agents::{Agent, AgentMetrics};
 use domain::ids::{AgentId, Owner};
 
+use super::idempotency::Once;
 use super::keys;
 use super::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
-    pub async fn create_agent(&self, owner: &Owner, agent: &Agent) -> Result<Written, StoreError> {
+    pub async fn create_agent(
+        &self,
+        owner: &Owner,
+        once: &Once,
+        agent: &Agent,
+    ) -> Result<Written, StoreError> {
         let metrics = item(&AgentMetrics::default(), &Extras::default())?;
-        self.commit(vec![
+        let writes = vec![
             Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
             Write::Put { key: keys::agent_metrics(owner, agent.agent_id), item: metrics },
-        ])
-        .await
+        ];
+        self.commit(once, writes).await
     }
 
     pub async fn agent(&self, owner: &Owner, id: AgentId) -> Result<Option<Versioned<Agent>>, StoreError> {
@@ -73,7 +79,7 @@ impl Store {
 
     /// Deletes the agent's own record. Nothing can be added to the agent afterwards.
     pub async fn delete_agent(&self, owner: &Owner, id: AgentId) -> Result<(), StoreError> {
-        self.transact(vec![
+        self.write_all(vec![
             Write::Delete { key: keys::agent(owner, id), must_exist: false },
             Write::Delete { key: keys::agent_metrics(owner, id), must_exist: false },
         ])

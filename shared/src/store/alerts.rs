@@ -55,7 +55,7 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let key = keys::alert(owner, month, alert.month_micros);
         let item = item(alert, &Extras::expiring(month.end() + KEPT))?;
-        self.transact(vec![Write::Create { key, item }]).await
+        self.write_all(vec![Write::Create { key, item }]).await
     }
 
     /// The alerts that a month has reached, lowest first.

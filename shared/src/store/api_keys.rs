@@ -10,6 +10,7 @@ use domain::ids::{ApiKeyId, Owner};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::idempotency::Once;
 use super::keys;
 use super::table::{
     Extras, Order, QueryPage, Store, StoreError, Write, Written, item, key_of, text, unavailable,
@@ -41,10 +42,15 @@ const fn all_scopes() -> Scope {
 }
 
 impl Store {
-    pub async fn create_api_key(&self, owner: &Owner, key: &ApiKey) -> Result<Written, StoreError> {
+    pub async fn create_api_key(
+        &self,
+        owner: &Owner,
+        once: &Once,
+        key: &ApiKey,
+    ) -> Result<Written, StoreError> {
         let extras = Extras { expires: key.expires_at, due: None };
         let write = Write::Create { key: keys::api_key(owner, key.key_id), item: item(key, &extras)? };
-        self.commit(vec![write]).await
+        self.commit(once, vec![write]).await
     }
 
     pub async fn api_key(&self, owner: &Owner, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {

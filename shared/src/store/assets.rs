@@ -35,7 +35,7 @@ impl Store {
         read_at: u64,
         new_content: bool,
     ) -> Result<Written, StoreError> {
-        self.transact(Self::replace_asset_writes(owner, asset, read_at, new_content)?).await
+        self.write_all(Self::replace_asset_writes(owner, asset, read_at, new_content)?).await
     }
 
     /// The writes of an edited asset, for a transaction.
@@ -100,9 +100,9 @@ impl Store {
     pub async fn delete_asset(&self, owner: &Owner, asset: &Asset) -> Result<Written, StoreError> {
         let delete = || Write::Delete { key: keys::asset(owner, asset.asset_id), must_exist: true };
         let uncount = Self::count(owner, asset.agent_id, vec![("assets", -1)]);
-        match self.transact(vec![delete(), uncount]).await? {
+        match self.write_all(vec![delete(), uncount]).await? {
             // The agent is being deleted, so there is no count to update.
-            Written::Refused(Guard::Agent) => self.transact(vec![delete()]).await,
+            Written::Refused(Guard::Agent) => self.write_all(vec![delete()]).await,
             written => Ok(written),
         }
     }

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::agents::child;
+use super::idempotency::Once;
 use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
@@ -53,7 +54,7 @@ impl Store {
     ) -> Result<Option<ClientConversation>, StoreError> {
         let key = keys::client_conversation(owner, hash);
         let Some(found) = self.get::<ClientConversation>(&key).await? else { return Ok(None) };
-        let taken = self.transact(vec![Write::Delete { key, must_exist: true }]).await?;
+        let taken = self.write_all(vec![Write::Delete { key, must_exist: true }]).await?;
         Ok(taken.done().then_some(found.value))
     }
 
@@ -75,11 +76,12 @@ impl Store {
     pub async fn replace_chat(
         &self,
         owner: &Owner,
+        once: &Once,
         chat: &Chat,
         version: u64,
     ) -> Result<Written, StoreError> {
         let key = keys::chat(owner, chat.chat_id);
-        self.commit(vec![Write::Replace { key, version, item: item(chat, &Extras::default())? }]).await
+        self.commit(once, vec![Write::Replace { key, version, item: item(chat, &Extras::default())? }]).await
     }
 
     /// An agent's chats, newest first.
@@ -123,7 +125,7 @@ impl Store {
                 must_exist: false,
             });
         }
-        let _ = self.transact(writes).await?;
+        let _ = self.write_all(writes).await?;
         self.delete_chat_children(owner, chat.chat_id).await
     }
 

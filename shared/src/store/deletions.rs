@@ -45,7 +45,7 @@ impl Store {
             Write::Put { key: keys::receipt(receipt.receipt_id), item: copy },
         ];
         writes.extend(changes);
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     /// The key of an item that a walk has found.
@@ -66,7 +66,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Written, StoreError> {
         let copy = item(receipt, &Extras::expiring(now + RECEIPT_KEPT))?;
-        self.transact(vec![
+        self.write_all(vec![
             Write::Remove { key: keys::deletion(owner), version },
             Write::Put { key: keys::receipt(receipt.receipt_id), item: copy },
         ])

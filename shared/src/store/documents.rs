@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
-use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, item};
 
 /// A stored document with its workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,17 +51,16 @@ impl Store {
         self.query(&keys::documents(owner, project), after, limit, Order::Oldest).await
     }
 
-    /// Writes a document over the one that was read at `version` (0: it did not exist), and stores it as a version.
-    /// Refused if another writer was faster, or if the project does not exist any more.
-    pub async fn write_document(
-        &self,
+    /// The writes of a document over the one that was read at `version` (0: it did not exist). They also store it as a
+    /// version. Refused if another writer was faster, or if the project does not exist any more.
+    pub fn document_writes(
         owner: &Owner,
         project: ProjectId,
         kept: &StoredDocument,
         version: u64,
         cause: Cause,
         now: Timestamp,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<Vec<Write>, StoreError> {
         let key = keys::document(owner, project, &kept.workflow);
         let newest = item(kept, &Extras::default())?;
         let expires_at = now + SignedDuration::from_hours(24 * VERSION_DAYS);
@@ -80,7 +79,7 @@ impl Store {
             },
         ];
         writes.extend(Self::project_exists(owner, project));
-        self.commit(writes).await
+        Ok(writes)
     }
 
     pub async fn document_versions(

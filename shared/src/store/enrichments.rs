@@ -28,7 +28,7 @@ impl Store {
         let (key, item) = (keys::enrichment(owner, project), item(enrichment, &Extras::default())?);
         let mut writes = vec![Write::over(key, version, item)];
         writes.extend(Self::project_exists(owner, project));
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     /// The write that ends an enrichment. The current worker can save nothing afterwards.

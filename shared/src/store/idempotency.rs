@@ -71,32 +71,7 @@ pub struct ClaimedRequest {
     done: AtomicBool,
 }
 
-tokio::task_local! {
-    static CLAIMED: Arc<ClaimedRequest>;
-}
-
 impl ClaimedRequest {
-    /// Runs `work` for this request. The first [`Store::commit`] in `work` does the request's work and marks it as
-    /// done.
-    pub async fn serve<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
-        CLAIMED.scope(self.clone(), work).await
-    }
-
-    /// Does work that is safe to repeat and commits more than once. No commit in it marks the request as done. If it is
-    /// interrupted, the next try with the same key does it again.
-    pub async fn repeatable<T>(work: impl Future<Output = T>) -> T {
-        let Ok(claimed) = CLAIMED.try_with(Arc::clone) else { return work.await };
-        let Self { key, fingerprint, version, .. } = &*claimed;
-        let (key, fingerprint) = (key.clone(), fingerprint.clone());
-        let unmarked = Self { key, fingerprint, version: *version, done: AtomicBool::new(true) };
-        CLAIMED.scope(Arc::new(unmarked), work).await
-    }
-
-    /// The current request, if it has a claim and has not committed yet.
-    fn current() -> Option<Arc<Self>> {
-        CLAIMED.try_with(Arc::clone).ok().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
-    }
-
     /// The write that marks the request as done. If the request began a run, the mark names the run and says until when
     /// it can be replayed. Refused if another request has taken the key over.
     fn mark(&self, run: Option<(RunId, Timestamp)>) -> Write {
@@ -120,6 +95,33 @@ impl ClaimedRequest {
     }
 }
 
+/// What makes the work of a request happen once. [`Store::commit`] needs it.
+///
+/// Handlers get it as an argument: the middleware of `Idempotency-Key` adds it to the request. Work without a request
+/// (executors, sweeps, timers) has [`Once::none`]. All clones belong to the same request: the first commit with any of
+/// them marks the request as done, and later ones are plain writes.
+#[derive(Clone, Debug)]
+pub struct Once(Option<Arc<ClaimedRequest>>);
+
+impl Once {
+    /// For work without an `Idempotency-Key`, and for work that is safe to repeat. No commit marks a request as done.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// For the work of a request that has claimed its key.
+    #[must_use]
+    pub fn of(claimed: &Arc<ClaimedRequest>) -> Self {
+        Self(Some(claimed.clone()))
+    }
+
+    /// The request, if it has a key and is not marked as done yet.
+    fn unmarked(&self) -> Option<&ClaimedRequest> {
+        self.0.as_deref().filter(|claimed| !claimed.done.load(Ordering::Relaxed))
+    }
+}
+
 /// The result of claiming a key.
 #[derive(Debug)]
 pub enum Claim {
@@ -134,9 +136,9 @@ impl Store {
     /// be safe to repeat.
     ///
     /// # Errors
-    /// As [`Store::transact`]; also if another request has taken the key over.
-    pub async fn commit(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
-        self.commit_marked(writes, None).await
+    /// As [`Store::write_all`]; also if another request has taken the key over.
+    pub async fn commit(&self, once: &Once, writes: Vec<Write>) -> Result<Written, StoreError> {
+        self.commit_marked(once, writes, None).await
     }
 
     /// Like [`Store::commit`], for a request that begins a run. Afterwards the answer for the key is the run.
@@ -145,21 +147,23 @@ impl Store {
     /// As [`Store::commit`].
     pub async fn commit_run(
         &self,
+        once: &Once,
         writes: Vec<Write>,
         run: RunId,
         now: Timestamp,
     ) -> Result<Written, StoreError> {
-        self.commit_marked(writes, Some((run, now))).await
+        self.commit_marked(once, writes, Some((run, now))).await
     }
 
     async fn commit_marked(
         &self,
+        once: &Once,
         mut writes: Vec<Write>,
         run: Option<(RunId, Timestamp)>,
     ) -> Result<Written, StoreError> {
-        let Some(claimed) = ClaimedRequest::current() else { return self.transact(writes).await };
+        let Some(claimed) = once.unmarked() else { return self.write_all(writes).await };
         writes.push(claimed.mark(run));
-        match self.transact(writes).await? {
+        match self.write_all(writes).await? {
             Written::Yes => {
                 claimed.marked();
                 Ok(Written::Yes)
@@ -222,6 +226,6 @@ impl Store {
     /// Releases a claimed key so that the request may be repeated, unless its work is done.
     pub async fn release_idempotency(&self, claimed: &ClaimedRequest) -> Result<(), StoreError> {
         let (key, version) = (claimed.key.clone(), claimed.version);
-        self.transact(vec![Write::Remove { key, version }]).await.map(|_: Written| ())
+        self.write_all(vec![Write::Remove { key, version }]).await.map(|_: Written| ())
     }
 }

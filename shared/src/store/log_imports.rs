@@ -28,7 +28,7 @@ impl Store {
             },
         ];
         writes.extend(Self::project_exists(owner, import.project_id));
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     pub async fn log_import(
@@ -53,7 +53,7 @@ impl Store {
         if is_final {
             writes.push(Write::Delete { key: keys::open_log_import(owner, id), must_exist: false });
         }
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     /// The unfinished imports, oldest first.

@@ -56,6 +56,6 @@ impl Store {
         let thread = thread.into();
         let delete =
             |id: &MessageId| Write::Delete { key: keys::message(owner, thread, *id), must_exist: false };
-        self.transact(messages.iter().map(delete).collect()).await.map(|_| ())
+        self.write_all(messages.iter().map(delete).collect()).await.map(|_| ())
     }
 }

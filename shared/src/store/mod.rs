@@ -46,7 +46,7 @@ mod walk;
 pub use api_keys::ApiKey;
 pub use due::DueEntry;
 pub use due_item::{DueItem, DueTarget};
-pub use idempotency::{Claim, ClaimedRequest, IdempotencyRecord, RequestState};
+pub use idempotency::{Claim, ClaimedRequest, IdempotencyRecord, Once, RequestState};
 pub use models::ModelSettings;
 pub use provider_keys::ProviderKey;
 pub use servers::{OwnServer, SealedKey};

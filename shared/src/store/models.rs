@@ -49,7 +49,7 @@ impl Store {
         version: u64,
     ) -> Result<Written, StoreError> {
         let (key, item) = (keys::model_settings(owner), item(settings, &Extras::default())?);
-        self.transact(vec![Write::over(key, version, item)]).await
+        self.write_all(vec![Write::over(key, version, item)]).await
     }
 
     /// Stores a change of a circuit breaker.

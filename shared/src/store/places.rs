@@ -48,12 +48,12 @@ impl Store {
         lease: &Lease<Uuid>,
     ) -> Result<Written, StoreError> {
         let item = item(lease, &Extras::expiring(lease.until + KEPT))?;
-        self.transact(vec![Write::over(keys::place(owner, number), version, item)]).await
+        self.write_all(vec![Write::over(keys::place(owner, number), version, item)]).await
     }
 
     /// Gives a place back, unless another executor has taken it since `version`.
     pub async fn free_place(&self, owner: &Owner, number: u32, version: u64) -> Result<Written, StoreError> {
-        self.transact(vec![Write::Remove { key: keys::place(owner, number), version }]).await
+        self.write_all(vec![Write::Remove { key: keys::place(owner, number), version }]).await
     }
 
     /// The write that puts a run on the list of waiting runs. Runs by hand come first. The others are in the order of their due
@@ -82,7 +82,7 @@ impl Store {
     /// Removes a run from the list. If two executors try, one succeeds.
     pub async fn take_waiting(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
         let key = keys::Key::new(keys::waiting_runs(owner).pk, sort_key);
-        self.transact(vec![Write::Delete { key, must_exist: true }]).await
+        self.write_all(vec![Write::Delete { key, must_exist: true }]).await
     }
 
     /// Marks that runs of this owner wait, so that a sweep checks them at `look_at`. An existing mark stays.
@@ -94,7 +94,7 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let due = Some((keys::shard_of_owner(owner), look_at));
         let item = item(&Backlog { since: now }, &Extras { due, expires: None })?;
-        self.transact(vec![Write::Create { key: keys::backlog(owner), item }]).await
+        self.write_all(vec![Write::Create { key: keys::backlog(owner), item }]).await
     }
 
     /// Removes the mark.

@@ -3,13 +3,19 @@
 use domain::ids::{Owner, ProjectId};
 use domain::projects::Project;
 
+use super::idempotency::Once;
 use super::keys::{self, Key};
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
-    pub async fn create_project(&self, owner: &Owner, project: &Project) -> Result<Written, StoreError> {
+    pub async fn create_project(
+        &self,
+        owner: &Owner,
+        once: &Once,
+        project: &Project,
+    ) -> Result<Written, StoreError> {
         let key = keys::project(owner, project.project_id);
-        self.commit(vec![Write::Create { key, item: item(project, &Extras::default())? }]).await
+        self.commit(once, vec![Write::Create { key, item: item(project, &Extras::default())? }]).await
     }
 
     pub async fn project(
@@ -29,7 +35,7 @@ impl Store {
         with: Option<Write>,
     ) -> Result<Written, StoreError> {
         let (key, item) = (keys::project(owner, project.project_id), item(project, &Extras::default())?);
-        self.transact(std::iter::once(Write::over(key, version, item)).chain(with).collect()).await
+        self.write_all(std::iter::once(Write::over(key, version, item)).chain(with).collect()).await
     }
 
     pub async fn projects(

@@ -54,6 +54,6 @@ impl Store {
     }
 
     pub async fn delete_proposal(&self, owner: &Owner, proposal: &Proposal) -> Result<Written, StoreError> {
-        self.transact(Self::take_proposal(owner, proposal)).await
+        self.write_all(Self::take_proposal(owner, proposal)).await
     }
 }

@@ -48,6 +48,6 @@ impl Store {
         provider: KeyProvider,
     ) -> Result<Written, StoreError> {
         let key = keys::provider_key(owner, provider);
-        self.transact(vec![Write::Delete { key, must_exist: true }]).await
+        self.write_all(vec![Write::Delete { key, must_exist: true }]).await
     }
 }

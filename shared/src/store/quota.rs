@@ -6,6 +6,7 @@ use domain::projects::Project;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use super::idempotency::Once;
 use super::keys;
 use super::table::{Condition, Extras, Store, StoreError, Write, item};
 
@@ -89,6 +90,7 @@ impl Store {
     pub async fn create_project_within(
         &self,
         owner: &Owner,
+        once: &Once,
         project: &Project,
         limit: u32,
     ) -> Result<Created, StoreError> {
@@ -103,7 +105,7 @@ impl Store {
             key: keys::project(owner, project.project_id),
             item: item(project, &Extras::default())?,
         };
-        let written = self.commit(vec![Write::over(key, version, last), create]).await?;
+        let written = self.commit(once, vec![Write::over(key, version, last), create]).await?;
         Ok(if written.done() { Created::Yes } else { Created::Raced })
     }
 }

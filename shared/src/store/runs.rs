@@ -62,7 +62,7 @@ impl Store {
     }
 
     pub async fn replace_run(&self, owner: &Owner, run: &Run, version: u64) -> Result<Written, StoreError> {
-        self.transact(vec![Self::replace_run_write(owner, run, version)?]).await
+        self.write_all(vec![Self::replace_run_write(owner, run, version)?]).await
     }
 
     /// Asks a run to stop. Repeating the request changes nothing.

@@ -44,6 +44,6 @@ impl Store {
     /// Deletes a server. It is refused if there is none.
     pub async fn delete_server(&self, owner: &Owner, name: ServerName) -> Result<Written, StoreError> {
         let key = keys::server(owner, name);
-        self.transact(vec![Write::Delete { key, must_exist: true }]).await
+        self.write_all(vec![Write::Delete { key, must_exist: true }]).await
     }
 }

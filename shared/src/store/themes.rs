@@ -34,7 +34,7 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let mut writes = vec![Self::theme_write(owner, project, state, version)?];
         writes.extend(Self::project_exists(owner, project));
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     fn theme_write(
@@ -160,7 +160,7 @@ impl Store {
         let item = item(import, &Extras::expiring(now + IMPORT_KEPT))?;
         let mut writes = vec![Write::over(key, version, item)];
         writes.extend(Self::project_exists(owner, project));
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     pub async fn import(

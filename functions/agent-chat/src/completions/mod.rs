@@ -17,12 +17,12 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::edge::extract::{Caller, ForeignJson, Id};
+use shared::edge::extract::{Caller, ForeignJson, Id, Once};
 use shared::edge::idempotency::RepeatedRun;
 use shared::edge::problem::OpenAiError;
 use shared::edge::respond::Problems;
 use shared::edge::stream::{belongs_to, event_stream, not_failed};
-use shared::flows::completions::{self, Completion};
+use shared::flows::completions::{self, Completion, OfClient};
 use shared::flows::runs;
 use shared::flows::runs::follow::{self, RunUpdate};
 use shared::flows::{agents, existing};
@@ -61,6 +61,7 @@ const MAX_MODELS: usize = 1_000;
 async fn complete(
     State(cx): State<Cx>,
     caller: Caller,
+    once: Once,
     invocation: Invocation,
     repeated: Option<Extension<RepeatedRun>>,
     address: ClientAddress,
@@ -73,9 +74,9 @@ async fn complete(
             (run, existing::run(&cx, &caller.owner, run).await?.value.created_at, None)
         }
         None => {
+            let client = OfClient { once: &once, address: &address };
             let begun =
-                completions::begin(&cx, &caller.owner, agent, conversation, form, &address, invocation)
-                    .await?;
+                completions::begin(&cx, &caller.owner, agent, conversation, form, client, invocation).await?;
             (begun.begun.run(), cx.clock.now(), Some(begun))
         }
     };

@@ -51,7 +51,8 @@ pub async fn parse_mode(client: Client, arguments: ParseMode) -> ToolResult {
     let recommended = planned
         .as_ref()
         .map(|found| RecommendedAgent { name: found.agent.to_owned(), confidence: Some(found.confidence) });
-    let entered = documents::enter(&client.cx, &client.owner, &place, &request, recommended).await?;
+    let entered =
+        documents::enter(&client.cx, &client.owner, &client.once, &place, &request, recommended).await?;
     let mut warnings: Vec<String> = request.warnings.iter().map(ToString::to_string).collect();
     if entered.task_cut {
         warnings.push(
@@ -133,7 +134,9 @@ pub async fn list_context_versions(client: Client, arguments: ListContextVersion
 pub async fn restore_context(client: Client, arguments: RestoreContext) -> ToolResult {
     let place = place(&client, arguments.project, arguments.workflow)?;
     let if_match = arguments.if_version.map(IfMatch);
-    let view = documents::restore(&client.cx, &client.owner, &place, arguments.version, if_match).await?;
+    let view =
+        documents::restore(&client.cx, &client.owner, &client.once, &place, arguments.version, if_match)
+            .await?;
     Ok(json!({
         "contextFilePath": path(&client, &place),
         "contextVersion": view.version,
@@ -156,7 +159,7 @@ pub async fn update_context(client: Client, arguments: UpdateContext) -> ToolRes
         recommended_act_agent_confidence: arguments.recommended_act_agent_confidence,
         status: arguments.status,
     };
-    let view = documents::update(&client.cx, &client.owner, &place, mode, &update).await?;
+    let view = documents::update(&client.cx, &client.owner, &client.once, &place, mode, &update).await?;
     let view = view.ok_or_else(|| Failure(NO_DOCUMENT.to_owned()))?;
     to_json(json!({
         "success": true,

@@ -48,7 +48,7 @@ pub async fn append_agent_log(client: Client, arguments: AppendAgentLog) -> Tool
         output_summary: arguments.output_summary,
         project_id,
     };
-    to_json(logs::append(&client.cx, &client.owner, &agent, entry).await?)
+    to_json(logs::append(&client.cx, &client.owner, &client.once, &agent, entry).await?)
 }
 
 fn agent(text: &str) -> Result<InstanceId, Failure> {

@@ -35,7 +35,7 @@ pub async fn read_agent(client: Client, arguments: ReadAgent) -> ToolResult {
 pub async fn propose_agent(client: Client, arguments: ProposeAgent) -> ToolResult {
     let ProposeAgent { name, goal, success_criteria, timeline, instructions } = arguments;
     let new = NewAgent { name, goal, success_criteria, timeline, instructions, ..NewAgent::default() };
-    to_json(agents::propose(&client.cx, &client.owner, new).await?)
+    to_json(agents::propose(&client.cx, &client.owner, &client.once, new).await?)
 }
 
 pub async fn list_assets(client: Client, arguments: ListAssets) -> ToolResult {
@@ -68,7 +68,7 @@ pub async fn read_asset(client: Client, arguments: ReadAnyAsset) -> ToolResult {
 pub async fn propose_asset(client: Client, arguments: ProposeAsset) -> ToolResult {
     let ProposeAsset { agent_id, title, description, asset_type, content } = arguments;
     let asset = NewAsset { title, description, asset_type: asset_type.unwrap_or_default(), content };
-    to_json(proposals::propose_asset(&client.cx, &client.owner, agent_id, asset).await?)
+    to_json(proposals::propose_asset(&client.cx, &client.owner, &client.once, agent_id, asset).await?)
 }
 
 pub async fn list_actions(client: Client, arguments: ListActions) -> ToolResult {
@@ -81,7 +81,7 @@ pub async fn read_action(client: Client, arguments: ReadAction) -> ToolResult {
 }
 
 pub async fn propose_action(client: Client, arguments: ProposeAction) -> ToolResult {
-    let Client { cx, owner, .. } = &client;
+    let Client { cx, owner, once, .. } = &client;
     let draft = ActionDraft {
         title: arguments.title,
         description: arguments.description,
@@ -92,5 +92,5 @@ pub async fn propose_action(client: Client, arguments: ProposeAction) -> ToolRes
         },
         schedule: arguments.schedule.map(Value::Object),
     };
-    to_json(proposals::propose_action(cx, owner, arguments.agent_id, draft).await?)
+    to_json(proposals::propose_action(cx, owner, once, arguments.agent_id, draft).await?)
 }

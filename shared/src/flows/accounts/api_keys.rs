@@ -14,7 +14,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::Caller;
-use crate::store::ApiKey;
+use crate::store::{ApiKey, Once};
 
 /// The longest name, in characters.
 const MAX_NAME: usize = 100;
@@ -78,7 +78,7 @@ impl From<ApiKey> for ApiKeyView {
 ///
 /// # Errors
 /// 400 with every invalid field and its limit; 403 if the key would have a scope that the caller does not have.
-pub async fn create(cx: &Cx, caller: &Caller, input: NewApiKey) -> Result<CreatedApiKey> {
+pub async fn create(cx: &Cx, caller: &Caller, once: &Once, input: NewApiKey) -> Result<CreatedApiKey> {
     let mut errors = FieldErrors::default();
     errors.length("name", &input.name, 1, MAX_NAME);
     if let Some(days) = input.expires_in_days
@@ -109,7 +109,7 @@ pub async fn create(cx: &Cx, caller: &Caller, input: NewApiKey) -> Result<Create
         scope,
         last_used: None,
     };
-    if !cx.store.create_api_key(owner, &key).await?.done() {
+    if !cx.store.create_api_key(owner, once, &key).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(CreatedApiKey { key: key.into(), api_key: token.reveal() })

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
 use crate::flows::due;
 use crate::store::partitions::Partition;
-use crate::store::{Attributes, DueItem, Versioned, Walk};
+use crate::store::{Attributes, DueItem, Once, Store, Versioned, Walk};
 
 /// An executor renews its lease when this time has passed.
 const RENEWED_EVERY: SignedDuration = SignedDuration::from_secs(30);
@@ -50,7 +50,7 @@ pub struct ExportView {
 ///
 /// # Errors
 /// 409 if an export is running.
-pub async fn request(cx: &Cx, owner: &Owner) -> Result<ExportView> {
+pub async fn request(cx: &Cx, owner: &Owner, once: &Once) -> Result<ExportView> {
     let newest = cx.store.exports(owner, 1).await?.items.pop();
     if let Some((_, Versioned { value: running, .. })) = newest.filter(|(_, found)| !found.value.has_ended())
     {
@@ -58,7 +58,8 @@ pub async fn request(cx: &Cx, owner: &Owner) -> Result<ExportView> {
     }
     let now = cx.clock.now();
     let export = Export::new(ExportId::from_uuid(cx.clock.uuid()), now);
-    if !cx.store.save_export(owner, &export, 0, now + LEASE).await?.done() {
+    let write = Store::export_write(owner, &export, 0, now + LEASE)?;
+    if !cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     due::dispatch(cx, &DueItem::export(owner, export.export_id)).await;

@@ -35,7 +35,7 @@ use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::money::plans;
 use crate::store::partitions::Partition;
 use crate::store::restore::{Line, Named, Restore, Restored, restore};
-use crate::store::{DueItem, StoreError, Versioned, Walk};
+use crate::store::{DueItem, Once, Store, StoreError, Versioned, Walk};
 
 /// An executor saves how far it has come when this time has passed.
 const SAVED_EVERY: SignedDuration = SignedDuration::from_secs(30);
@@ -130,7 +130,12 @@ impl AccountImportView {
 ///
 /// # Errors
 /// 409 if an import is running, or if the account has contents.
-pub async fn request(cx: &Cx, owner: &Owner, input: &NewAccountImport) -> Result<AccountImportView> {
+pub async fn request(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    input: &NewAccountImport,
+) -> Result<AccountImportView> {
     let new = NewUpload { bytes: input.bytes, sha256: input.sha256.clone() };
     let plan = plans::plan_of(cx, owner).await?;
     let sha256 = new.check(MAX_ARCHIVE.min(most_inflated(plan)))?;
@@ -151,7 +156,8 @@ pub async fn request(cx: &Cx, owner: &Owner, input: &NewAccountImport) -> Result
     }
     let now = cx.clock.now();
     let import = AccountImport::new(input.bytes, now);
-    if !cx.store.save_account_import(owner, &import, version, now + FIRST_LOOK).await?.done() {
+    let write = Store::account_import_write(owner, &import, version, now + FIRST_LOOK)?;
+    if !cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::conflict("import_running", "another import was requested at the same time"));
     }
     // An archive of an earlier request must not be taken for this one. Not before the record is saved: an executor may have begun to

@@ -25,7 +25,7 @@ use crate::money::ceilings;
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
-use crate::store::{Store, Tries, Versioned};
+use crate::store::{Once, Store, Tries, Versioned};
 
 /// How many occurrences one transaction can change in addition to its other writes.
 const AT_ONCE: usize = 90;
@@ -38,32 +38,44 @@ const ENDED_AT_ONCE: usize = 8;
 ///
 /// # Errors
 /// 404 if the action does not exist, 409 with the refusal's code and the current action.
-pub async fn apply(cx: &Cx, owner: &Owner, id: ActionId, command: Command<'_>) -> Result<Versioned<Action>> {
-    perform(cx, owner, id, command, With::default()).await
+pub async fn apply(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ActionId,
+    command: Command<'_>,
+) -> Result<Versioned<Action>> {
+    perform(cx, owner, once, id, command, With::default()).await
 }
 
 /// # Errors
 /// As [`apply`].
-pub async fn approve(cx: &Cx, owner: &Owner, id: ActionId, hash: &str) -> Result<ActionView> {
+pub async fn approve(cx: &Cx, owner: &Owner, once: &Once, id: ActionId, hash: &str) -> Result<ActionView> {
     // An edit between this read and the transaction either changes the hash or changes nothing that an approval binds.
     // If the agent is edited, the approval is for the old agent and is not valid.
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
-    let action = apply(cx, owner, id, Command::Approve { hash, briefing: &briefing }).await?.value;
+    let action = apply(cx, owner, once, id, Command::Approve { hash, briefing: &briefing }).await?.value;
     Ok(ActionView::new(action, &agent))
 }
 
 /// # Errors
 /// As [`apply`]; 400 if the schedule is invalid.
-pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput) -> Result<ActionView> {
+pub async fn schedule(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ActionId,
+    input: ScheduleInput,
+) -> Result<ActionView> {
     let mut errors = FieldErrors::default();
     let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
     let command = Command::Schedule { schedule: &schedule, briefing: &briefing };
-    let action = apply(cx, owner, id, command).await?.value;
+    let action = apply(cx, owner, once, id, command).await?.value;
     Ok(ActionView::new(action, &agent))
 }
 
@@ -75,6 +87,7 @@ pub async fn schedule(cx: &Cx, owner: &Owner, id: ActionId, input: ScheduleInput
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     id: ActionId,
     if_match: Option<IfMatch>,
     mut patch: ActionPatch,
@@ -105,7 +118,7 @@ pub async fn change(
         ceilings::check_month(cx, CeilingOf::ActionMonth, budget.per_month_micros)?;
     }
     let with = With { if_match, proposal: proposal.as_ref(), message: None };
-    let action = perform(cx, owner, id, Command::Patch { patch: &patch }, with).await?.value;
+    let action = perform(cx, owner, once, id, Command::Patch { patch: &patch }, with).await?.value;
     view(cx, owner, action).await
 }
 
@@ -113,14 +126,20 @@ pub async fn change(
 ///
 /// # Errors
 /// As [`apply`]; 400 if the message is too long.
-pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String>) -> Result<ActionView> {
+pub async fn resume(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ActionId,
+    message: Option<String>,
+) -> Result<ActionView> {
     let message = message.filter(|text| !text.trim().is_empty());
     let mut errors = FieldErrors::default();
     message.iter().for_each(|text| errors.length("message", text, 1, MAX_MESSAGE));
     let said = |text| messages::new(cx, Role::User, vec![Block::text(text)], None);
     let message = errors.into_result(message)?.map(said);
     let with = With { message, ..With::default() };
-    let action = perform(cx, owner, id, Command::Resume, with).await?.value;
+    let action = perform(cx, owner, once, id, Command::Resume, with).await?.value;
     view(cx, owner, action).await
 }
 
@@ -131,12 +150,13 @@ pub async fn resume(cx: &Cx, owner: &Owner, id: ActionId, message: Option<String
 pub(crate) async fn answer(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     id: ActionId,
     version: u64,
     message: ChatMessage,
 ) -> Result<()> {
     let with = With { if_match: Some(IfMatch(version)), message: Some(message), proposal: None };
-    perform(cx, owner, id, Command::Resume, with).await.map(|_| ())
+    perform(cx, owner, once, id, Command::Resume, with).await.map(|_| ())
 }
 
 /// What a command brings along.
@@ -152,6 +172,7 @@ struct With<'a> {
 async fn perform(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     id: ActionId,
     command: Command<'_>,
     with: With<'_>,
@@ -204,7 +225,7 @@ async fn perform(
         if matches!(command, Command::Complete) && next.state != read.value.state {
             writes.push(Store::count(owner, next.agent_id, vec![("actions_completed", 1)]));
         }
-        match cx.store.commit(writes).await? {
+        match cx.store.commit(once, writes).await? {
             Written::Yes => {}
             Written::Refused(Guard::Proposal) => return Err(Error::NotFound("proposal")),
             Written::Refused(_) => continue,
@@ -242,7 +263,7 @@ async fn cancel_first(
     now: Timestamp,
 ) -> Result<bool> {
     for chunk in queued.chunks(AT_ONCE) {
-        if !cx.store.transact(cancel_writes(owner, chunk, command, now)?).await?.done() {
+        if !cx.store.write_all(cancel_writes(owner, chunk, command, now)?).await?.done() {
             return Ok(false);
         }
         end_runs(cx, owner, chunk).await?;

@@ -19,7 +19,7 @@ use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
-use crate::store::ClaimedRequest;
+use crate::store::Once;
 
 /// How many approvals one call can give, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
@@ -194,11 +194,14 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
     if cx.store.agent(owner, id).await?.is_none() {
         return Err(Error::NotFound("agent"));
     }
+    // Each approval is a transaction of its own, and approving the same content twice changes nothing. So no approval
+    // marks the request as done, and the next try of an interrupted request gives the rest.
+    let once = Once::none();
     let given = input.approvals.into_iter().map(async |one| {
         let action_id = one.action_id;
         let approved = match load(cx, owner, action_id).await {
             Ok(action) if action.value.agent_id == id => {
-                approve(cx, owner, action_id, &one.approval_hash).await
+                approve(cx, owner, &once, action_id, &one.approval_hash).await
             }
             Ok(_) => Err(Error::NotFound("action")),
             Err(error) => Err(error),
@@ -216,7 +219,6 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
             },
         }
     });
-    // Each approval is a transaction of its own, and approving the same content twice changes nothing.
-    let data = ClaimedRequest::repeatable(stream::iter(given).buffered(AT_ONCE).collect()).await;
+    let data = stream::iter(given).buffered(AT_ONCE).collect().await;
     Ok(Approvals { data })
 }

@@ -12,15 +12,21 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::proposals;
 use crate::money::ceilings;
-use crate::store::Store;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
+use crate::store::{Once, Store};
 
 /// Defines an action of an agent. If it was proposed, the same transaction removes the proposal.
 ///
 /// # Errors
 /// 404 if the agent or the proposal does not exist, 400 with every invalid field and its limit.
-pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction) -> Result<ActionView> {
+pub async fn define(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    agent: AgentId,
+    input: DefineAction,
+) -> Result<ActionView> {
     let agent = existing::agent(cx, owner, agent).await?.value;
     let proposal = match input.proposal_id {
         Some(id) => Some(load_proposal(cx, owner, agent.agent_id, id).await?),
@@ -48,7 +54,7 @@ pub async fn define(cx: &Cx, owner: &Owner, agent: AgentId, input: DefineAction)
             writes.push(Store::generated_write(owner, chat, id)?);
         }
     }
-    match cx.store.commit(writes).await? {
+    match cx.store.commit(once, writes).await? {
         Written::Yes => Ok(ActionView::new(action, &agent)),
         Written::Refused(Guard::Proposal) => Err(Error::NotFound("proposal")),
         Written::Refused(_) => Err(Error::NotFound("agent")),

@@ -22,7 +22,7 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::money::quota::Quota;
 use crate::store::runs::RunOutput;
 use crate::store::table::Order;
-use crate::store::{Store, Tries, Versioned, keys};
+use crate::store::{Once, Store, Tries, Versioned, keys};
 
 /// The result of one due time, or of one run that was started by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -109,7 +109,7 @@ pub struct StartedRun {
 /// # Errors
 /// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if its agent is not active, if its current content is not approved, or if a
 /// run is live.
-pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun> {
+pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     if agent.status != AgentStatus::Active {
@@ -126,7 +126,7 @@ pub async fn run_now(cx: &Cx, owner: &Owner, id: ActionId) -> Result<StartedRun>
     // Only a first look: the run itself is counted when it begins.
     Quota::of(cx, owner).await?.check(cx, owner).await?;
     let run_id = RunId::from_uuid(cx.clock.uuid());
-    let action = apply(cx, owner, id, Command::Run { run: run_id }).await?.value;
+    let action = apply(cx, owner, once, id, Command::Run { run: run_id }).await?.value;
     Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })
 }
 
@@ -165,7 +165,7 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
         let live = live.as_ref().map(|live| &live.value);
         let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
         writes.extend(action_writes(owner, &action, &next, live, now)?);
-        if cx.store.transact(writes).await?.done() {
+        if cx.store.write_all(writes).await?.done() {
             dispatch_at(cx, owner, id, wake_at(&next, live, now)).await;
             return end_run(cx, owner, run).await;
         }

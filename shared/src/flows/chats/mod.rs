@@ -23,7 +23,7 @@ use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
-use crate::store::{Store, Tries, Versioned};
+use crate::store::{Once, Store, Tries, Versioned};
 
 /// The maximum number of ids of one kind in one call.
 const MAX_GENERATED: usize = 40;
@@ -127,7 +127,13 @@ impl Append {
 
 /// # Errors
 /// 404 if the agent does not exist, 400 with every invalid field and its limit.
-pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> Result<ChatDetail> {
+pub async fn create(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    agent: AgentId,
+    input: NewChat,
+) -> Result<ChatDetail> {
     let mut errors = FieldErrors::default();
     // Not flattened into the input, because flattened structs ignore unknown fields.
     let NewChat { title, messages, generated_assets, generated_actions } = input;
@@ -146,9 +152,9 @@ pub async fn create(cx: &Cx, owner: &Owner, agent: AgentId, input: NewChat) -> R
     // The record is written last, so a chat exists with all its messages or not at all.
     let (_, writes) = prepare(cx, owner, chat.chat_id, append, contents).await?;
     if !writes.is_empty() {
-        let _ = cx.store.transact(writes).await?;
+        let _ = cx.store.write_all(writes).await?;
     }
-    if !cx.store.commit(Store::chat_writes(owner, &chat)?).await?.done() {
+    if !cx.store.commit(once, Store::chat_writes(owner, &chat)?).await?.done() {
         sweep(cx, owner, chat.chat_id).await?;
         return Err(Error::NotFound("agent"));
     }
@@ -203,7 +209,7 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
 ///
 /// # Errors
 /// 404 if the chat does not exist, 400 with every invalid field and its limit.
-pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result<Appended> {
+pub async fn append(cx: &Cx, owner: &Owner, once: &Once, id: ChatId, input: Append) -> Result<Appended> {
     let mut errors = FieldErrors::default();
     if input.is_empty() {
         errors.add("messages", format!("must have 1 to {MAX_APPEND}, has 0"));
@@ -213,7 +219,7 @@ pub async fn append(cx: &Cx, owner: &Owner, id: ChatId, input: Append) -> Result
     load(cx, owner, id).await?;
     let (messages, writes) = prepare(cx, owner, id, input, contents).await?;
     if !writes.is_empty() {
-        let _ = cx.store.commit(writes).await?;
+        let _ = cx.store.commit(once, writes).await?;
     }
     if cx.store.chat(owner, id).await?.is_none() {
         sweep(cx, owner, id).await?;
@@ -238,7 +244,7 @@ async fn prepare(
         .chain(input.generated_actions.iter().map(|id| Store::generated_write(owner, chat, id)));
     let generated: Vec<Write> = distinct(generated.collect::<Result<_, _>>()?);
     if !generated.is_empty() {
-        let _ = cx.store.transact(generated).await?;
+        let _ = cx.store.write_all(generated).await?;
     }
     let new = |(role, content)| messages::new(cx, role, content, None);
     let said: Vec<ChatMessage> = contents.into_iter().map(new).collect();
@@ -272,7 +278,7 @@ fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
 ///
 /// # Errors
 /// 404 if the chat does not exist.
-pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
+pub async fn reset(cx: &Cx, owner: &Owner, once: &Once, id: ChatId) -> Result<ChatDetail> {
     stop_turn(cx, owner, id).await?;
     let mut tries = Tries::default();
     loop {
@@ -284,7 +290,7 @@ pub async fn reset(cx: &Cx, owner: &Owner, id: ChatId) -> Result<ChatDetail> {
         let is_reset = reset_after == chat.reset_after;
         let chat = Chat { reset_after, ..chat };
         // The record is written before the messages are deleted, so that old messages are not shown if the deletion is interrupted.
-        if is_reset || cx.store.replace_chat(owner, &chat, version).await?.done() {
+        if is_reset || cx.store.replace_chat(owner, once, &chat, version).await?.done() {
             if let Some(last) = chat.reset_after {
                 delete_messages(cx, owner, id, last).await?;
             }

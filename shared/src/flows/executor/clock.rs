@@ -121,7 +121,7 @@ async fn plan_action_again(cx: &Cx, owner: &Owner, id: ActionId, now: Timestamp)
             return Ok(());
         }
         writes.extend(actions::action_writes(owner, &action, &next, live_after.as_ref(), now)?);
-        if cx.store.transact(writes).await?.done() {
+        if cx.store.write_all(writes).await?.done() {
             return Ok(());
         }
     }

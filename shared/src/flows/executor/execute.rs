@@ -382,7 +382,7 @@ async fn begin(
         writes.extend(answer_writes);
         writes.extend(settle);
         writes.extend(quota.write(owner, run.charge));
-        match cx.store.transact(writes).await? {
+        match cx.store.write_all(writes).await? {
             Written::Yes => {
                 let settled = (occurrence.value.usage, occurrence.value.cost_micros);
                 let run = Versioned { value: run, version: version + 1 };
@@ -556,7 +556,7 @@ async fn end(agent: agent_loop::Agent<ActionRun>, rest: Rest) -> Result<()> {
             writes.extend(recorder.end_writes(asked, state, error)?);
         }
         let writes = merged(writes);
-        match cx.store.transact(writes).await? {
+        match cx.store.write_all(writes).await? {
             Written::Yes => {
                 tracing::info!(
                     state = next.state.as_str(),

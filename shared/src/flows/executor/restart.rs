@@ -96,7 +96,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             let mut next = action.value.clone();
             next.forget_found();
             writes.extend(actions::action_writes(owner, &action, &next, Some(&occurrence), now)?);
-            Ok(cx.store.transact(writes).await?.done())
+            Ok(cx.store.write_all(writes).await?.done())
         }
     }
 }

@@ -134,7 +134,7 @@ async fn plan(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Resu
         }
         let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
         writes.extend(actions::action_writes(owner, action, &next, live.as_ref().map(|l| &l.value), now)?);
-        if !cx.store.transact(writes).await?.done() {
+        if !cx.store.write_all(writes).await?.done() {
             // Refused twice, although nobody has changed the action. So a due time already has a record.
             if refused_at == Some(action.version) {
                 for (due_at, record) in on_record(cx, owner, id, &plan).await? {
@@ -237,7 +237,7 @@ async fn claim(
                 // again and again.
                 let next = unqueued(&action.value, 0, now);
                 let writes = actions::action_writes(owner, &action, &next, None, now)?;
-                if !cx.store.transact(writes).await?.done() {
+                if !cx.store.write_all(writes).await?.done() {
                     continue;
                 }
             }
@@ -257,7 +257,7 @@ async fn claim(
                 Err(full) => {
                     writes.push(waiting::wait_write(owner, &occurrence.value, manual, now)?);
                     let Some(put_off) = waiting::put_off(&occurrence.value, full, now) else {
-                        let _ = cx.store.transact(writes).await?;
+                        let _ = cx.store.write_all(writes).await?;
                         return Ok(None);
                     };
                     changed = put_off;
@@ -274,7 +274,7 @@ async fn claim(
             now,
         )?);
         writes.extend(actions::run_count(owner, &changed, &next));
-        if !cx.store.transact(writes).await?.done() {
+        if !cx.store.write_all(writes).await?.done() {
             continue;
         }
         let run = changed.run_id;

@@ -22,7 +22,7 @@ use crate::flows::page::{self, PageQuery};
 use crate::store::keys::Guard;
 use crate::store::logs::{EarlyStop, GivenNames, Launch, LogHead, RefusedHook};
 use crate::store::table::Written;
-use crate::store::{Store, Tries};
+use crate::store::{Once, Store, Tries};
 
 /// How much of a refused payload is kept, in characters.
 const EXCERPT: usize = 1_000;
@@ -72,7 +72,7 @@ impl From<Error> for Failure {
 ///
 /// # Errors
 /// If the table or the bucket does not answer. Then nothing is acknowledged, and the hook may be sent again.
-pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> Result<()> {
+pub async fn ingest(cx: &Cx, owner: &Owner, once: &Once, query: &HookQuery, body: &Bytes) -> Result<()> {
     let now = cx.clock.now();
     let at = match happened(query.at.as_deref(), now) {
         Ok(at) => at,
@@ -81,7 +81,7 @@ pub async fn ingest(cx: &Cx, owner: &Owner, query: &HookQuery, body: &Bytes) -> 
             now
         }
     };
-    match take(cx, owner, query, at, body).await {
+    match take(cx, owner, once, query, at, body).await {
         Ok(()) => Ok(()),
         Err(Failure::Ours(error)) => Err(error),
         Err(Failure::Refused(refusal)) => refuse(cx, owner, &refusal, body).await,
@@ -121,14 +121,21 @@ fn happened(at: Option<&str>, now: Timestamp) -> Result<Timestamp, Refusal> {
     Ok(at)
 }
 
-async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[u8]) -> Result<(), Failure> {
+async fn take(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    query: &HookQuery,
+    at: Timestamp,
+    body: &[u8],
+) -> Result<(), Failure> {
     // Parsing four megabytes of small values takes a fifth of a second.
     let (owned, session) = (body.to_vec(), query.session.clone());
     let parse = move || Ok(hook::parse(&owned, session.as_deref()));
     let parsed = cx.compute.on_body(body.len(), parse).await??;
     let (task, event, text, background) = match parsed {
         Hook::Foreign => return Ok(()),
-        Hook::Stopped(stop) => return stopped(cx, owner, query, at, &stop, body).await,
+        Hook::Stopped(stop) => return stopped(cx, owner, once, query, at, &stop, body).await,
         Hook::Asked(task) => {
             let prompt = task.prompt.clone();
             (task, LogEvent::AgentStart, prompt, None)
@@ -137,14 +144,14 @@ async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[
         Hook::Launched(task, background) => {
             if let Some(project) = wanted(cx, owner, query, &task.agent_type).await? {
                 let agent_id = instance(cx, owner, &task, LogEvent::AgentComplete, at).await?;
-                launched(cx, owner, project, &task, agent_id, &background).await?;
+                launched(cx, owner, once, project, &task, agent_id, &background).await?;
             }
             return Ok(());
         }
     };
     let Some(project) = wanted(cx, owner, query, &task.agent_type).await? else { return Ok(()) };
     let agent_id = instance(cx, owner, &task, event, at).await?;
-    let once = task.call.as_deref().map(|call| once(event, call));
+    let name = task.call.as_deref().map(|call| line_name(event, call));
     let (instruction, output_summary) = match event {
         LogEvent::AgentStart => (Some(text), None),
         LogEvent::AgentComplete => (None, Some(text)),
@@ -159,15 +166,19 @@ async fn take(cx: &Cx, owner: &Owner, query: &HookQuery, at: Timestamp, body: &[
         session_id: task.session.clone(),
         timestamp: at,
     };
-    write(cx, owner, project, &entry, once.as_deref()).await?;
+    // The line of a call has a name, so it is safe to repeat, and what follows it must not be left out. So only a line
+    // without a name marks the request as done.
+    let repeatable = Once::none();
+    let once = if name.is_some() { &repeatable } else { once };
+    write(cx, owner, once, project, &entry, name.as_deref()).await?;
     if let Some(background) = background.filter(|_| task.call.is_some()) {
-        launched(cx, owner, project, &task, agent_id, &background).await?;
+        launched(cx, owner, once, project, &task, agent_id, &background).await?;
     }
     Ok(())
 }
 
 /// The name of an event of a call, unique within its session.
-fn once(event: LogEvent, call: &str) -> String {
+fn line_name(event: LogEvent, call: &str) -> String {
     format!("{} {call}", event.as_str())
 }
 
@@ -208,7 +219,7 @@ async fn instance(cx: &Cx, owner: &Owner, task: &Task, event: LogEvent, at: Time
         return Ok(instance.clone());
     }
     if let (LogEvent::AgentComplete, Some(call)) = (event, &task.call) {
-        let question = once(LogEvent::AgentStart, call);
+        let question = line_name(LogEvent::AgentStart, call);
         if let Some(logged) = cx.store.logged_once(owner, &task.session, &question).await? {
             return Ok(logged.agent_id);
         }
@@ -254,6 +265,7 @@ async fn given_name(cx: &Cx, owner: &Owner, task: &Task, at: Timestamp) -> Resul
 async fn launched(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     project: ProjectId,
     task: &Task,
     agent_id: InstanceId,
@@ -268,7 +280,7 @@ async fn launched(
     };
     cx.store.put_launch(owner, session, background, &launch, cx.clock.now()).await?;
     let Some(early) = cx.store.early_stop(owner, session, background).await? else { return Ok(()) };
-    completed(cx, owner, project, (session, background), &early.answer, early.at).await?;
+    completed(cx, owner, once, project, (session, background), &early.answer, early.at).await?;
     Ok(cx.store.forget_early_stop(owner, session, background, &early).await?)
 }
 
@@ -277,6 +289,7 @@ async fn launched(
 async fn stopped(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     query: &HookQuery,
     at: Timestamp,
     stop: &Stop,
@@ -286,7 +299,7 @@ async fn stopped(
     let project = project_of(cx, owner, query).await?;
     let (id, whose) = (project.project_id, (session, background.as_str()));
     let is_wanted = agent_type.is_empty() || project.hook_filter.takes(agent_type);
-    if completed(cx, owner, id, whose, answer, at).await? {
+    if completed(cx, owner, once, id, whose, answer, at).await? {
         return Ok(());
     }
     if !is_wanted {
@@ -297,7 +310,7 @@ async fn stopped(
     let early = EarlyStop { answer: answer.clone(), at, refusal: cx.clock.uuid(), refused_at: now };
     let shown = refused_hook(now, &refusal, body);
     let kept = cx.store.keep_early_stop(owner, whose, &early, &shown).await.map_err(Error::from)?;
-    if kept.done() && completed(cx, owner, id, whose, answer, at).await? {
+    if kept.done() && completed(cx, owner, once, id, whose, answer, at).await? {
         cx.store.forget_early_stop(owner, session, background, &early).await.map_err(Error::from)?;
     }
     Ok(())
@@ -307,6 +320,7 @@ async fn stopped(
 async fn completed(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     project: ProjectId,
     (session, background): (&SessionId, &str),
     answer: &str,
@@ -322,17 +336,19 @@ async fn completed(
     // Without a call id, the number of the question tells answers apart.
     let number = head.as_ref().map_or(0, |head| head.entries);
     let project = head.as_ref().map_or(project, |head| head.project_id);
-    let (agent_type, description, call) = match (launch, head) {
+    // The answer of a call is safe to repeat. The number of a question is not: another question may have followed.
+    let repeatable = Once::none();
+    let (agent_type, description, call, once) = match (launch, head) {
         (Some(Launch { agent_type, description, call: Some(call), .. }), _) => {
-            (agent_type, description, call)
+            (agent_type, description, call, &repeatable)
         }
         (Some(Launch { agent_type, description, call: None, .. }), head)
             if head.as_ref().is_none_or(|head| head.asked.is_some()) =>
         {
-            (agent_type, description, format!("{background} {number}"))
+            (agent_type, description, format!("{background} {number}"), once)
         }
         (None, Some(LogHead { agent_type, asked: Some(asked), .. })) => {
-            (agent_type, asked, format!("{background} {number}"))
+            (agent_type, asked, format!("{background} {number}"), once)
         }
         // The answer is already logged.
         (_, Some(_)) => return Ok(true),
@@ -348,7 +364,7 @@ async fn completed(
         session_id: session.clone(),
         timestamp: at,
     };
-    write(cx, owner, project, &entry, Some(&once(LogEvent::AgentComplete, &call))).await?;
+    write(cx, owner, once, project, &entry, Some(&line_name(LogEvent::AgentComplete, &call))).await?;
     Ok(true)
 }
 

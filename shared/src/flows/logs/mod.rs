@@ -21,8 +21,8 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::existing;
-use crate::store::Tries;
 use crate::store::logs::{Appended, LineBody, LogAppend, LogHead, LogSession, StoredLine};
+use crate::store::{Once, Tries};
 
 /// The longest line that is kept within an item, in bytes. Longer lines are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
@@ -105,7 +105,13 @@ impl NewEntry {
 /// # Errors
 /// 400 with every invalid field and its limit, or if `session_id` is missing and no session has a log of the agent; 404
 /// if the project does not exist.
-pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry) -> Result<Entry> {
+pub async fn append(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    agent: &InstanceId,
+    input: NewEntry,
+) -> Result<Entry> {
     input.check()?;
     if agent.is_reserved() && *agent != InstanceId::main() {
         let message = format!("must not be the reserved word {agent}");
@@ -129,15 +135,22 @@ pub async fn append(cx: &Cx, owner: &Owner, agent: &InstanceId, input: NewEntry)
         session_id,
         timestamp: cx.clock.now(),
     };
-    write(cx, owner, project, &entry, None).await?;
+    write(cx, owner, once, project, &entry, None).await?;
     Ok(entry)
 }
 
-/// Appends an entry. An entry with a name (`once`) is appended only once per session.
+/// Appends an entry. An entry with a name is appended only once per session.
 ///
 /// # Errors
 /// If the table or the bucket does not answer. The entry may or may not be stored then; with a name, a retry is safe.
-async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: Option<&str>) -> Result<()> {
+async fn write(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    project: ProjectId,
+    entry: &Entry,
+    name: Option<&str>,
+) -> Result<()> {
     let (session, agent) = (&entry.session_id, &entry.agent_id);
     let text = entry.to_line();
     let bytes = text.len() as u64 + 1;
@@ -159,8 +172,8 @@ async fn write(cx: &Cx, owner: &Owner, project: ProjectId, entry: &Entry, once: 
             None => new_head(project, entry, bytes, line.at),
         };
         let (head_is_new, session) = (read_at.is_none(), new_session.as_ref());
-        let append = LogAppend { head: &head, read_at, line: &line, session, once };
-        match cx.store.append_log(owner, &append).await? {
+        let append = LogAppend { head: &head, read_at, line: &line, session, name };
+        match cx.store.append_log(owner, once, &append).await? {
             Appended::Yes if head_is_new => return seal::some_old_log(cx, owner).await,
             Appended::Yes => return Ok(()),
             Appended::Before => return discard(cx, owner, entry, &line).await,

@@ -26,7 +26,7 @@ use crate::request::caller::Caller;
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
-use crate::store::{DueItem, Store, Tries, Versioned};
+use crate::store::{DueItem, Once, Store, Tries, Versioned};
 
 /// A person approves a call, or raises a ceiling.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -103,7 +103,14 @@ impl From<ResolveCall> for Answer {
 /// 404 if the run does not exist, or it has no such call that waits or has waited for an answer; 409 if the call already has
 /// another answer, the time for an answer is over, or the run has ended; 403 if the answer raises a ceiling that the caller may
 /// not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
-pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &Answer) -> Result<Run> {
+pub async fn answer(
+    cx: &Cx,
+    caller: &Caller,
+    once: &Once,
+    id: RunId,
+    call: CallId,
+    said: &Answer,
+) -> Result<Run> {
     let owner = &caller.owner;
     let mut tries = Tries::default();
     loop {
@@ -149,7 +156,7 @@ pub async fn answer(cx: &Cx, caller: &Caller, id: RunId, call: CallId, said: &An
             item = Some(DueItem::action(owner, action));
         }
         writes.extend(raised);
-        match cx.store.commit(writes).await? {
+        match cx.store.commit(once, writes).await? {
             Written::Yes => {
                 tracing::info!(run_id = %id, call_id = %call, goes_on, "a person answered about a call");
                 if let Some(item) = item {

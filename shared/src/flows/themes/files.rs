@@ -193,7 +193,7 @@ async fn change(
 ) -> Result<bool> {
     writes.push(Store::theme_change(owner, project, generation, files, bytes));
     writes.extend(Store::project_exists(owner, project));
-    let done = cx.store.transact(writes).await?.done();
+    let done = cx.store.write_all(writes).await?.done();
     if done {
         announce(cx, owner, project).await;
     }

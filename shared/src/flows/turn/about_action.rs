@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::Invocation;
-use crate::store::Tries;
 use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
+use crate::store::{Once, Tries};
 
 /// Oldest first.
 ///
@@ -45,6 +45,7 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
 pub async fn send_message(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     id: ActionId,
     content: String,
     if_busy: IfBusy,
@@ -68,13 +69,13 @@ pub async fn send_message(
                 if_busy,
                 form: ReplyForm::default(),
             };
-            return turn::start(cx, owner, said, invocation).await;
+            return turn::start(cx, owner, once, said, invocation).await;
         };
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
         // Followers get the events after the question.
         let last_event = cx.store.last_event_id(owner, run).await?;
-        match actions::answer(cx, owner, id, action.version, answer).await {
+        match actions::answer(cx, owner, once, id, action.version, answer).await {
             // The run was answered, cancelled or edited meanwhile. Check again what the message is for.
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),

@@ -41,7 +41,7 @@ use crate::request::path_for_client;
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
-use crate::store::{Store, Tries, Versioned};
+use crate::store::{Once, Store, Tries, Versioned};
 
 use kind::Turn;
 use place::Place;
@@ -102,8 +102,8 @@ pub struct Said {
 /// # Errors
 /// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the agent is archived, or
 /// if a turn of the conversation is under way.
-pub async fn start(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Begun> {
-    let agent = begin(cx, owner, said, invocation).await?;
+pub async fn start(cx: &Cx, owner: &Owner, once: &Once, said: Said, invocation: Invocation) -> Result<Begun> {
+    let agent = begin(cx, owner, once, said, invocation).await?;
     let run_id = agent.recorder.run().run_id;
     // A task of its own, which continues even if the client disconnects.
     tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
@@ -118,11 +118,12 @@ pub async fn start(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -
 pub async fn answer(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
     said: Said,
     invocation: Invocation,
     reply: impl Future<Output = String> + Send,
 ) -> Result<Begun> {
-    let mut agent = Box::pin(begin(cx, owner, said, invocation)).await?;
+    let mut agent = Box::pin(begin(cx, owner, once, said, invocation)).await?;
     let run_id = agent.recorder.run().run_id;
     let text = reply.await;
     agent.recorder.text(&text).await?;
@@ -141,7 +142,13 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
     Ok(errors.into_result(())?)
 }
 
-async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Result<Agent<Turn>> {
+async fn begin(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    said: Said,
+    invocation: Invocation,
+) -> Result<Agent<Turn>> {
     let mut errors = FieldErrors::default();
     errors.length("message", &said.message, 1, MAX_MESSAGE);
     let images = image::read_all(&mut errors, "images", &said.images);
@@ -183,7 +190,7 @@ async fn begin(cx: &Cx, owner: &Owner, said: Said, invocation: Invocation) -> Re
         writes.push(Store::event_write(owner, run.run_id, &started)?);
         writes.extend(messages::writes(cx, owner, thread, vec![words.clone()]).await?);
         writes.extend(quota.write(owner, charge));
-        let written = cx.store.commit_run(writes, run_id, now).await?;
+        let written = cx.store.commit_run(once, writes, run_id, now).await?;
         if matches!(written, Written::Refused(_)) {
             pictures::discard(cx, owner, thread, &words).await;
         }
@@ -384,7 +391,7 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
         let mut writes =
             vec![Store::replace_run_write(owner, &run, version)?, Store::event_write(owner, id, &event)?];
         writes.extend(settle);
-        match cx.store.transact(writes).await? {
+        match cx.store.write_all(writes).await? {
             Written::Yes => {
                 tracing::info!(run_id = %id, fence = run.fence, step, "a turn is taken over");
                 let run = Versioned { value: run, version: version + 1 };

@@ -67,7 +67,7 @@ impl Store {
         let mut writes =
             vec![Write::Create { key: keys::early_stop(owner, session, background), item: record }];
         writes.extend(Self::refusal_writes(owner, stop.refusal, refusal)?);
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     pub async fn early_stop(
@@ -93,6 +93,6 @@ impl Store {
             Self::refusals(owner, stop.refused_at, -1),
         ];
         // Refused if another request has done it already.
-        self.transact(writes).await.map(|_| ())
+        self.write_all(writes).await.map(|_| ())
     }
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{LogHead, LogSession, REMEMBERED};
 use crate::blobs::BlobKey;
+use crate::store::Once;
 use crate::store::keys::{self, Guard, Key};
 use crate::store::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
@@ -82,7 +83,7 @@ pub struct LogAppend<'a> {
     /// The session, if it is new.
     pub session: Option<&'a LogSession>,
     /// Identifies the line within the session, so that it is logged only once.
-    pub once: Option<&'a str>,
+    pub name: Option<&'a str>,
 }
 
 /// The result of an append.
@@ -119,12 +120,17 @@ impl Store {
     }
 
     /// Appends the newest line of the head.
-    pub async fn append_log(&self, owner: &Owner, append: &LogAppend<'_>) -> Result<Appended, StoreError> {
-        let LogAppend { head, read_at, line, session, once } = append;
+    pub async fn append_log(
+        &self,
+        owner: &Owner,
+        once: &Once,
+        append: &LogAppend<'_>,
+    ) -> Result<Appended, StoreError> {
+        let LogAppend { head, read_at, line, session, name } = append;
         let mut writes = Vec::with_capacity(9);
-        if let Some(name) = once {
-            let once = LoggedOnce { agent_id: head.agent_id.clone() };
-            let item = item(&once, &Extras::expiring(line.at + REMEMBERED))?;
+        if let Some(name) = name {
+            let logged = LoggedOnce { agent_id: head.agent_id.clone() };
+            let item = item(&logged, &Extras::expiring(line.at + REMEMBERED))?;
             writes.push(Write::Create { key: keys::logged_once(owner, &head.session_id, name), item });
         }
         writes.push(Self::head_write(owner, head, *read_at)?);
@@ -140,7 +146,7 @@ impl Store {
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
         }
-        Ok(match self.commit(writes).await? {
+        Ok(match self.commit(once, writes).await? {
             Written::Yes => Appended::Yes,
             Written::Refused(Guard::LoggedOnce) => Appended::Before,
             Written::Refused(_) => Appended::Raced,
@@ -169,7 +175,7 @@ impl Store {
         if let Some(hot_since) = head.hot_since {
             writes.push(Self::hot_write(owner, head, hot_since)?);
         }
-        self.transact(writes).await
+        self.write_all(writes).await
     }
 
     /// The logs with lines outside segments, those with the oldest lines first.
@@ -238,7 +244,7 @@ impl Store {
             key: keys::log_line(owner, session, agent, *number),
             must_exist: false,
         };
-        self.transact(numbers.iter().map(delete).collect()).await.map(|_| ())
+        self.write_all(numbers.iter().map(delete).collect()).await.map(|_| ())
     }
 
     pub async fn logged_once(

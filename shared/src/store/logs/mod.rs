@@ -219,7 +219,7 @@ impl Store {
         if let Some(session) = session {
             writes.extend(Self::session_writes(owner, session)?);
         }
-        Ok(match self.transact(writes).await? {
+        Ok(match self.write_all(writes).await? {
             Written::Yes => Created::Yes,
             Written::Refused(Guard::LogHead) => Created::Taken,
             Written::Refused(Guard::LogImport) => Created::NoImport,
@@ -248,7 +248,7 @@ impl Store {
             gone.push(HotLog { session_id, agent_id, hot_since }.key(owner));
         }
         let delete = |key| Write::Delete { key, must_exist: false };
-        self.transact(gone.into_iter().map(delete).collect()).await.map(|_| ())
+        self.write_all(gone.into_iter().map(delete).collect()).await.map(|_| ())
     }
 
     /// Deletes a session without logs: its assigned names, its remembered hooks, and its entry in the list.

@@ -53,7 +53,7 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let (plain, key) = (Extras::default(), keys::given_names(owner, session, hash));
         let names = item(names, &plain)?;
-        self.transact(vec![
+        self.write_all(vec![
             Write::Create {
                 key: keys::given_name(owner, session, prompt),
                 item: item(&GivenName { agent_id: name.clone() }, &plain)?,

@@ -40,7 +40,7 @@ struct Count {
 impl Store {
     /// Stores a refused payload for a day, and counts it.
     pub async fn refuse_hook(&self, owner: &Owner, id: Uuid, hook: &RefusedHook) -> Result<(), StoreError> {
-        self.transact(Self::refusal_writes(owner, id, hook)?.into()).await.map(|_| ())
+        self.write_all(Self::refusal_writes(owner, id, hook)?.into()).await.map(|_| ())
     }
 
     pub(super) fn refusal_writes(
@@ -96,7 +96,7 @@ impl Store {
             only_if: Condition::Always,
             expires: Some(at + REFUSED_KEPT + REFUSED_KEPT),
         };
-        self.transact(vec![count]).await.map(|_| ())
+        self.write_all(vec![count]).await.map(|_| ())
     }
 
     /// The hooks that filters dropped on the UTC days of these instants, up to `limit` agent types.

@@ -7,7 +7,7 @@
 //!
 //! - [`item`]: records as items
 //! - [`Write`]: a write of a transaction
-//! - `transact`, `batch`: many writes at once, either all or none, or each independently
+//! - `write_all`, `batch`: many writes at once, either all or none, or each independently
 
 mod batch;
 mod item;
@@ -228,7 +228,7 @@ impl Store {
     /// # Errors
     /// If the table does not answer.
     pub async fn put(&self, key: &Key, item: Attributes) -> Result<(), StoreError> {
-        self.transact(vec![Write::Put { key: key.clone(), item }]).await.map(|_| ())
+        self.write_all(vec![Write::Put { key: key.clone(), item }]).await.map(|_| ())
     }
 
     /// Deletes an item. It is not an error if the item does not exist.
@@ -236,7 +236,7 @@ impl Store {
     /// # Errors
     /// If the table does not answer.
     pub async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.transact(vec![Write::Delete { key: key.clone(), must_exist: false }]).await.map(|_| ())
+        self.write_all(vec![Write::Delete { key: key.clone(), must_exist: false }]).await.map(|_| ())
     }
 
     /// Reads a part of a partition, after the sort key `after`.

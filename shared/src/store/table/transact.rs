@@ -8,11 +8,12 @@ use super::write::{Write, Written};
 use super::{CONFLICT_TRIES, Store, StoreError, back_off, new_write_id, unavailable};
 
 impl Store {
-    /// Executes all of the writes or none.
+    /// Executes all of the writes or none. It does not mark the request's `Idempotency-Key`: the work of a request goes
+    /// through [`Store::commit`].
     ///
     /// # Errors
     /// If the table does not answer, or if the transaction had too many conflicts.
-    pub async fn transact(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
+    pub async fn write_all(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
         let writes = match <[Write; 1]>::try_from(writes) {
             // A single item needs no transaction, which costs twice as much.
             Ok([Write::Create { key, item }]) => return self.create(&key, item).await,

@@ -228,7 +228,7 @@ impl Caller for PassCaller<'_> {
         let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
         writes.extend(Store::usage_write(spender, at, &model.into(), &used, cost_micros));
         if !writes.is_empty() {
-            let settled = self.cx.store.transact(writes).await;
+            let settled = self.cx.store.write_all(writes).await;
             let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
         }
         Ok(())
@@ -258,7 +258,7 @@ impl PassCaller<'_> {
             }
         }
         let writes = Store::reserve_writes(spender, at, micros, &ceilings);
-        if !self.cx.store.transact(writes).await?.done() {
+        if !self.cx.store.write_all(writes).await?.done() {
             // Another call has just taken the rest.
             return Err(too_dear_now(ceilings[0], micros, at));
         }

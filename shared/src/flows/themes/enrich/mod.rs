@@ -174,7 +174,7 @@ impl Held<'_> {
             return Ok(());
         }
         let key = keys::enrichment(self.owner, self.project);
-        let removed = self.cx.store.transact(vec![Write::Remove { key, version: found.version }]).await?;
+        let removed = self.cx.store.write_all(vec![Write::Remove { key, version: found.version }]).await?;
         if let (true, Some(notes)) = (removed.done(), found.value.notes) {
             self.discard(notes).await;
         }
