@@ -3,17 +3,25 @@
 pub mod anthropic;
 pub mod appointments;
 pub mod archives;
+pub mod completions;
 pub mod contract;
+pub mod events;
+pub mod everything;
 pub mod executors;
 pub mod golden;
 pub mod kills;
 pub mod logs;
+pub mod made;
+pub mod mcp;
 pub mod model;
 pub mod openapi;
+pub mod process;
 pub mod program;
 pub mod providers;
 pub mod season;
 pub mod seasons;
+pub mod stage;
+pub mod themes;
 pub mod things;
 
 use lamplighter_local::platform::{Platform, PlatformConfig};

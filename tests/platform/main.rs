@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
-mod made;
-mod server;
+use std::path::Path;
+use std::process::Command;
 
 /// Accounts: keys, usage, quotas, alerts, export, import and deletion.
 mod accounts {
     mod account;
     mod alerts;
     mod deletion;
-    pub mod export;
-    pub mod import;
+    mod export;
+    mod import;
     mod limits;
     mod quota;
 }
@@ -28,12 +28,12 @@ mod agents_and_chats {
     mod agents;
     mod assets;
     mod chats;
-    pub mod completion_forms;
+    mod completion_forms;
     mod completions;
     mod images;
     mod projects;
     mod scope;
-    pub mod turns;
+    mod turns;
 }
 
 /// Context: documents and logs, and the programs that write them (hooks, the command).
@@ -52,7 +52,7 @@ mod edge {
     mod door;
     mod generated;
     mod http;
-    pub mod isolation;
+    mod isolation;
     mod messages;
     mod rates;
     mod scopes;
@@ -61,7 +61,7 @@ mod edge {
 /// The executor: due times, the sweep, and limits for one owner's runs.
 mod executor {
     mod due_times;
-    pub mod occurrences;
+    mod occurrences;
     mod on_time;
     mod parallel;
     mod places;
@@ -85,7 +85,7 @@ mod local {
 mod mcp {
     mod attacks;
     mod clients;
-    pub mod tools;
+    mod tools;
 }
 
 /// Models and their providers: which model is called, with what, and what happens if it fails.
@@ -105,7 +105,7 @@ mod models {
 mod runs {
     mod calls;
     mod ceilings;
-    pub mod durable;
+    mod durable;
     mod long_replies;
     mod long_results;
 }
@@ -114,13 +114,19 @@ mod runs {
 mod store {
     mod faults;
     mod golden;
-    pub mod walk;
+    mod walk;
 }
 
 /// Themes: files, the map, and its descriptions.
 mod themes {
     mod computing;
     mod enrichment;
-    pub mod events;
-    pub mod routes;
+    mod events;
+    mod routes;
+}
+
+/// The server on this data folder, as a program. It is not in the harness, because Cargo tells only a test program where the
+/// programs of its package are.
+fn command(data: &Path) -> Command {
+    tests::program::command(Path::new(env!("CARGO_BIN_EXE_server")), data)
 }

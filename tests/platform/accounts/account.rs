@@ -8,9 +8,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, JwtConfig, JwtKeys};
+use tests::made;
 use tests::{Answer, Harness, send};
-
-use crate::made;
 
 /// A token for `someone`, signed with the secret below. It expires in 2100.
 const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIiwiYXVkIjoibGFtcGxpZ2h0ZXIiLCJzdWIiOiJzb21lb25lIiwiZXhwIjo0MTAyNDQ0ODAwfQ.nsaUUZp8YPqOJM9ydTCTkiuY0dt_sIkmDXoGg7ele4Q";

@@ -16,9 +16,8 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::{AwsConfig, Config};
 use shared::money::alerts;
 use tests::Harness;
+use tests::made::{local, settle};
 use tokio::net::TcpListener;
-
-use crate::made::{local, settle};
 
 #[tokio::test]
 async fn a_run_that_crosses_thresholds_tells_each_once() {

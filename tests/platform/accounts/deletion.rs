@@ -17,14 +17,12 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::{AuthConfig, AwsConfig, Config, PlansConfig};
 use shared::flows::executor::route;
 use shared::store::{DueItem, Store};
+use tests::archives::{exported, imported_at_once};
+use tests::everything::{copied, scanned, with_everything};
+use tests::made::settle;
+use tests::stage::Stage;
 use tests::things::Caller;
 use tests::{Answer, Harness, send};
-
-use crate::accounts::export::archived;
-use crate::accounts::import::imported;
-use crate::executor::occurrences::Stage;
-use crate::made::settle;
-use crate::store::walk::{copied, scanned, with_everything};
 
 fn owner(name: &str) -> Owner {
     Owner::new(name).unwrap()
@@ -261,7 +259,7 @@ async fn the_sweep_finishes_a_deletion_and_no_action_runs_meanwhile() {
 
 #[tokio::test]
 async fn a_holder_of_a_key_is_told_until_the_key_is_gone() {
-    let clock = Clock::Manual(ManualClock::at(crate::executor::occurrences::noon()));
+    let clock = Clock::Manual(ManualClock::at(tests::stage::noon()));
     let config =
         PlatformConfig { auth: AuthConfig::On(None), clock, automatic: false, ..PlatformConfig::in_memory() };
     let h = Harness::with(config).await;
@@ -457,7 +455,7 @@ async fn a_count_stays_only_while_its_day_or_month_lasts() {
 async fn an_import_into_a_reopened_account_keeps_the_counts() {
     let h = with_everything().await;
     let cx = &h.platform.cx;
-    let files = archived(&h, "local").await;
+    let files = exported(&h.platform.cx, &owner("local")).await;
     let before = cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap();
     let used = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();
     assert!(before.spent_micros > 0 && used.used > 0, "{before:?}, {used:?}");
@@ -468,7 +466,7 @@ async fn an_import_into_a_reopened_account_keeps_the_counts() {
     assert_eq!(without_counts(scanned(cx, "local").await, GOLDEN_DAY), (BTreeMap::new(), 3));
 
     pass(cx, SignedDuration::from_secs(31));
-    let view = imported(cx, &owner("local"), &files).await;
+    let view = imported_at_once(cx, &owner("local"), &files).await;
     assert_eq!(view.state, AccountImportState::Done, "{view:?}");
     assert_eq!(cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap(), before);
     let after = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();

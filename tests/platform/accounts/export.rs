@@ -13,10 +13,10 @@ use shared::config::AuthConfig;
 use shared::flows::archive::{self, Limits};
 use shared::flows::executor::route;
 use shared::store::DueItem;
+use tests::everything::{copied, scanned, with_everything};
+use tests::stage::noon;
 use tests::things::Caller;
 use tests::{Harness, send};
-
-use crate::store::walk::{copied, scanned, with_everything};
 
 const LIMITS: Limits = Limits {
     entries: 1_000,
@@ -43,17 +43,6 @@ async fn downloaded(h: &Harness, url: &str) -> BTreeMap<String, Vec<u8>> {
     let bytes = answer.bytes().await.unwrap();
     let _ = h;
     archive::read(&bytes, &LIMITS).unwrap().into_iter().map(|file| (file.path, file.bytes)).collect()
-}
-
-/// The files of a new export.
-pub(crate) async fn archived(h: &Harness, name: &str) -> BTreeMap<String, Vec<u8>> {
-    let (cx, owner) = (&h.platform.cx, owner(name));
-    for running in cx.store.exports(&owner, 10).await.unwrap().items {
-        work(h, name, &running.1.value.export_id.to_string(), Timestamp::MAX).await;
-    }
-    let id = shared::flows::accounts::export::request(cx, &owner).await.unwrap().export.export_id;
-    work(h, name, &id.to_string(), Timestamp::MAX).await;
-    downloaded(h, &shared::flows::accounts::export::read(cx, &owner, id).await.unwrap().url.unwrap()).await
 }
 
 #[tokio::test]
@@ -124,7 +113,7 @@ async fn an_archive_has_everything_but_secrets() {
 
 #[tokio::test]
 async fn an_export_that_is_killed_begins_again_and_one_without_time_fails() {
-    let clock = Clock::Manual(ManualClock::at(crate::executor::occurrences::noon()));
+    let clock = Clock::Manual(ManualClock::at(noon()));
     let h = Harness::with(PlatformConfig { clock, automatic: false, ..PlatformConfig::in_memory() }).await;
     let cx = &h.platform.cx;
     h.agent().await;

@@ -12,41 +12,21 @@ use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
-use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
+use shared::flows::accounts::import::{self, NewAccountImport};
 use shared::flows::executor::route;
 use shared::store::DueItem;
 use tests::Harness;
-use tests::archives::{self, Files, lines, with_lines, zip};
+use tests::archives::{self, Files, exported, imported_at_once, lines, uploaded, with_lines, zip};
+use tests::everything::{scanned, with_everything};
+use tests::stage::noon;
 use tests::things::Caller;
-
-use crate::accounts::export::archived;
-use crate::store::walk::{scanned, with_everything};
 
 fn owner(name: &str) -> Owner {
     Owner::new(name).unwrap()
 }
 
-/// Requests an import and uploads the archive.
-async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
-    let new = NewAccountImport { bytes: zip.len() as u64, sha256: None };
-    let begun = import::request(cx, owner, &new).await.unwrap();
-    assert_eq!(begun.state, AccountImportState::Waiting);
-    let target = begun.upload.unwrap();
-    let mut put = tests::client().put(&target.url).body(zip.to_vec());
-    for (name, value) in &target.headers {
-        put = put.header(name, value);
-    }
-    assert_eq!(put.send().await.unwrap().status(), 200);
-}
-
 async fn work(cx: &Cx, owner: &Owner) {
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.unwrap();
-}
-
-pub(crate) async fn imported(cx: &Cx, owner: &Owner, files: &Files) -> AccountImportView {
-    uploaded(cx, owner, &zip(files)).await;
-    work(cx, owner).await;
-    import::read(cx, owner).await.unwrap()
 }
 
 /// The objects of an owner, without their owner.
@@ -76,8 +56,8 @@ fn plain(item: &Value) -> Value {
 async fn an_account_moves_with_everything_that_has_ended() {
     let h = with_everything().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = archived(&h, "local").await;
-    let view = imported(cx, &me, &files).await;
+    let files = exported(&h.platform.cx, &owner("local")).await;
+    let view = imported_at_once(cx, &me, &files).await;
     assert_eq!((view.state, view.error.as_deref()), (AccountImportState::Done, None));
 
     let strip = |items: BTreeMap<(String, String), Value>, name: &str| -> BTreeMap<(String, String), Value> {
@@ -184,7 +164,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
     assert!(!new.contains_key("imports/account.zip"), "the archive is deleted");
 
     // The account works: what was exported again is what was imported.
-    let again = archived(&h, "mover").await;
+    let again = exported(&h.platform.cx, &owner("mover")).await;
     let kept = |files: &Files| -> BTreeMap<String, Value> {
         let all = lines(files).into_iter().filter(|line| line["partition"] != "ACCOUNT");
         all.map(|line| (format!("{} {}", line["partition"], line["key"]), line)).collect()
@@ -202,12 +182,12 @@ async fn an_account_moves_with_everything_that_has_ended() {
 async fn nothing_is_written_unless_everything_is_valid() {
     let h = with_everything().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = archived(&h, "local").await;
+    let files = exported(&h.platform.cx, &owner("local")).await;
     let all = lines(&files);
     let agent = all.iter().position(|line| line["partition"] == "AGENT").unwrap();
     let run = all.iter().position(|line| line["key"] == "META").unwrap();
     let check = async |files: &Files, expected: &str| {
-        let view = imported(cx, &me, files).await;
+        let view = imported_at_once(cx, &me, files).await;
         let error = view.error.unwrap_or_default();
         assert!(view.state == AccountImportState::Failed && error.contains(expected), "{expected}: {error}");
         let written: Vec<_> =
@@ -289,7 +269,7 @@ async fn nothing_is_written_unless_everything_is_valid() {
 async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     let h = with_everything().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = archived(&h, "local").await;
+    let files = exported(&h.platform.cx, &owner("local")).await;
     uploaded(cx, &me, &zip(&files)).await;
     // No executor has time: the import stays as it is.
     for _ in 0..3 {
@@ -322,7 +302,7 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     (again.state, again.position) = (AccountImportState::Failed, Position { objects: 1, lines: 1 });
     let saved = cx.store.save_account_import(&me, &again, found.version, cx.clock.now()).await;
     assert!(saved.unwrap().done());
-    let view = imported(cx, &me, &files).await;
+    let view = imported_at_once(cx, &me, &files).await;
     assert_eq!(view.state, AccountImportState::Done, "{view:?}");
     assert_eq!(found_item(cx, &agent).await["name"].as_s().unwrap(), "Mine");
 }
@@ -340,7 +320,7 @@ async fn found_item(
 
 #[tokio::test]
 async fn only_an_empty_account_takes_an_archive_and_only_for_an_hour() {
-    let clock = ManualClock::at(crate::executor::occurrences::noon());
+    let clock = ManualClock::at(noon());
     let config = PlatformConfig {
         auth: AuthConfig::On(None),
         clock: Clock::Manual(clock.clone()),
@@ -383,7 +363,7 @@ async fn only_an_empty_account_takes_an_archive_and_only_for_an_hour() {
     work(cx, &owner("me")).await;
     let state = async || import::read(cx, &owner("me")).await.unwrap().state;
     assert_eq!(state().await, AccountImportState::Waiting);
-    clock.set(crate::executor::occurrences::noon() + SignedDuration::from_mins(61));
+    clock.set(noon() + SignedDuration::from_mins(61));
     work(cx, &owner("me")).await;
     assert_eq!(state().await, AccountImportState::Failed);
 }

@@ -12,11 +12,10 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::PlansConfig;
 use shared::store::Store;
 use shared::store::quota::MonthRequests;
+use tests::made::local;
 use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
 use tests::{Answer, Harness, send};
-
-use crate::executor::occurrences::Stage;
-use crate::made::local;
 
 fn starter() -> PlatformConfig {
     let plans = PlansConfig { default: Plan::Starter, allowed: vec![Plan::Starter, Plan::Pro] };

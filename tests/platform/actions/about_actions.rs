@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 use shared::blobs::BlobKey;
 use shared::models::{Addresses, ModelsConfig, ServerConfig};
 use shared::store::keys;
+use tests::events::{events, names, stream};
 use tests::model::{Says, ScriptedModel, free_server};
+use tests::stage::Stage;
 use tests::{Harness, send};
-
-use crate::agents_and_chats::turns::{events, names, stream};
-use crate::executor::occurrences::Stage;
 
 async fn demo() -> Stage {
     Stage::with(ModelsConfig::default()).await

@@ -6,8 +6,7 @@ use domain::ids::ActionId;
 use serde_json::{Value, json};
 use shared::models::ModelsConfig;
 use tests::model::{Says, ScriptedModel};
-
-use crate::executor::occurrences::Stage;
+use tests::stage::Stage;
 
 fn writes(messages: &[Value]) -> Says {
     match messages.last().unwrap()["role"].as_str() {

@@ -3,9 +3,8 @@
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::made;
 use tests::{Answer, Harness, send};
-
-use crate::made;
 
 async fn saved(h: &Harness, agent: &str) -> String {
     let body =

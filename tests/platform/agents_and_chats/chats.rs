@@ -8,8 +8,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::clock::{Clock, ManualClock};
 use tests::Harness;
-
-use crate::made;
+use tests::made;
 
 fn said(role: &str, content: &str) -> Value {
     json!({"role": role, "content": content})

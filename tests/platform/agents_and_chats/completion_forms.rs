@@ -4,7 +4,8 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use tests::model::{Says, Script, ScriptedModel};
+use tests::completions::{forgetful, scripted};
+use tests::model::Says;
 use tests::{Answer, Harness, send};
 
 const PATH: &str = "/v1/chat/completions";
@@ -39,16 +40,6 @@ async fn streamed(h: &Harness, mut body: Value) -> (String, Value) {
         .collect();
     let text = chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
     (text, chunks.last().unwrap()["choices"][0]["finish_reason"].clone())
-}
-
-async fn scripted(script: Script, model: &str) -> (Harness, ScriptedModel, String) {
-    let scripted = ScriptedModel::start(script).await;
-    let mut config = PlatformConfig::in_memory();
-    config.models = scripted.config(model);
-    config.models.features.structured_outputs = true;
-    let h = Harness::with(config).await;
-    let agent = h.agent().await;
-    (h, scripted, agent)
 }
 
 async fn messages(h: &Harness, agent: &str) -> Vec<Value> {
@@ -129,21 +120,6 @@ fn city() -> Value {
         "type": "object", "properties": {"city": {"type": "string", "minLength": 2}, "n": {"type": "integer"}},
         "required": ["city", "n"], "additionalProperties": false,
     }}})
-}
-
-/// Answers with words; asked again, with JSON, unless the person calls it hopeless.
-fn forgets(messages: &[Value]) -> Says {
-    let all = json!(messages).to_string();
-    let last = messages.last().unwrap()["content"].to_string();
-    Says::Text(match (all.contains("hopeless"), last.contains("could not be read")) {
-        (false, true) => "```json\n{\"city\": \"Kiel\", \"n\": 3}\n```".into(),
-        _ => "It is Kiel.".into(),
-    })
-}
-
-/// A server whose model forgets that its reply must be JSON, and repairs it.
-pub async fn forgetful() -> (Harness, ScriptedModel, String) {
-    scripted(forgets, "gpt-5-chat-latest").await
 }
 
 #[tokio::test]

@@ -10,8 +10,7 @@ use shared::models::{Addresses, ModelsConfig};
 use shared::store::table::Order;
 use tests::Harness;
 use tests::anthropic::{Block, FakeAnthropic};
-
-use crate::made;
+use tests::made;
 
 /// A PNG file as far as its size, and `filler` bytes.
 fn png(width: u32, filler: usize) -> String {

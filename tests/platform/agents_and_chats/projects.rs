@@ -2,9 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::made;
 use tests::{Harness, send};
-
-use crate::made;
 
 const NIL: &str = "prj_00000000000000000000000000000000";
 

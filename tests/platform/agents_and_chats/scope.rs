@@ -10,9 +10,8 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::flows::tools::look_up;
 use tests::Harness;
+use tests::made;
 use tests::model::{Says, ScriptedModel};
-
-use crate::made;
 
 /// The tools that look something up.
 const LOOKING: [&str; 3] = ["query_actions", "query_assets", "read_asset"];

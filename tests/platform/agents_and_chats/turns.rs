@@ -6,52 +6,9 @@ use lamplighter_local::demo::DemoSettings;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::events::{events, names, stream, text};
 use tests::model::{Says, ScriptedModel};
 use tests::{Harness, send};
-
-/// A server-sent event, as it was sent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    pub id: u64,
-    pub name: String,
-    pub data: Value,
-}
-
-/// The events of a stream's text, without heartbeats.
-pub fn events(text: &str) -> Vec<Event> {
-    text.split("\n\n")
-        .filter(|frame| frame.starts_with("id:"))
-        .map(|frame| {
-            let field = |name: &str| {
-                frame.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned()
-            };
-            Event {
-                id: field("id:").parse().unwrap(),
-                name: field("event:"),
-                data: serde_json::from_str(&field("data:")).unwrap(),
-            }
-        })
-        .collect()
-}
-
-pub async fn stream(h: &Harness, path: &str, body: Value) -> Vec<Event> {
-    let request = h.request(Method::POST, path).header("accept", "text/event-stream").json(&body);
-    let response = request.send().await.unwrap();
-    assert_eq!(response.headers()["content-type"], "text/event-stream");
-    events(&response.text().await.unwrap())
-}
-
-pub fn names(events: &[Event]) -> Vec<&str> {
-    let mut names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-    names.dedup();
-    names
-}
-
-/// The text of the reply that a reader of these events sees.
-pub fn text(events: &[Event]) -> String {
-    let deltas = events.iter().filter(|event| event.name == "message.delta");
-    deltas.filter_map(|event| event.data["text"].as_str()).collect()
-}
 
 #[tokio::test]
 async fn an_agent_is_set_up_by_talking() {

@@ -4,9 +4,8 @@ use futures::future::join_all;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::made;
 use tests::{Answer, Harness, send};
-
-use crate::made;
 
 const AUTHENTICATION: &str = "\
 # Context Document

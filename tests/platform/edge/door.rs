@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tests::program::Server;
 use tests::{Answer, Harness, send};
 
-use crate::server::command;
+use crate::command;
 
 /// Every route of the OpenAPI document, and the front page, with a value for each parameter.
 fn routes() -> Vec<(Method, String)> {

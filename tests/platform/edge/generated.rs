@@ -126,7 +126,7 @@ async fn the_client_of_openai_is_served() {
     }
     let h = Harness::start().await;
     let agent = h.agent().await;
-    let (json, _model, json_agent) = crate::agents_and_chats::completion_forms::forgetful().await;
+    let (json, _model, json_agent) = tests::completions::forgetful().await;
     let (url, json_url) = (h.platform.url(), json.platform.url());
     let printed = output(python, &["openai_chat.py", &url, &agent, &json_url, &json_agent]).await;
     assert!(printed.contains("the agent has answered"), "{printed}");

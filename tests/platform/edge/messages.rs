@@ -3,10 +3,9 @@
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use tests::things;
 use tests::things::Caller;
 use tests::{Answer, Harness, send};
-
-use crate::edge::isolation;
 
 /// Words of our libraries, and phrases that do not help.
 const JARGON: &[&str] = &[
@@ -143,7 +142,7 @@ async fn every_refusal_names_a_field_in_plain_words() {
                     "POST /v1/chat/completions" => {
                         json!({"model": ids["agent_id"], "messages": [{"role": "user", "content": "Hello"}]})
                     }
-                    _ => isolation::body(&route, &ids),
+                    _ => things::body(&route, &ids),
                 };
                 for (what, body) in [("a list", json!([])), ("null", Value::Null), ("a text", json!("x"))] {
                     let answer = call(&h, &method, &path, Some(&body)).await;

@@ -13,9 +13,8 @@ use shared::models::ModelsConfig;
 use shared::store::Store;
 use tests::Answer;
 use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
 use tokio::time::timeout;
-
-use crate::executor::occurrences::Stage;
 
 fn minute(minutes: i64) -> Timestamp {
     "2026-11-21T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)

@@ -13,8 +13,7 @@ use shared::flows::{actions, due};
 use shared::models::ModelsConfig;
 use shared::store::keys::SHARDS;
 use shared::store::{DueEntry, DueItem};
-
-use crate::executor::occurrences::Stage;
+use tests::stage::Stage;
 
 fn minute(minutes: i64) -> Timestamp {
     "2026-11-21T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)

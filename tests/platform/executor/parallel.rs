@@ -7,9 +7,8 @@ use domain::actions::{ActionState, OccurrenceState};
 use serde_json::{Value, json};
 use shared::runtime::function::{Invocation, Trigger};
 use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
 use tokio::time::timeout;
-
-use crate::executor::occurrences::Stage;
 
 /// The event that SQS gives to an executor.
 fn event(bodies: impl IntoIterator<Item = String>) -> SqsEvent {

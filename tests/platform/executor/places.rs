@@ -17,9 +17,8 @@ use shared::runtime::function::{Invocation, Trigger};
 use shared::store::DueItem;
 use shared::store::table::Order;
 use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
 use tokio::task::JoinHandle;
-
-use crate::executor::occurrences::Stage;
 
 /// The number of executors on the platform of these tests.
 const EXECUTORS: usize = 4;

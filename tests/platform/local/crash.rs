@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
+use tests::program::Server;
 use tests::{kills, logs};
 
-use crate::server::{Server, command};
+use crate::command;
 
 /// How long a server may take to start or to refuse. A machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(60);

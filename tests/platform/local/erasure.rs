@@ -28,8 +28,10 @@ use tempfile::TempDir;
 use tests::things::Caller;
 use tests::{Harness, send};
 
-use crate::executor::occurrences::noon;
-use crate::server::{Server, command};
+use tests::program::Server;
+use tests::stage::noon;
+
+use crate::command;
 
 /// The text of the deleted account, and that of another one.
 const MARK: &str = "quicksilver-7d1e";

@@ -9,9 +9,10 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::program::Server;
 use tests::send;
 
-use crate::server::{Server, command};
+use crate::command;
 
 /// This text is in everything private, and in nothing else.
 const MARK: &str = "quicksilver";

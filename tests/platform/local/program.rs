@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tests::program::Server;
 use tests::send;
 
-use crate::server::command;
+use crate::command;
 
 fn run(folder: &Path, args: &[&str]) -> Output {
     command(folder).args(args).output().unwrap()

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tests::program::Server;
 use tests::{Answer, send};
 
-use crate::server::command;
+use crate::command;
 
 /// Long enough for its content to be in the bucket.
 fn long() -> String {

@@ -4,10 +4,9 @@
 use domain::tools::{LOOP, MCP, ToolDef};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use tests::made;
+use tests::mcp::client;
 use tests::{Harness, send};
-
-use crate::made;
-use crate::mcp::tools::client;
 
 fn properties(def: &ToolDef) -> Map<String, Value> {
     (def.input)()["properties"].as_object().unwrap().clone()

@@ -7,67 +7,11 @@ use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Answer, Harness, send};
-
-use crate::made;
+use tests::made;
+use tests::mcp::{Client, client, client_of};
+use tests::{Harness, send};
 
 const NO_DOCUMENT: &str = "No context document found. Run PLAN mode first to create context.";
-
-/// An MCP client of one address.
-pub struct Client<'a> {
-    h: &'a Harness,
-    path: &'static str,
-}
-
-impl Client<'_> {
-    pub async fn post(&self, message: Value) -> Answer {
-        let request = self.h.request(Method::POST, self.path);
-        let request = request.header("accept", "application/json, text/event-stream");
-        send(request.header("mcp-protocol-version", "2025-11-25").json(&message)).await
-    }
-
-    /// The result of a request.
-    pub async fn ask(&self, method: &str, params: Value) -> Value {
-        let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
-        let body = answer.expect(200);
-        assert!(body["error"].is_null(), "{body:#}");
-        body["result"].clone()
-    }
-
-    /// The error of a request.
-    pub async fn error(&self, method: &str, params: Value) -> Value {
-        let answer = self.post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
-        answer.body["error"].clone()
-    }
-
-    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await
-    }
-
-    /// The result of a tool. Its text and its structured content are equal.
-    pub async fn gives(&self, tool: &str, arguments: Value) -> Value {
-        let result = self.call(tool, arguments).await;
-        assert_eq!(result["isError"], json!(false), "{result:#}");
-        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(text, result["structuredContent"]);
-        text
-    }
-
-    pub async fn fails(&self, tool: &str, arguments: Value) -> String {
-        let result = self.call(tool, arguments).await;
-        assert_eq!(result["isError"], json!(true), "{result:#}");
-        result["content"][0]["text"].as_str().unwrap().to_owned()
-    }
-}
-
-pub fn client(h: &Harness) -> Client<'_> {
-    client_of(h, "/mcp")
-}
-
-/// The client of an address with parameters.
-pub fn client_of<'a>(h: &'a Harness, path: &'static str) -> Client<'a> {
-    Client { h, path }
-}
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap()
@@ -431,7 +375,7 @@ async fn wrong_arguments_are_refused_with_their_place() {
 #[tokio::test]
 async fn the_address_or_the_call_says_which_document() {
     let h = Harness::start().await;
-    let c = Client { h: &h, path: "/mcp?workflow=feature" };
+    let c = client_of(&h, "/mcp?workflow=feature");
     let plan = c.gives("parse_mode", json!({"prompt": "PLAN a feature"})).await;
     assert_eq!(plan["contextFilePath"], "/projects/default/context.md?workflow=feature");
     assert_eq!(h.get("/projects/default/context?workflow=feature").await.expect(200)["task"], "a feature");
@@ -444,7 +388,7 @@ async fn the_address_or_the_call_says_which_document() {
         c.fails("parse_mode", json!({"prompt": "PLAN x", "project": project})).await,
         "there is no such project"
     );
-    let wrong = Client { h: &h, path: "/mcp?project=nobody" };
+    let wrong = client_of(&h, "/mcp?project=nobody");
     wrong.post(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await.refused(400, "invalid_input");
 }
 

@@ -19,9 +19,8 @@ use tempfile::TempDir;
 use tests::Harness;
 use tests::anthropic::{Block, FakeAnthropic};
 use tests::executors::Executors;
+use tests::made;
 use tests::things::Caller;
-
-use crate::made;
 
 /// Looks something up if the message says so, and saves an output in a scheduled run.
 fn answer(body: &Value) -> Vec<Block> {

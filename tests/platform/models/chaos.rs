@@ -30,10 +30,9 @@ use serde_json::{Value, json};
 use shared::config::BudgetConfig;
 use shared::model_choice;
 use shared::models::{Addresses, Limits, ModelsConfig, Retry};
+use tests::events::{events, text};
 use tests::send;
-
-use crate::agents_and_chats::turns::{events, text};
-use crate::executor::occurrences::Stage;
+use tests::stage::Stage;
 
 /// How many turns there are, unless `CHAOS_TURNS` says otherwise. CI makes 2,000.
 const TURNS: usize = 400;

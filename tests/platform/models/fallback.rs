@@ -19,12 +19,11 @@ use serde_json::{Value, json};
 use shared::config::Config;
 use shared::models::{Addresses, Candidate, Limits, ModelsConfig, Retry};
 use shared::{Cx, model_choice};
+use tests::events::names;
 use tests::model::{Says, ScriptedModel};
+use tests::process::followed;
+use tests::stage::Stage;
 use tests::things::Caller;
-
-use crate::agents_and_chats::turns::names;
-use crate::executor::occurrences::Stage;
-use crate::runs::durable::followed;
 
 /// How a provider fails.
 #[derive(Clone, Copy, Debug)]

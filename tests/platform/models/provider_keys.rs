@@ -10,10 +10,9 @@ use shared::clock::{Clock, ManualClock};
 use shared::config::AuthConfig;
 use shared::store::keys;
 use tests::golden::Golden;
+use tests::made;
 use tests::things::Caller;
 use tests::{Answer, Harness, send};
-
-use crate::made;
 
 const KEY: &str = "sk-ant-0123456789-quicksilver-x9Qw";
 

@@ -17,13 +17,12 @@ use shared::config::outside::{Called, Outside, OutsideCall, OutsideTools};
 use shared::flows::executor::route;
 use shared::flows::turn::Topic;
 use shared::store::DueItem;
+use tests::events::{Event, names};
 use tests::model::{Says, Script, ScriptedModel};
+use tests::process::{Process, followed, take_over};
+use tests::stage::Stage;
 use tests::{Answer, send};
 use tokio::sync::watch;
-
-use crate::agents_and_chats::turns::{Event, names};
-use crate::executor::occurrences::Stage;
-use crate::runs::durable::{Process, followed, take_over};
 
 const EVERYWHERE: &[Surface] = &[Surface::Chat, Surface::AboutAction, Surface::Run];
 

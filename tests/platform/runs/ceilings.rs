@@ -12,12 +12,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
 use shared::store::spend::Spender;
+use tests::made::reserve;
 use tests::model::{Says, ScriptedModel};
+use tests::process::{followed, take_over};
+use tests::stage::{Stage, noon};
 use tests::{Answer, Harness, things};
-
-use crate::executor::occurrences::{Stage, noon};
-use crate::made::reserve;
-use crate::runs::durable::{followed, take_over};
 
 /// A model with a known price: 10 dollars for a million tokens of output.
 const MODEL: &str = "gpt-5.1";

@@ -10,20 +10,19 @@ use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::Cx;
 use shared::clock::Clock;
 use shared::flows::executor::route;
-use shared::flows::turn::{self, IfBusy, Said, Topic};
-use shared::runtime::function::Invocation;
+use shared::flows::turn::Topic;
 use shared::store::table::Written;
 use shared::store::{DueItem, Store};
+use tests::events::events;
 use tests::model::{Says, ScriptedModel};
+use tests::process::{Process, followed, take_over, valid};
+use tests::program::Server;
+use tests::stage::Stage;
 use tests::{Harness, send};
-use tokio::runtime::Runtime;
 
-use crate::agents_and_chats::turns::{Event, events};
-use crate::executor::occurrences::Stage;
-use crate::server::{Server, command};
+use crate::command;
 
 /// Looks something up, proposes an asset, looks again, and says that it is done.
 fn works(messages: &[Value]) -> Says {
@@ -49,61 +48,6 @@ fn talks(messages: &[Value]) -> Says {
         1 => Says::Call("query_actions", json!({})),
         _ => Says::Text("There is nothing saved yet, and nothing is planned.".into()),
     }
-}
-
-/// A separate process, as far as a test can have one: its tasks are killed together.
-pub struct Process {
-    pub runtime: Runtime,
-    pub cx: Cx,
-}
-
-impl Process {
-    pub fn start(stage: &Stage) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let shared = &stage.h.platform.cx;
-        let cx = Cx::new((*shared.config).clone(), shared.clock.clone()).unwrap();
-        Self { runtime, cx }
-    }
-
-    /// Begins a turn. Returns its run when the run is stored.
-    pub async fn begins(&self, stage: &Stage, topic: Topic, message: &str) -> RunId {
-        self.begins_with(stage, topic, message, ReplyForm::default()).await
-    }
-
-    /// Begins a turn whose reply has this form.
-    async fn begins_with(&self, stage: &Stage, topic: Topic, message: &str, form: ReplyForm) -> RunId {
-        let (cx, owner) = (self.cx.clone(), stage.owner.clone());
-        let said =
-            Said { topic, message: message.to_owned(), images: Vec::new(), if_busy: IfBusy::Reject, form };
-        let invocation = Invocation { deadline: jiff::Timestamp::MAX };
-        let began = self.runtime.spawn(async move { turn::start(&cx, &owner, said, invocation).await });
-        began.await.unwrap().unwrap().run()
-    }
-
-    pub fn kill(self) {
-        self.runtime.shutdown_background();
-    }
-}
-
-/// The events of a run that are not void.
-pub fn valid(all: Vec<Event>) -> Vec<Event> {
-    let mut valid: Vec<Event> = Vec::new();
-    for event in all {
-        if event.name == "step.restarted" {
-            let void_from = event.data["void_from"].as_u64().unwrap();
-            valid.retain(|before| before.id < void_from);
-        } else {
-            valid.push(event);
-        }
-    }
-    valid
-}
-
-pub async fn followed(h: &Harness, run: RunId) -> Vec<Event> {
-    let request =
-        h.request(Method::GET, &format!("/runs/{run}/events")).header("accept", "text/event-stream");
-    events(send(request).await.body.as_str().unwrap())
 }
 
 /// The result of a run, without ids and times.
@@ -142,22 +86,6 @@ async fn became(stage: &Stage, run: RunId) -> Became {
         tools,
         text: deltas.map(|event| text(&event.data["text"])).collect(),
     }
-}
-
-/// Lets the leases end and processes the run, as the sweep and an executor do, until it has ended. Calls that a killed
-/// process had already sent may still arrive after the first time.
-pub async fn take_over(stage: &Stage, run: RunId) {
-    let cx = &stage.h.platform.cx;
-    for _ in 0..20 {
-        stage.clock.set(stage.clock.now() + SignedDuration::from_secs(61));
-        let deadline = cx.clock.now() + SignedDuration::from_mins(15);
-        route::process(cx, &DueItem::run(&stage.owner, run), deadline).await.unwrap();
-        if cx.store.run(&stage.owner, run).await.unwrap().unwrap().value.state.is_final() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it is never finished: {:#?}", cx.store.run(&stage.owner, run).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -452,7 +380,7 @@ async fn a_turn_that_finds_others_for_too_long_is_refused() {
     let h = Harness::with(config).await;
     let first = h.post("/setup/chat", json!({"message": "One"})).await.expect(200);
     let chat = first["chat_id"].as_str().unwrap().parse::<domain::ids::ChatId>().unwrap();
-    let (cx, owner) = (h.platform.cx.clone(), crate::made::local());
+    let (cx, owner) = (h.platform.cx.clone(), tests::made::local());
     let (holds, mut held) = tokio::sync::watch::channel(0);
     let hog = tokio::spawn(async move {
         loop {
@@ -592,7 +520,7 @@ async fn calls_that_are_cancelled_cannot_pass_the_ceiling_of_a_day() {
         };
         let (ended, view) = tokio::join!(ended, stop);
         let spend =
-            h.platform.cx.store.spend(&crate::made::local(), h.platform.cx.clock.now()).await.unwrap();
+            h.platform.cx.store.spend(&tests::made::local(), h.platform.cx.clock.now()).await.unwrap();
         assert!(spend.committed_micros <= DAY, "{spend:?}");
         if ended.name == "run.failed" {
             assert_eq!(ended.data["error"]["code"], "budget_exceeded");
@@ -644,12 +572,7 @@ async fn the_proposals_of_a_turn_are_limited() {
     config.models = model.config("scripted");
     let h = Harness::with(config).await;
     let agent = h.agent().await;
-    let seen = crate::agents_and_chats::turns::stream(
-        &h,
-        &format!("/agents/{agent}/chat"),
-        json!({"message": "Plan"}),
-    )
-    .await;
+    let seen = tests::events::stream(&h, &format!("/agents/{agent}/chat"), json!({"message": "Plan"})).await;
     assert_eq!(seen.iter().filter(|event| event.name == "action.proposed").count(), 20);
     let limit = seen.iter().find(|event| event.name == "deliverable.invalid").unwrap();
     assert!(limit.data["reason"].as_str().unwrap().contains("at most 20"), "{limit:?}");
@@ -793,7 +716,7 @@ async fn without_a_budget_for_the_check_an_output_is_not_checked() {
                 let committed =
                     cx.store.spend(&stage.owner, stage.clock.now()).await.unwrap().committed_micros;
                 let (now, rest) = (stage.clock.now(), day - committed);
-                assert!(crate::made::reserve(cx, &stage.owner, now, rest, day).await);
+                assert!(tests::made::reserve(cx, &stage.owner, now, rest, day).await);
                 // The reply is even longer than reserved, so nothing of the call's own reservation is returned.
                 let sent = model.sent().pop().unwrap();
                 let longest = sent.get("max_completion_tokens").or(sent.get("max_tokens"));

@@ -3,10 +3,9 @@
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::events::events;
 use tests::model::{Says, Script, ScriptedModel};
 use tests::{Harness, send};
-
-use crate::agents_and_chats::turns::events;
 
 /// More than an item of the table holds.
 const LONG: usize = 500_000;

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use shared::flows::turn::Topic;
 use tests::model::{Says, ScriptedModel};
-
-use crate::executor::occurrences::Stage;
-use crate::runs::durable::{Process, followed, take_over, valid};
+use tests::process::{Process, followed, take_over, valid};
+use tests::stage::Stage;
 
 const ASSETS: usize = 100;
 

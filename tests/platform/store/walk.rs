@@ -3,34 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::ids::Owner;
-use lamplighter_local::platform::PlatformConfig;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::Cx;
-use shared::clock::{Clock, ManualClock};
 use shared::store::Walk;
 use shared::store::keys::Key;
 use tests::Harness;
-use tests::golden::{Golden, key};
-
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
-
-/// A platform with every kind of item, all of the owner `local`.
-pub(crate) async fn with_everything() -> Harness {
-    let golden: Golden = serde_json::from_str(&std::fs::read_to_string(DATA).unwrap()).unwrap();
-    let clock = Clock::Manual(ManualClock::at(golden.written_at));
-    let h = Harness::with(PlatformConfig { clock, automatic: false, ..PlatformConfig::in_memory() }).await;
-    golden.open(&h.platform.cx).await;
-    h
-}
+use tests::everything::{copied, scanned, with_everything};
 
 fn owner(name: &str) -> Owner {
     Owner::new(name).unwrap()
-}
-
-/// All items of an owner, from a scan of the table.
-pub(crate) async fn scanned(cx: &Cx, owner: &str) -> BTreeMap<(String, String), Value> {
-    let items = Golden::of(cx, Vec::new()).await.items.into_iter().map(|item| (key(&item), item));
-    items.filter(|((pk, _), _)| pk.starts_with(&format!("U#{owner}#"))).collect()
 }
 
 /// The keys of all items that a walk visits, in the order of the visits.
@@ -61,19 +42,6 @@ async fn check(cx: &Cx, name: &str) -> usize {
     assert_eq!(found, stored);
     assert_eq!(visits.len(), found.len(), "every item is visited once");
     stored.len()
-}
-
-/// Gives the owner `local2` the same items.
-pub(crate) async fn copied(cx: &Cx) {
-    let (table, name) = cx.store.raw();
-    for item in table.scan().table_name(name).send().await.unwrap().items() {
-        let (pk, _) = key_of(item);
-        if let Some(rest) = pk.strip_prefix("U#local#") {
-            let mut item = item.clone();
-            item.insert("pk".into(), aws_sdk_dynamodb::types::AttributeValue::S(format!("U#local2#{rest}")));
-            table.put_item().table_name(name).set_item(Some(item)).send().await.unwrap();
-        }
-    }
 }
 
 #[tokio::test]

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::json;
+use tests::themes::{PROJECT, put};
 use tests::{Answer, Harness, send};
-
-use crate::themes::routes::{PROJECT, put};
 
 /// An expression with a count that has a new state for nearly every byte of a text of `a` and `b`.
 const HOSTILE: &str = "/grep?regex=true&q=a%5Bab%5D%7B900%7Dc";

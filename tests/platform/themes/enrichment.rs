@@ -11,11 +11,10 @@ use shared::config::{BudgetConfig, Config};
 use shared::models::ModelsConfig;
 use shared::store::keys;
 use tests::Harness;
+use tests::made;
 use tests::model::{Says, ScriptedModel};
-
-use crate::made;
-use crate::themes::events::{CHANGED, deliver, deliver_to};
-use crate::themes::routes::{PROJECT, ask, harbour, import, put, ready, started, zip};
+use tests::themes::{CHANGED, deliver, deliver_to};
+use tests::themes::{PROJECT, ask, harbour, import, put, ready, started, zip};
 
 /// The paths of the files that a message shows.
 fn shown(message: &Value) -> Vec<String> {

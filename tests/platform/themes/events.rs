@@ -4,36 +4,17 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::Cx;
 use shared::clock::Clock;
-use shared::runtime::function::{Invocation, Trigger, Uploaded};
+use tests::themes::{CHANGED, PROJECT, ask, deliver, harbour, import, put, ready, started, zip};
 use tests::{Harness, send};
-
-use crate::themes::routes::{PROJECT, ask, harbour, import, put, ready, started, zip};
 
 /// A platform whose indexer runs only when the test calls it.
 async fn by_hand() -> Harness {
     let config = PlatformConfig { clock: Clock::scaled(20), automatic: false, ..PlatformConfig::in_memory() };
     Harness::with(config).await
 }
-
-/// Gives an upload to the indexer.
-pub async fn deliver(h: &Harness, key: &str) -> shared::Result<()> {
-    deliver_to(&h.platform.cx, key, SignedDuration::from_mins(15)).await
-}
-
-/// Gives an upload to an indexer with this much time.
-pub async fn deliver_to(cx: &Cx, key: &str, time: SignedDuration) -> shared::Result<()> {
-    let function = catalog::ALL.iter().find(|function| function.name == "theme-index").unwrap();
-    let Trigger::Upload { handler } = function.trigger else { panic!("it is woken by uploads") };
-    let upload = Uploaded { key: key.to_owned(), sequencer: "0".to_owned() };
-    handler(cx.clone(), Invocation { deadline: cx.clock.now() + time }, upload).await
-}
-
-pub const CHANGED: &str = "local/projects/prj_00000000000000000000000000000000/theme.changed";
 
 fn archive_key(import: &Value) -> String {
     let id = import["import_id"].as_str().unwrap();

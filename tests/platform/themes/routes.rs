@@ -3,67 +3,11 @@
 use std::time::Duration;
 
 use domain::ids::ProjectId;
-use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::clock::Clock;
-use shared::flows::archive;
-use tests::{Answer, Harness, send};
-
-use crate::made;
-
-pub const PROJECT: &str = "/projects/default";
-
-/// A platform whose clock runs twenty times as fast, so that nobody waits five seconds for a burst to end.
-pub async fn started() -> Harness {
-    Harness::with(PlatformConfig { clock: Clock::scaled(20), ..PlatformConfig::in_memory() }).await
-}
-
-/// The files of the project's own small theme.
-pub fn harbour() -> Vec<(String, Vec<u8>)> {
-    let root =
-        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/theme/test_data/harbour"));
-    let mut files = Vec::new();
-    for folder in std::fs::read_dir(root).unwrap() {
-        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            files.push((name, std::fs::read(&path).unwrap()));
-        }
-    }
-    files.sort();
-    files
-}
-
-pub fn zip(files: &[(impl AsRef<str>, impl AsRef<[u8]>)]) -> Vec<u8> {
-    archive::write(files.iter().map(|(path, content)| (path, content))).unwrap()
-}
-
-pub async fn import(h: &Harness, archive: Vec<u8>) -> Answer {
-    let request =
-        h.request(Method::POST, &format!("{PROJECT}/import")).header("content-type", "application/zip");
-    send(request.body(archive)).await
-}
-
-pub async fn put(h: &Harness, path: &str, content: &str) -> Answer {
-    send(h.request(Method::PUT, &format!("{PROJECT}/files/{path}")).body(content.to_owned())).await
-}
-
-pub async fn ask(h: &Harness, what: &str, body: Value) -> Value {
-    h.post(&format!("{PROJECT}/{what}"), body).await.expect(200)
-}
-
-/// Waits until the map is up to date, and returns the status.
-pub async fn ready(h: &Harness) -> Value {
-    for _ in 0..600 {
-        let status = h.get(&format!("{PROJECT}/map/status")).await.expect(200);
-        if status["state"] == "ready" {
-            return status;
-        }
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("the map never follows: {}", h.get(&format!("{PROJECT}/map/status")).await.body);
-}
+use tests::made;
+use tests::send;
+use tests::themes::{PROJECT, ask, harbour, import, put, ready, started, zip};
 
 fn paths(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()).collect()

@@ -1,5 +1,7 @@
 //! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+
 use domain::accounts::quota::Charge;
 use domain::accounts::scopes::Scope;
 use domain::agents::NewAgent;
@@ -20,7 +22,8 @@ use shared::flows::proposals::Origin;
 use shared::flows::{actions, agents, assets, chats, projects, proposals};
 use shared::store::Store;
 use shared::store::spend::Spender;
-use tests::Harness;
+
+use crate::Harness;
 
 /// The owner of the harness's calls.
 pub fn local() -> Owner {
@@ -93,6 +96,7 @@ pub struct Foreign {
     pub project: String,
 }
 
+/// Creates one thing of each kind for the owner `somebody-else`.
 pub async fn foreign(h: &Harness) -> Foreign {
     let cx = &h.platform.cx;
     let owner = Owner::new("somebody-else").unwrap();
