@@ -20,9 +20,12 @@ pub mod program;
 pub mod providers;
 pub mod season;
 pub mod seasons;
+pub mod skips;
 pub mod stage;
 pub mod themes;
 pub mod things;
+
+pub use skips::skipped;
 
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::Harness;
 use tests::anthropic::{Block, FakeAnthropic};
+use tests::skips::installed;
 use tokio::process::Command;
 
 const PROGRAM: &str = "assistant/node_modules/.bin/claude";
@@ -33,8 +34,7 @@ struct Desk {
 impl Desk {
     fn new(h: &Harness, settings: &Value) -> Option<Self> {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(PROGRAM);
-        if !program.exists() {
-            println!("skipped: {} is not there; `.ci/run` installs it", program.display());
+        if !installed(&program) {
             return None;
         }
         let desk = Self { home: TempDir::new().unwrap(), program };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lamplighter_local::platform::PlatformConfig;
 use shared::clock::Clock;
 use tests::Harness;
+use tests::{skipped, skips};
 use tokio::process::Command;
 
 const DOCUMENT: &str = "../../infra/openapi.json";
@@ -26,11 +27,7 @@ fn python(name: &str) -> Option<PathBuf> {
 }
 
 fn installed(path: PathBuf) -> Option<PathBuf> {
-    if !path.exists() {
-        println!("skipped: {} is not there; `.ci/run` installs it", path.display());
-        return None;
-    }
-    Some(path)
+    skips::installed(&path).then_some(path)
 }
 
 /// Runs a program to its end, for at most five minutes, and returns its output.
@@ -121,7 +118,7 @@ async fn the_client_of_openai_is_served() {
     let Some(python) = python("python") else { return };
     let is_there = Command::new(&python).args(["-c", "import openai"]).output().await;
     if !is_there.is_ok_and(|ran| ran.status.success()) {
-        println!("skipped: the package openai is not there; `.ci/run` installs it");
+        skipped("the package openai is not there; `.ci/run` installs it");
         return;
     }
     let h = Harness::start().await;

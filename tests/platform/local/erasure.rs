@@ -25,11 +25,11 @@ use shared::config::{AuthConfig, AwsConfig, Config, Eraser};
 use shared::flows::executor::route;
 use shared::store::DueItem;
 use tempfile::TempDir;
+use tests::program::Server;
+use tests::skips::disk_mounted;
+use tests::stage::noon;
 use tests::things::Caller;
 use tests::{Harness, send};
-
-use tests::program::Server;
-use tests::stage::noon;
 
 use crate::command;
 
@@ -262,13 +262,7 @@ impl Disk {
         let parent = TempDir::new().unwrap();
         let path = parent.path().join("disk");
         fs::create_dir(&path).unwrap();
-        let size = format!("size={megabytes}m");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&path).output();
-        if !mount.as_ref().is_ok_and(|output| output.status.success()) {
-            println!("skipped: a small disk can be made by root only, who may mount: {mount:?}");
-            return None;
-        }
-        Some(Self { path, _parent: parent })
+        disk_mounted(&path, megabytes).then_some(Self { path, _parent: parent })
     }
 
     fn data(&self) -> PathBuf {

@@ -11,6 +11,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::program::Server;
+use tests::skips::disk_mounted;
 use tests::{Answer, send};
 
 use crate::command;
@@ -207,9 +208,7 @@ async fn a_full_disk_is_reported_and_recovers() {
     let parent = TempDir::new().unwrap();
     let disk = parent.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=19m", "tmpfs"]).arg(&disk).output();
-    if !mount.as_ref().is_ok_and(|output| output.status.success()) {
-        println!("skipped: a small disk can be made by root only, who may mount: {mount:?}");
+    if !disk_mounted(&disk, 19) {
         return;
     }
     let client = tests::client();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lamplighter_local::platform::PlatformConfig;
 use shared::clock::Clock;
 use tests::Harness;
+use tests::skipped;
 
 const README: &str = include_str!("../../../README.md");
 const API: &str = include_str!("../../../docs/api.md");
@@ -18,7 +19,7 @@ fn blocks(page: &'static str) -> Vec<&'static str> {
 fn missing(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        println!("skipped: the walk-through needs {program}, which is not here");
+        skipped(format_args!("the walk-through needs {program}, which is not here"));
     }
     !found
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tests::Harness;
+use tests::{skipped, skips};
 use tokio::process::Command;
 
 fn folder() -> PathBuf {
@@ -12,11 +13,7 @@ fn folder() -> PathBuf {
 
 /// The program of a package, if it is installed.
 fn installed(path: PathBuf) -> Option<PathBuf> {
-    if !path.exists() {
-        println!("skipped: {} is not there; `.ci/run` installs it", path.display());
-        return None;
-    }
-    Some(path)
+    skips::installed(&path).then_some(path)
 }
 
 /// Runs a program to its end and returns its output.
@@ -25,7 +22,7 @@ async fn output(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Opt
     let ran = match ran {
         Ok(ran) => ran,
         Err(error) => {
-            println!("skipped: {error}");
+            skipped(error);
             return None;
         }
     };

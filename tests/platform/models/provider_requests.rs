@@ -13,6 +13,7 @@ use domain::models::{
 use serde_json::{Map, Value, json};
 use shared::models::openai::Dialect;
 use shared::models::{anthropic, bedrock, google, openai, responses, strict};
+use tests::skips::installed;
 use tokio::process::Command;
 
 /// A request with everything that we ask of models.
@@ -142,8 +143,7 @@ async fn the_official_clients_have_types_for_all_of_our_requests() {
     let requests = requests();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("wire");
     let python = folder.join("../../target/ci/providers/bin/python");
-    if !python.exists() {
-        println!("skipped: {} is not there; `.ci/run` installs it", python.display());
+    if !installed(&python) {
         return;
     }
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -17,6 +17,7 @@ use shared::models::openai::{Dialect, OpenAi};
 use shared::models::responses::{self, Responses};
 use shared::models::{Endpoint, Limits, Model, Retry};
 use tests::providers::Providers;
+use tests::skips::installed;
 use tokio::process::Command;
 
 fn clients(url: &str) -> Vec<(&'static str, Box<dyn Model>)> {
@@ -119,8 +120,7 @@ async fn our_clients_read_the_same_from_every_provider() {
 async fn the_official_clients_accept_the_answers() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("wire");
     let python = folder.join("../../target/ci/providers/bin/python");
-    if !python.exists() {
-        println!("skipped: {} is not there; `.ci/run` installs it", python.display());
+    if !installed(&python) {
         return;
     }
     let providers = Providers::start().await;
