@@ -76,6 +76,7 @@ mod local {
     mod erasure;
     mod logs;
     mod program;
+    mod show;
     mod smoke;
     mod storage;
     mod walkthrough;

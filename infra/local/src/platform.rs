@@ -146,6 +146,8 @@ pub enum PlatformError {
     Demo(io::Error),
     #[error("make a key: {0}")]
     Key(String),
+    #[error("show {0}")]
+    Show(String),
     #[error("read the models' configuration: {0}")]
     Model(#[from] InvalidEndpoint),
     #[error("listen on {address}: {}", in_words(source))]
@@ -348,7 +350,7 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
 }
 
 /// Opens a folder that no server uses, for a command that needs its data for a moment. Nothing runs automatically.
-async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformError> {
+pub(crate) async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformError> {
     let config = EnginesConfig { expiry: false, ..engines_config(DataLocation::Folder(folder)) };
     let engines = Engines::start(config).await?;
     let config = Config {
