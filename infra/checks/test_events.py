@@ -76,7 +76,7 @@ def test_a_queue_carries_whole_messages(name: str) -> None:
 def test_the_due_item_matches_the_code(repo: Repo) -> None:
     (record,) = EVENTS["scheduled-executor.due"]["Records"]
     item = json.loads(record["body"])
-    source = repo.text("shared/src/store/due.rs")
+    source = repo.text("shared/src/store/due_item.rs")
     tagged = re.search(r'tag = "(\w+)", content = "(\w+)"', source)
     names = {"owner", "due_at", *tagged.groups()}
     assert all(f"pub {name}:" in source for name in ("owner", "due_at"))

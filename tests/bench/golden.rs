@@ -62,7 +62,7 @@ async fn main() {
         reads.push(Read { path, body });
     }
     let golden = Golden::of(&h.platform.cx, reads).await;
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/data.json");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/data.json");
     std::fs::write(file, serde_json::to_string_pretty(&golden).unwrap() + "\n").unwrap();
     println!(
         "{} items, {} objects, {} answers",

@@ -71,7 +71,7 @@ fn every_kind_of_key_is_in_the_data_model() {
     });
     let literals = literals.filter(|literal| !literal.contains('%'));
     compare(PAGE, &documented, &kinds(literals));
-    // The golden data has the same kinds, see `tests/platform/golden.rs`.
+    // The golden data has the same kinds, see `tests/platform/store/golden.rs`.
     let golden: serde_json::Value =
         serde_json::from_str(&read("tests/golden/data.json")).expect("it is JSON");
     let items = golden["items"].as_array().expect("it has items");

@@ -75,7 +75,7 @@ fn model_codes() -> BTreeSet<String> {
 fn required_codes() -> BTreeSet<String> {
     let mut codes = refusals();
     codes.extend(model_codes());
-    codes.extend(literals(between(&read("shared/src/problem.rs"), "fn row(&self) -> Row", "\n    }\n")));
+    codes.extend(literals(between(&code(&["shared"]), "fn row(&self) -> Row", "\n    }\n")));
     let source = code(&["shared/src", "functions"]);
     for before in ["Error::conflict(", "Error::conflict_with(", "code: \"", "failure(\""] {
         codes.extend(after(&source, before, is_code));

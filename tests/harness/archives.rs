@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::accounts::import::AccountImportState;
 use domain::ids::Owner;
 use jiff::Timestamp;
 use rand::SeedableRng;
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::flows::accounts::export;
+use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::flows::archive::{self, Limits};
 use shared::flows::executor::route;
 use shared::store::{DueItem, Once};
@@ -500,6 +502,32 @@ pub async fn stored(cx: &Cx, owner: &Owner) -> Vec<String> {
     });
     let objects = cx.blobs.list(&BlobKey::everything(owner), None).await.expect("the bucket answers");
     items.map(|(pk, sk)| format!("{pk} {sk}")).chain(objects).collect()
+}
+
+/// Requests an import and uploads the archive.
+///
+/// # Panics
+/// If the request is refused, or if the storage does not answer.
+pub async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
+    let new = NewAccountImport { bytes: zip.len() as u64, sha256: None };
+    let begun = import::request(cx, owner, &Once::none(), &new).await.expect("an import begins");
+    assert_eq!(begun.state, AccountImportState::Waiting);
+    let target = begun.upload.expect("an upload");
+    let mut put = client().put(&target.url).body(zip.to_vec());
+    for (name, value) in &target.headers {
+        put = put.header(name, value);
+    }
+    assert_eq!(put.send().await.expect("the storage answers").status(), 200);
+}
+
+/// Imports an archive without HTTP. Returns the import after its end.
+///
+/// # Panics
+/// If the request is refused, or if the import fails in a way that it must report.
+pub async fn imported_at_once(cx: &Cx, owner: &Owner, files: &Files) -> AccountImportView {
+    uploaded(cx, owner, &zip(files)).await;
+    route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
+    import::read(cx, owner).await.expect("the import is read")
 }
 
 /// Imports an archive over HTTP. Returns the import after its end.

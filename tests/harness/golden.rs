@@ -1,5 +1,5 @@
 //! A platform's stored data as text: every item of its table and every object of its bucket, with the answers that read
-//! them over HTTP. `bench/golden.rs` writes it, and `platform/golden.rs` opens it.
+//! them over HTTP. `bench/golden.rs` writes it, and `platform/store/golden.rs` opens it.
 
 use std::collections::{BTreeMap, HashMap};
 

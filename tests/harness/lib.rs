@@ -3,18 +3,29 @@
 pub mod anthropic;
 pub mod appointments;
 pub mod archives;
+pub mod completions;
 pub mod contract;
+pub mod events;
+pub mod everything;
 pub mod executors;
 pub mod golden;
 pub mod kills;
 pub mod logs;
+pub mod made;
+pub mod mcp;
 pub mod model;
 pub mod openapi;
+pub mod process;
 pub mod program;
 pub mod providers;
 pub mod season;
 pub mod seasons;
+pub mod skips;
+pub mod stage;
+pub mod themes;
 pub mod things;
+
+pub use skips::skipped;
 
 use lamplighter_local::platform::{Platform, PlatformConfig};
 use reqwest::{Method, RequestBuilder, Response};

@@ -97,3 +97,32 @@ impl Harness {
         made.await.expect("a key is made").api_key
     }
 }
+
+/// A valid body for each POST and PATCH, so that only the owner is wrong.
+#[must_use]
+pub fn body(route: &str, ids: &Ids) -> Value {
+    match route {
+        "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" => json!({"name": "stolen"}),
+        "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
+        "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
+        "POST /agents/{agent_id}/actions" => json!({
+            "title": "t", "description": "d", "priority": "low",
+            "task_config": {"instructions": "i", "expected_output": "o"}
+        }),
+        "PATCH /assets/{asset_id}" | "PATCH /actions/{action_id}" => json!({"title": "stolen"}),
+        "POST /chats/{chat_id}/messages" => json!({"messages": [{"role": "user", "content": "hello"}]}),
+        "POST /actions/{action_id}/approve" => json!({"approval_hash": ids["approval_hash"]}),
+        "POST /agents/{agent_id}/approvals" => {
+            json!({"approvals": [{"action_id": ids["action_id"], "approval_hash": ids["approval_hash"]}]})
+        }
+        "POST /actions/{action_id}/schedule" => json!({"schedule": {"every": "1h"}}),
+        "POST /actions/{action_id}/messages" => json!({"content": "hello"}),
+        "POST /projects/{project_id}/lookup"
+        | "POST /projects/{project_id}/scout"
+        | "POST /projects/{project_id}/gate" => json!({"request": "cart"}),
+        "POST /runs/{run_id}/calls/{call_id}/resolve" => json!({"outcome": "happened"}),
+        "POST /projects/{project_id}/import" => json!({"bytes": 5}),
+        "PATCH /projects/{project_id}/files/{path}" => json!({"path": "assets/stolen.css"}),
+        _ => json!({}),
+    }
+}

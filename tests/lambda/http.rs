@@ -8,7 +8,7 @@ use domain::ids::ProjectId;
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
-use crate::payload::{payload, post, request};
+use crate::payload::{action, payload, post, request};
 
 const NOBODYS: &str = "agt_0193f2a7c5e7d3a9b1f4c6d8e0a2b4c0";
 
@@ -278,11 +278,4 @@ async fn with_auth_off_the_owner_is_local() {
     let mut nobody = request("GET", &format!("/agents/{id}"), "local");
     nobody["requestContext"].as_object_mut().unwrap().remove("authorizer");
     assert_eq!(agents.http(&nobody).await.expect(200)["agent_id"], id);
-}
-
-pub fn action() -> Value {
-    json!({
-        "title": "Lamp oil report", "description": "A short report", "priority": "high",
-        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"}
-    })
 }

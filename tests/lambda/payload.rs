@@ -60,3 +60,11 @@ pub fn messages(bodies: &[&str]) -> Value {
     });
     json!({"Records": records.collect::<Vec<_>>()})
 }
+
+/// A valid action, for `POST /agents/{agent_id}/actions`.
+pub fn action() -> Value {
+    json!({
+        "title": "Lamp oil report", "description": "A short report", "priority": "high",
+        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"}
+    })
+}

@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::bed::Bed;
-use crate::http::action;
 use crate::lambda::LONGEST;
-use crate::payload::{messages, payload, post, request};
+use crate::payload::{action, messages, payload, post, request};
 
 #[tokio::test]
 async fn a_turn_is_streamed_while_the_model_answers() {

@@ -7,10 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
-use crate::http::action;
 use crate::lambda::LONGEST;
 use crate::model::OUTPUT;
-use crate::payload::{messages, payload, post, request};
+use crate::payload::{action, messages, payload, post, request};
 
 /// An approved action that was due a minute ago.
 async fn due_action(bed: &Bed, due: Timestamp) -> Value {

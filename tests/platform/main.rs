@@ -2,77 +2,132 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
-mod about_actions;
-mod account;
-mod actions;
-mod agents;
-mod alerts;
-mod approvals;
-mod assets;
-mod assistant;
-mod cache_prefix;
-mod calls;
-mod ceilings;
-mod chaos;
-mod chats;
-mod cli;
-mod clients;
-mod completion_forms;
-mod completions;
-mod computing;
-mod context;
-mod context_imports;
-mod context_log_files;
-mod context_logs;
-mod cors;
-mod crash;
-mod deletion;
-mod door;
-mod due_times;
-mod durable;
-mod edges;
-mod enrichment;
-mod erasure;
-mod executor;
-mod export;
-mod fallback;
-mod faults;
-mod generated;
-mod golden;
-mod images;
-mod import;
-mod isolation;
-mod limits;
-mod logs;
-mod long_replies;
-mod long_results;
-mod made;
-mod mcp;
-mod mcp_attacks;
-mod messages;
-mod models;
-mod occurrences;
-mod on_time;
-mod places;
-mod program;
-mod projects;
-mod provider_keys;
-mod provider_requests;
-mod provider_tools;
-mod providers;
-mod quota;
-mod rates;
-mod runs;
-mod scope;
-mod scopes;
-mod season;
-mod server;
-mod servers;
-mod smoke;
-mod storage;
-mod sweep;
-mod theme_events;
-mod themes;
-mod turns;
-mod walk;
-mod walkthrough;
+use std::path::Path;
+use std::process::Command;
+
+/// Accounts: keys, usage, quotas, alerts, export, import and deletion.
+mod accounts {
+    mod account;
+    mod alerts;
+    mod deletion;
+    mod export;
+    mod import;
+    mod limits;
+    mod quota;
+}
+
+/// Actions: their routes, their approval, and conversations about them.
+mod actions {
+    mod about_actions;
+    mod approvals;
+    mod routes;
+}
+
+/// Agents, chats and what belongs to them: projects, assets, images, and the API for clients of OpenAI.
+mod agents_and_chats {
+    mod agents;
+    mod assets;
+    mod chats;
+    mod completion_forms;
+    mod completions;
+    mod images;
+    mod projects;
+    mod scope;
+    mod turns;
+}
+
+/// Context: documents and logs, and the programs that write them (hooks, the command).
+mod context {
+    mod assistant;
+    mod cli;
+    mod documents;
+    mod imports;
+    mod log_files;
+    mod logs;
+}
+
+/// What every route does: HTTP, error messages, rate limits, and who may call.
+mod edge {
+    mod cors;
+    mod door;
+    mod generated;
+    mod http;
+    mod isolation;
+    mod messages;
+    mod rates;
+    mod scopes;
+}
+
+/// The executor: due times, the sweep, and limits for one owner's runs.
+mod executor {
+    mod due_times;
+    mod occurrences;
+    mod on_time;
+    mod parallel;
+    mod places;
+    mod runs;
+    mod season;
+    mod sweep;
+}
+
+/// The program for one machine: its arguments, its data folder and its log.
+mod local {
+    mod crash;
+    mod erasure;
+    mod logs;
+    mod program;
+    mod show;
+    mod smoke;
+    mod storage;
+    mod walkthrough;
+}
+
+/// The Model Context Protocol.
+mod mcp {
+    mod attacks;
+    mod clients;
+    mod tools;
+}
+
+/// Models and their providers: which model is called, with what, and what happens if it fails.
+mod models {
+    mod cache_prefix;
+    mod chaos;
+    mod choice;
+    mod fallback;
+    mod provider_keys;
+    mod provider_requests;
+    mod provider_tools;
+    mod providers;
+    mod servers;
+}
+
+/// Runs of every kind: processes that die, calls that need a person, ceilings of costs, long results.
+mod runs {
+    mod calls;
+    mod ceilings;
+    mod durable;
+    mod long_replies;
+    mod long_results;
+}
+
+/// Stored data: old versions, faults of AWS, and the walk over an owner's items.
+mod store {
+    mod faults;
+    mod golden;
+    mod walk;
+}
+
+/// Themes: files, the map, and its descriptions.
+mod themes {
+    mod computing;
+    mod enrichment;
+    mod events;
+    mod routes;
+}
+
+/// The server on this data folder, as a program. It is not in the harness, because Cargo tells only a test program where the
+/// programs of its package are.
+fn command(data: &Path) -> Command {
+    tests::program::command(Path::new(env!("CARGO_BIN_EXE_server")), data)
+}

@@ -146,6 +146,8 @@ pub enum PlatformError {
     Demo(io::Error),
     #[error("make a key: {0}")]
     Key(String),
+    #[error("show {0}")]
+    Show(String),
     #[error("read the models' configuration: {0}")]
     Model(#[from] InvalidEndpoint),
     #[error("listen on {address}: {}", in_words(source))]
@@ -338,6 +340,19 @@ impl Platform {
 /// # Errors
 /// As [`Platform::start`]; also if the input is invalid.
 pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey, PlatformError> {
+    let (cx, engines) = opened(folder).await?;
+    let made = match Owner::new("local") {
+        Ok(owner) => {
+            api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, &Once::none(), input).await
+        }
+        Err(error) => Err(shared::Error::internal(error.to_string())),
+    };
+    engines.shutdown().await;
+    made.map_err(|error| PlatformError::Key(error.detail()))
+}
+
+/// Opens a folder that no server uses, for a command that needs its data for a moment. Nothing runs automatically.
+pub(crate) async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformError> {
     let config = EnginesConfig { expiry: false, ..engines_config(DataLocation::Folder(folder)) };
     let engines = Engines::start(config).await?;
     let config = Config {
@@ -354,15 +369,7 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
         plans: PlansConfig::default(),
         rates: RateLimits::OFF,
     };
-    let cx = Cx::new(config, Clock::System)?;
-    let made = match Owner::new("local") {
-        Ok(owner) => {
-            api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, &Once::none(), input).await
-        }
-        Err(error) => Err(shared::Error::internal(error.to_string())),
-    };
-    engines.shutdown().await;
-    made.map_err(|error| PlatformError::Key(error.detail()))
+    Ok((Cx::new(config, Clock::System)?, engines))
 }
 
 fn is_full(error: &shared::Error) -> bool {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use base::clock::Clock;
 use domain::accounts::scopes::Scope;
+use domain::ids::{Owner, RunId};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -22,6 +23,7 @@ use crate::engines::data_dir::DataDirError;
 use crate::engines::{DataLocation, EngineError};
 use crate::platform::{self, Platform, PlatformConfig, PlatformError};
 use crate::served::Limits;
+use crate::show;
 
 const HELP: &str = "\
 Lamplighter on one machine: the whole platform in one process.
@@ -31,6 +33,9 @@ Usage:
   cargo run -- api-key [NAME] [--scopes SCOPES]
                                    make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
                                    `--name NAME` is the same; SCOPES are read, write, admin (all), with commas
+  cargo run -- show RUN_ID [--owner OWNER]
+                                   print what is stored of a run (its record, its steps, its events), while no server
+                                   uses the folder; OWNER is `local` unless somebody signed in with a JWT
   cargo run -- --help | --version
 
 Environment:
@@ -45,6 +50,7 @@ Environment:
 enum Command {
     Serve,
     ApiKey(NewApiKey),
+    Show(Owner, RunId),
     Say(String),
 }
 
@@ -71,6 +77,7 @@ pub fn main() -> ExitCode {
     let done = match command {
         Command::Serve => config().and_then(|config| run(serve(config).boxed())),
         Command::ApiKey(input) => run(make_key(input).boxed()),
+        Command::Show(owner, id) => run(show(owner, id).boxed()),
         Command::Say(text) => {
             print!("{text}");
             Ok(())
@@ -95,6 +102,7 @@ fn command() -> Result<Command, lexopt::Error> {
             Ok(Command::Say(format!("lamplighter-local {}\n", env!("CARGO_PKG_VERSION"))))
         }
         Value(word) if word == "api-key" => key_command(args),
+        Value(word) if word == "show" => show_command(args),
         other => Err(other.unexpected()),
     }
 }
@@ -121,6 +129,28 @@ fn key_command(mut args: lexopt::Parser) -> Result<Command, lexopt::Error> {
     Ok(Command::ApiKey(NewApiKey { name, expires_in_days: None, scopes }))
 }
 
+/// The command that shows a run: `show RUN_ID [--owner OWNER]`.
+fn show_command(mut args: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    use lexopt::prelude::{Long, Short, Value};
+    let (mut owner, mut id) = (None, None);
+    while let Some(found) = args.next()? {
+        match found {
+            Long("help") | Short('h') => return Ok(Command::Say(HELP.to_owned())),
+            Long("owner") if owner.is_none() => {
+                let name = args.value()?.into_string()?;
+                owner = Some(Owner::new(&name).map_err(|error| format!("`--owner {name}`: {error}"))?);
+            }
+            Value(given) if id.is_none() => {
+                let given = given.into_string()?;
+                id = Some(given.parse::<RunId>().map_err(|error| format!("`{given}`: {error}"))?);
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    let owner = owner.map_or_else(|| Owner::new("local"), Ok).map_err(|error| error.to_string())?;
+    Ok(Command::Show(owner, id.ok_or("`show` needs the id of a run (run_…)")?))
+}
+
 fn data() -> PathBuf {
     std::env::var_os("LAMPLIGHTER_DATA").map_or_else(|| PathBuf::from(".lamplighter"), PathBuf::from)
 }
@@ -143,6 +173,18 @@ async fn make_key(input: NewApiKey) -> Result<(), String> {
         made.key.name,
         made.key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", "),
     );
+    Ok(())
+}
+
+/// Prints a run to standard output.
+async fn show(owner: Owner, id: RunId) -> Result<(), String> {
+    let text = show::run(data(), &owner, id).await.map_err(|error| match error {
+        PlatformError::Engine(EngineError::DataDir(DataDirError::Held { .. })) => format!(
+            "{error}. A running server shows the run at GET /runs/{id}, and its events at GET /runs/{id}/events"
+        ),
+        error => error.to_string(),
+    })?;
+    print!("{text}");
     Ok(())
 }
 

@@ -64,10 +64,7 @@ impl Journal {
         fence: u64,
         done: Option<u32>,
     ) -> Result<(Self, Vec<Step>)> {
-        let mut parts = cx.store.step_parts(owner, run).await?;
-        for part in &mut parts {
-            fill(cx, owner, run, part).await?;
-        }
+        let parts = parts(cx, owner, run).await?;
         let last = parts.last().map_or(0, |part| part.n).max(done.unwrap_or(0));
         let steps = continued(parts, done);
         Ok((Self { run, fence, last, anew: steps.is_empty() && last > 0 }, steps))
@@ -138,6 +135,18 @@ impl Journal {
     pub const fn last(&self) -> u32 {
         self.last
     }
+}
+
+/// The parts of a run's steps, in order, with their content.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub async fn parts(cx: &Cx, owner: &Owner, run: RunId) -> Result<Vec<StepPart>> {
+    let mut parts = cx.store.step_parts(owner, run).await?;
+    for part in &mut parts {
+        fill(cx, owner, run, part).await?;
+    }
+    Ok(parts)
 }
 
 /// Reads the content of a part that is stored in S3.

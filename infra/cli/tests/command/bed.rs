@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::json;
 use tempfile::TempDir;
 
 /// This text never appears in any output.
@@ -161,4 +162,10 @@ pub fn payload(n: usize) -> String {
     format!(
         r#"{{"session_id":"s-1","hook_event_name":"PreToolUse","tool_name":"Task","tool_use_id":"toolu_{n}"}}"#
     )
+}
+
+/// The payload of a hook at the start of a session or of an agent.
+pub fn start(event: &str, agent_type: Option<&str>) -> String {
+    json!({"session_id": "s-1", "cwd": "/x", "hook_event_name": event, "agent_id": "a1b2c3d4", "agent_type": agent_type})
+        .to_string()
 }

@@ -2,13 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, DOWN, PROJECT};
+use crate::bed::{Bed, DOWN, PROJECT, start};
 use crate::server::{Reply, Server};
-
-pub fn start(event: &str, agent_type: Option<&str>) -> String {
-    json!({"session_id": "s-1", "cwd": "/x", "hook_event_name": event, "agent_id": "a1b2c3d4", "agent_type": agent_type})
-        .to_string()
-}
 
 #[test]
 fn a_start_gets_the_earlier_work() {

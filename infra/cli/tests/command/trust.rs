@@ -6,9 +6,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::bed::{Bed, DOWN, KEY, Output, PROJECT, ended, payload};
+use crate::bed::{Bed, DOWN, KEY, Output, PROJECT, ended, payload, start};
 use crate::server::{Reply, Server, wait_until};
-use crate::starts::start;
 
 const FILE: &str = "project/lamplighter.toml";
 const TRUSTED: &str = ".config/lamplighter/trusted.json";

@@ -1,0 +1,130 @@
+//! Records that HTTP can't create: those of another owner, and proposals, which only a model makes.
+
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+
+use domain::accounts::quota::Charge;
+use domain::accounts::scopes::Scope;
+use domain::agents::NewAgent;
+use domain::assets::NewAsset;
+use domain::ceilings::{Ceiling, CeilingOf};
+use domain::chats::{Proposal, ProposalBody};
+use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use domain::models::ModelId;
+use domain::runs::Reservation;
+use jiff::Timestamp;
+use serde_json::json;
+use shared::Cx;
+use shared::edge::extract::Caller;
+use shared::flows::accounts::api_keys;
+use shared::flows::assets::SaveAsset;
+use shared::flows::chats::NewChat;
+use shared::flows::proposals::Origin;
+use shared::flows::{actions, agents, assets, chats, projects, proposals};
+use shared::store::spend::Spender;
+use shared::store::{Once, Store};
+
+use crate::Harness;
+
+/// The owner of the harness's calls.
+pub fn local() -> Owner {
+    Owner::new("local").unwrap()
+}
+
+/// Reserves a part of a day's ceiling, as a call of a model does.
+pub async fn reserve(cx: &Cx, owner: &Owner, at: Timestamp, micros: i64, ceiling: i64) -> bool {
+    let ceiling = Ceiling { of: CeilingOf::Day, micros: ceiling };
+    let writes = Store::reserve_writes(Spender::owner(owner), at, micros, &[ceiling]);
+    cx.store.write_all(writes).await.unwrap().done()
+}
+
+/// Counts the cost of a call, and returns what it had reserved.
+pub async fn settle(cx: &Cx, owner: &Owner, at: Timestamp, reserved: i64, cost: i64) {
+    let reservation = Reservation {
+        at,
+        micros: reserved,
+        of: vec![CeilingOf::Day],
+        model: ModelId::new("scripted"),
+        vendor: None,
+        input_tokens: 0,
+        rates: None,
+    };
+    let spender = Spender::owner(owner);
+    let writes = Store::settle_writes(spender, Some(&reservation), at, cost, Charge::Included);
+    assert!(cx.store.write_all(writes).await.unwrap().done());
+}
+
+async fn proposed(cx: &Cx, owner: &Owner, proposal: Proposal) -> ProposalId {
+    let writes = Store::proposal_writes(owner, &proposal).unwrap();
+    assert!(cx.store.write_all(writes).await.unwrap().done());
+    proposal.proposal_id
+}
+
+fn origin(cx: &Cx, agent_id: AgentId, chat_id: Option<ChatId>) -> Origin {
+    Origin { agent_id, chat_id, run_id: Some(RunId::from_uuid(cx.clock.uuid())) }
+}
+
+/// A proposed asset with this content.
+pub async fn asset_proposal(h: &Harness, agent: &str, chat: Option<&str>, content: &str) -> ProposalId {
+    let cx = &h.platform.cx;
+    let origin = origin(cx, agent.parse().unwrap(), chat.map(|chat| chat.parse().unwrap()));
+    let asset = NewAsset { title: "Draft".into(), content: content.into(), ..NewAsset::default() };
+    let proposal = proposals::of_asset(cx, &local(), origin, asset).await.unwrap();
+    proposed(cx, &local(), proposal).await
+}
+
+/// A proposed action.
+pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
+    let cx = &h.platform.cx;
+    let draft = serde_json::from_value(json!({
+        "title": "Look", "description": "Look at prices", "priority": "high",
+        "task_config": {"instructions": "Look", "expected_output": "A list"},
+    }));
+    let id = ProposalId::from_uuid(cx.clock.uuid());
+    let origin = origin(cx, agent.parse().unwrap(), None);
+    let proposal = proposals::new(cx, origin, id, ProposalBody::Action(draft.unwrap()));
+    proposed(cx, &local(), proposal).await
+}
+
+/// Paths of existing things that belong to another owner.
+pub struct Foreign {
+    pub agent: String,
+    pub action: String,
+    pub asset: String,
+    pub chat: String,
+    pub proposal: String,
+    pub api_key: String,
+    pub project: String,
+}
+
+/// Creates one thing of each kind for the owner `somebody-else`.
+pub async fn foreign(h: &Harness) -> Foreign {
+    let cx = &h.platform.cx;
+    let owner = Owner::new("somebody-else").unwrap();
+    let new = NewAgent { name: "Theirs".into(), goal: "An agent".into(), ..NewAgent::default() };
+    let agent = agents::create(cx, &owner, &Once::none(), new).await.unwrap().agent.agent_id;
+    let defined = serde_json::from_value(json!({
+        "title": "t", "task_config": {"instructions": "Look", "expected_output": "A list"},
+    }));
+    let action = actions::define(cx, &owner, &Once::none(), agent, defined.unwrap()).await.unwrap().action.id;
+    let save = SaveAsset { title: Some("t".into()), content: Some("c".into()), ..SaveAsset::default() };
+    let asset = assets::save(cx, &owner, &Once::none(), agent, save).await.unwrap().asset.asset_id;
+    let chat =
+        chats::create(cx, &owner, &Once::none(), agent, NewChat::default()).await.unwrap().chat.chat_id;
+    let asset_draft = NewAsset { title: "t".into(), content: "c".into(), ..NewAsset::default() };
+    let draft = proposals::of_asset(cx, &owner, origin(cx, agent, None), asset_draft).await.unwrap();
+    let proposal = proposed(cx, &owner, draft).await;
+    let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None, scopes: None };
+    let caller = Caller { owner: owner.clone(), scope: Scope::Admin };
+    let key = api_keys::create(cx, &caller, &Once::none(), new_key).await.unwrap().key.key_id;
+    let new_project = serde_json::from_value(json!({"name": "theirs"})).unwrap();
+    let project = projects::create(cx, &owner, &Once::none(), new_project).await.unwrap().project.project_id;
+    Foreign {
+        agent: format!("/agents/{agent}"),
+        action: format!("/actions/{action}"),
+        asset: format!("/assets/{asset}"),
+        chat: format!("/chats/{chat}"),
+        proposal: format!("/proposals/{proposal}"),
+        api_key: format!("/account/api-keys/{key}"),
+        project: format!("/projects/{project}"),
+    }
+}

@@ -1,0 +1,174 @@
+//! The program's own arguments: its help, and a first key for a server with authentication.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use reqwest::Method;
+use serde_json::json;
+use tempfile::TempDir;
+use tests::program::Server;
+use tests::send;
+
+use crate::command;
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    command(folder).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn help_and_version_do_not_start_the_server() {
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("data");
+    for args in [&["--help"][..], &["-h"], &["api-key", "--help"]] {
+        let help = run(&folder, args);
+        assert!(help.status.success() && help.stderr.is_empty(), "{args:?}");
+        for told in ["Usage:", "api-key [NAME] [--scopes SCOPES]", "LAMPLIGHTER_PORT", "LAMPLIGHTER_AUTH"] {
+            assert!(text(&help.stdout).contains(told), "{args:?}: {told}");
+        }
+    }
+    for flag in ["--version", "-V"] {
+        let version = run(&folder, &[flag]);
+        assert!(version.status.success());
+        assert_eq!(text(&version.stdout), concat!("lamplighter-local ", env!("CARGO_PKG_VERSION"), "\n"));
+    }
+    for (args, named) in [
+        (&["--port"][..], "--port"),
+        (&["-x"], "-x"),
+        (&["serve"], "serve"),
+        (&["api-key", "a", "b"], "\"b\""),
+        (&["api-key", "--owner"], "--owner"),
+        (&["api-key", "--name"], "--name"),
+        (&["api-key", "--name", "a", "b"], "\"b\""),
+        (&["api-key", "--scopes"], "--scopes"),
+        (&["api-key", "--scopes", "read,all"], "`--scopes read,all` must be `read`, `write` or `admin`"),
+        (&["api-key", "--scopes", "read", "--scopes", "write"], "--scopes"),
+    ] {
+        let refused = run(&folder, args);
+        let said = text(&refused.stderr);
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{args:?}: {said}");
+        assert!(said.contains(named) && said.contains("--help"), "{args:?}: {said}");
+    }
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn a_first_key_is_made_while_no_server_runs() {
+    let folder = TempDir::new().unwrap();
+    let made = run(folder.path(), &["api-key", "--name", "my laptop"]);
+    assert!(made.status.success(), "{made:?}");
+    let key = text(&made.stdout).trim_end().to_owned();
+    assert!(key.starts_with("llk_") && !key.contains('\n'), "{key}");
+    assert!(text(&made.stderr).contains("the key `my laptop`"), "{made:?}");
+
+    let server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", "on"));
+    let call = |key: &str| {
+        let request = tests::client().request(Method::GET, format!("{}/account/api-keys", server.url));
+        send(request.bearer_auth(key))
+    };
+    assert_eq!(call(&key).await.expect(200)["data"][0]["name"], "my laptop");
+    call("llk_x").await.refused(401, "unauthenticated");
+    let held = run(folder.path(), &["api-key"]);
+    assert_eq!((held.status.code(), held.stdout.len()), (Some(1), 0));
+    assert!(text(&held.stderr).contains(&format!("process {} holds it", server.id())), "{held:?}");
+    assert!(text(&held.stderr).contains("POST /account/api-keys"), "{held:?}");
+    let other = run(TempDir::new().unwrap().path(), &["api-key", "my desk"]);
+    assert!(text(&other.stderr).contains("the key `my desk`"), "{other:?}");
+
+    let folder = TempDir::new().unwrap();
+    let reader = run(folder.path(), &["api-key", "--scopes", "read", "reader"]);
+    assert!(text(&reader.stderr).contains("the key `reader` with the scopes read,"), "{reader:?}");
+    let server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", "on"));
+    let call = async |method: Method| {
+        let request = tests::client().request(method, format!("{}/agents", server.url));
+        send(request.bearer_auth(text(&reader.stdout).trim_end()).json(&json!({"name": "n", "goal": "g"})))
+            .await
+    };
+    call(Method::GET).await.expect(200);
+    call(Method::POST).await.refused(403, "scope_missing");
+
+    let long = run(TempDir::new().unwrap().path(), &["api-key", &"x".repeat(101)]);
+    assert_eq!(long.status.code(), Some(1));
+    assert!(text(&long.stderr).contains("name: "), "{long:?}");
+}
+
+/// A newcomer copies the lines of the banner into a shell. They work as they are printed, with a key if one is needed.
+#[test]
+fn the_commands_that_the_start_prints_work() {
+    for auth in ["off", "on"] {
+        let folder = TempDir::new().unwrap();
+        let key = if auth == "on" { run(folder.path(), &["api-key"]).stdout } else { Vec::new() };
+        let key = text(&key).trim_end();
+        let mut server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", auth));
+        let banner = server.banner();
+        let tries: Vec<&str> =
+            banner.iter().map(|line| line.trim()).filter(|line| line.starts_with("curl ")).collect();
+        assert_eq!(tries.len(), 3, "{banner:?}");
+        let advice = banner.iter().find(|line| line.contains("export LAMPLIGHTER_API_KEY=llk_"));
+        assert_eq!(advice.is_some(), auth == "on", "{banner:?}");
+        let page = Command::new("curl").args(["-sS", &server.url]).output().unwrap();
+        let page = text(&page.stdout).replace("\\\n", "");
+        let shown = page.split("<pre>").nth(1).and_then(|rest| rest.split("</pre>").next());
+        let of_page = shown.unwrap_or_default().lines().filter(|line| line.starts_with("curl "));
+        let of_page: Vec<&str> = of_page.collect();
+        assert_eq!(of_page.len(), 3, "{page}");
+        for line in tries.into_iter().chain(of_page) {
+            let script = format!("{line} -w '\\n%{{http_code}} %{{content_type}}'");
+            let output = Command::new("bash").args(["-c", &script]).env("LAMPLIGHTER_API_KEY", key).output();
+            let output = output.unwrap();
+            let said = text(&output.stdout);
+            let (body, status) = said.rsplit_once('\n').unwrap();
+            assert!(
+                ["200 application/json", "201 application/json"].contains(&status),
+                "{auth}: {line}: {said}"
+            );
+            serde_json::from_str::<serde_json::Value>(body).expect("a person gets JSON, not events");
+        }
+    }
+}
+
+/// `lamplighter keys` with a server that authenticates, from the first key to the end of another one.
+#[tokio::test]
+async fn the_command_makes_lists_and_revokes_keys() {
+    let folder = TempDir::new().unwrap();
+    let first = run(folder.path(), &["api-key"]).stdout;
+    let first = text(&first).trim_end();
+    let server = Server::start(command(folder.path()).env("LAMPLIGHTER_AUTH", "on"));
+    let home = TempDir::new().unwrap();
+    let keys = |key: &str, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_command"));
+        command.env_clear().env("HOME", home.path()).env("LAMPLIGHTER_URL", &server.url);
+        let command = command.env("LAMPLIGHTER_API_KEY", key).arg("keys").args(args).current_dir(home.path());
+        let output = command.output().unwrap();
+        (output.status.success(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    let (made, reader, told) = keys(first, &["create", "reader", "--scopes", "read", "--days", "2"]);
+    assert!(made && told.contains("with the scopes read, valid until 20"), "{told}");
+    let reader = reader.strip_suffix('\n').unwrap();
+    assert!(reader.starts_with("llk_") && !told.contains(reader), "{told}");
+    let call = async || {
+        let request = tests::client().request(Method::GET, format!("{}/agents", server.url));
+        send(request.bearer_auth(reader)).await
+    };
+    call().await.expect(200);
+    // A key that only reads may not see or make keys.
+    for args in [&["list"][..], &["create", "another"]] {
+        let (done, out, error) = keys(reader, args);
+        assert!(!done && out.is_empty() && error.contains("answered 403"), "{error}");
+    }
+    let (_, _, error) = keys("llk_x", &["list"]);
+    assert!(error.contains("answered 401") && error.contains("cargo run -- api-key"), "{error}");
+
+    let (_, listed, _) = keys(first, &["list"]);
+    let line = listed.lines().find(|line| line.ends_with("  reader")).unwrap();
+    assert!(line.contains("  read  created 20") && line.contains(", expires 20"), "{listed}");
+    assert!(listed.lines().count() == 2 && !listed.contains("llk_"), "{listed}");
+    let (revoked, _, _) = keys(first, &["revoke", line.split(' ').next().unwrap()]);
+    assert!(revoked);
+    call().await.refused(401, "unauthenticated");
+    let (again, _, error) = keys(first, &["revoke", line.split(' ').next().unwrap()]);
+    assert!(!again && error.contains("answered 404"), "{error}");
+}

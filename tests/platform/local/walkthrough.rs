@@ -1,0 +1,118 @@
+//! The commands of the README's walk-through and of `docs/api.md`, run exactly as they are written.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use base::clock::Clock;
+use lamplighter_local::platform::PlatformConfig;
+use tests::Harness;
+use tests::skipped;
+
+const README: &str = include_str!("../../../README.md");
+const API: &str = include_str!("../../../docs/api.md");
+
+/// The shell blocks of a page, in order.
+fn blocks(page: &'static str) -> Vec<&'static str> {
+    page.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+}
+
+fn missing(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        skipped(format_args!("the walk-through needs {program}, which is not here"));
+    }
+    !found
+}
+
+/// Every call of curl also writes the status of its answer to standard error.
+const CURL: &str =
+    r#"curl() { command curl -w '%{stderr}[status %{http_code} of %{url_effective}]\n' "$@"; }"#;
+
+/// The failed calls of a script, and the number of all calls.
+fn failures(stderr: &str) -> (Vec<&str>, usize) {
+    let calls = stderr.split("[status ").skip(1).filter_map(|rest| rest.split(']').next());
+    let calls: Vec<&str> = calls.collect();
+    let failed = calls.iter().filter(|call| !call.starts_with('2')).copied().collect();
+    (failed, calls.len())
+}
+
+async fn bash(script: String) -> Output {
+    let script = format!("{CURL}\n{script}");
+    let run = tokio::process::Command::new("bash")
+        .args(["-euo", "pipefail", "-c", &script])
+        .kill_on_drop(true)
+        .output();
+    tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
+}
+
+/// The commands on the front page can be copied as they are: they name the address of this server, and no other.
+#[tokio::test]
+async fn the_first_page_names_its_own_address() {
+    let h = Harness::start().await;
+    let page = h.get("/").await;
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    let page = page.expect(200).as_str().unwrap().to_owned();
+    let url = h.platform.url();
+    let addresses: Vec<&str> =
+        page.match_indices("http://").map(|(at, _)| &page[at..(at + url.len()).min(page.len())]).collect();
+    assert_eq!(addresses, [url.as_str(); 3], "{page}");
+    for name in catalog::NAMES {
+        assert!(page.contains(&format!("<code>{name}</code>")), "{name}: {page}");
+    }
+    assert_eq!(h.get("/health").await.expect(200)["status"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
+    if missing("bash") || missing("curl") {
+        return;
+    }
+    let mut config = PlatformConfig::in_memory();
+    // The minute of waiting passes in ten seconds.
+    config.clock = Clock::scaled(6);
+    let h = Harness::with(config).await;
+    let blocks = blocks(README);
+    assert_eq!(blocks.len(), 6, "the walk-through has six blocks");
+    let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
+    let output = bash(script).await;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{wrong}");
+    let (failed, calls) = failures(&wrong);
+    assert!(failed.is_empty() && calls > 15, "{calls} calls, of which these failed: {failed:?}\n{said}");
+    assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
+    assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
+    assert!(said.contains("the action is completed"), "{said}");
+    assert_eq!(
+        said.matches("scheduled\n").count(),
+        2,
+        "approved, and approved again after the change: {said}"
+    );
+    assert!(said.contains("The last run was due"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_examples_of_the_api_manual_work() {
+    if missing("bash") || missing("curl") {
+        return;
+    }
+    let h = Harness::start().await;
+    let blocks = blocks(API);
+    assert_eq!(blocks.len(), 8, "the page has eight blocks");
+    let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
+    let output = bash(script).await;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{wrong}");
+    // The page shows two errors on purpose: an invalid input, and an edit of an old version.
+    let (failed, calls) = failures(&wrong);
+    let statuses: Vec<&str> = failed.iter().map(|call| &call[..3]).collect();
+    assert!(statuses == ["400", "409"] && calls > 8, "{calls} calls, of which these failed: {failed:?}");
+    let count = |text: &str| said.matches(text).count();
+    assert_eq!(count("\"code\":\"invalid_input\""), 1, "an error: {said}");
+    assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");
+    assert_eq!((count("201 Created"), count("idempotent-replayed: true")), (2, 1), "one agent: {said}");
+    assert_eq!((count("etag: \"1\""), count("\"code\":\"version_conflict\"")), (1, 1), "one edit: {said}");
+    assert_eq!(count("\"object\":\"chat.completion\""), 1, "an answer for a client of OpenAI: {said}");
+    // The events of a turn, and then those after the second.
+    assert_eq!((count("event: run.started"), count("event: run.completed")), (1, 2), "{said}");
+    assert_eq!((count("id: 2\n"), count("id: 3\n")), (1, 2), "{said}");
+}
