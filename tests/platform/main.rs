@@ -53,6 +53,7 @@ mod messages;
 mod models;
 mod occurrences;
 mod on_time;
+mod once;
 mod places;
 mod program;
 mod projects;
