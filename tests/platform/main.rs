@@ -54,6 +54,7 @@ mod edge {
     mod http;
     mod isolation;
     mod messages;
+    mod once;
     mod rates;
     mod scopes;
 }

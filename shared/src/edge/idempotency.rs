@@ -7,9 +7,9 @@
 //!
 //! Such a request may still have been done: the table accepted the write but every one of its answers was lost, or the
 //! process was killed before it could answer. The key records this, because the request's changes and the mark "done"
-//! are written in one transaction ([`Store::commit`](crate::store::Store::commit)). A later request with the key is
-//! then told that the work is done and that its answer is lost. Requests that commit nothing (an import, a hook, a
-//! read) are safe to repeat anyway.
+//! are written in one transaction ([`Store::commit`](crate::store::Store::commit), which needs the request's [`Once`]). A
+//! later request with the key is then told that the work is done and that its answer is lost. Requests that do not mark
+//! their key (an import of a theme or of logs, the hook of a call, approvals of many actions, a read) are safe to repeat.
 
 use axum::body::Body;
 use axum::extract::{Request, State};

@@ -64,6 +64,18 @@ pub(super) fn slow_down() -> ForgedResponse {
     answer(StatusCode::SERVICE_UNAVAILABLE, "application/xml", body.to_owned())
 }
 
+pub(super) fn table_denied() -> ForgedResponse {
+    dynamo_error(
+        &json!({"__type": "com.amazon.coral.service#AccessDeniedException", "message": "Access is denied."}),
+    )
+}
+
+pub(super) fn bucket_denied() -> ForgedResponse {
+    let body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+                <Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>";
+    answer(StatusCode::FORBIDDEN, "application/xml", body.to_owned())
+}
+
 pub(super) fn answer(status: StatusCode, content_type: &'static str, body: String) -> ForgedResponse {
     Response::builder()
         .status(status)

@@ -1,6 +1,7 @@
 //! Faults of AWS that the embedded engines never have. This layer in front of the table and the bucket throttles,
 //! causes conflicts, does only a part of a batch, answers from an index that is behind the table, answers slowly, and
-//! loses connections before and after the work is done.
+//! loses connections before and after the work is done. It can also stop the platform's work after a given write, as the end
+//! of its process does.
 
 mod forge;
 mod proxy;
@@ -70,6 +71,16 @@ struct State {
     injected: [u64; Fault::ALL.len()],
     /// The last answer to each read of an index.
     index: HashMap<String, String>,
+    stop: Option<Stop>,
+}
+
+/// The state of a stop.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    /// How many more writes are done.
+    writes: u64,
+    /// Whether a request was refused.
+    has_refused: bool,
 }
 
 impl Fault {
@@ -108,7 +119,31 @@ impl Faults {
             slow_by: config.slow_by,
             injected: [0; Fault::ALL.len()],
             index: HashMap::new(),
+            stop: None,
         })))
+    }
+
+    /// From now on only this many writes are done. After the last one every request, also a read, is refused with an error that
+    /// is not retried. So the table and the bucket stay as they are when a process ends after that write.
+    pub fn stop_after(&self, writes: u64) {
+        self.state().stop = Some(Stop { writes, has_refused: false });
+    }
+
+    /// Ends a stop. Returns whether it has refused a request.
+    pub fn go_on(&self) -> bool {
+        self.state().stop.take().is_some_and(|stop| stop.has_refused)
+    }
+
+    /// Whether a stop refuses this request. Counts it if it is a write.
+    fn stops(&self, is_write: bool) -> bool {
+        let mut state = self.state();
+        let Some(stop) = &mut state.stop else { return false };
+        if stop.writes == 0 {
+            stop.has_refused = true;
+            return true;
+        }
+        stop.writes -= u64::from(is_write);
+        false
     }
 
     pub fn set_rates(&self, rates: FaultRates) {

@@ -40,6 +40,16 @@ impl Proxy {
         let operation = operation(&head.headers);
         let json = || serde_json::from_slice::<Value>(&body).unwrap_or_default();
 
+        if self.faults.stops(self.is_write(&head.method, &operation)) {
+            let mut refusal = match self.engine {
+                Engine::Table => forge::table_denied(),
+                Engine::Bucket => forge::bucket_denied(),
+            };
+            if head.method == Method::HEAD {
+                *refusal.body_mut() = Body::empty();
+            }
+            return Ok(refusal);
+        }
         let index_read = forge::index_read(&operation, &json());
         let fault = self.faults.pick(&self.possible(&operation, json));
         if fault == Some(Fault::StaleIndex)
@@ -100,6 +110,14 @@ impl Proxy {
                 }
                 None => Ok(answer),
             },
+        }
+    }
+
+    fn is_write(&self, method: &Method, operation: &str) -> bool {
+        match self.engine {
+            Engine::Bucket => ![Method::GET, Method::HEAD].contains(method),
+            Engine::Table => ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"]
+                .contains(&operation),
         }
     }
 
