@@ -6,3 +6,4 @@ mod image;
 mod links;
 mod lists;
 mod page;
+mod programs;

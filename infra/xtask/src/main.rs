@@ -42,7 +42,8 @@ folders run, unless a file changed that all of them use. Changed manuals are che
 ";
 
 const CI_HELP: &str = "\
-Runs everything that CI runs, as `.ci/run` does. It needs bash, Python 3.11 and a network, and takes half an hour or more.
+Runs everything that CI runs, as `.ci/run` does. It needs bash, Python 3.11, curl and a network. It takes long:
+many minutes, and more the first time, because it installs tools.
 
 Usage: cargo xtask ci
 ";
