@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use domain::ids::ProjectId;
+use domain::ids::{Owner, ProjectId};
+use domain::projects::theme::MAP_LAYOUT;
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::store::keys;
+use shared::store::table::{Extras, item};
 use tests::made;
 use tests::send;
 use tests::themes::{PROJECT, ask, harbour, import, put, ready, started, zip};
@@ -529,4 +532,29 @@ async fn the_worst_findings_come_first_if_there_are_too_many() {
     assert!(listed.iter().any(|found| found["path"] == "snippets/z.liquid" && found["severity"] == "error"));
     let counted = ["errors", "warnings", "infos"].map(|kind| found[kind].as_u64().unwrap());
     assert!(counted.iter().sum::<u64>() > 1_000, "{counted:?}");
+}
+
+/// After an update that changes the layout of maps, the first question has the map computed again. No file has to change.
+#[tokio::test]
+async fn a_map_of_an_older_layout_is_computed_again_without_a_change() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    let before = ready(&h).await;
+    let (store, owner) = (&h.platform.cx.store, Owner::new("local").unwrap());
+    let mut state = store.theme(&owner, ProjectId::DEFAULT).await.unwrap().value;
+    state.map.as_mut().unwrap().layout -= 1;
+    let key = keys::theme(&owner, ProjectId::DEFAULT);
+    store.put(&key, item(&state, &Extras::default()).unwrap()).await.unwrap();
+
+    ask(&h, "lookup", json!({"request": "the header"})).await;
+    for _ in 0..600 {
+        let state = store.theme(&owner, ProjectId::DEFAULT).await.unwrap().value;
+        if state.map.is_some_and(|map| map.layout == MAP_LAYOUT) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let after = ready(&h).await;
+    assert_eq!((&after["files"], &after["revision"]), (&before["files"], &before["revision"]));
+    assert_ne!(after["indexed_at"], before["indexed_at"]);
 }
