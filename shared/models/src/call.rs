@@ -297,7 +297,7 @@ pub(super) struct Call {
 #[derive(Debug, Clone, Copy)]
 pub enum Framing {
     ServerSentEvents,
-    /// `application/vnd.amazon.eventstream`. The data of an event is described at [`super::aws`].
+    /// `application/vnd.amazon.eventstream`. The data of an event is JSON, as `aws.rs` describes.
     EventStream,
 }
 

@@ -1,4 +1,4 @@
-//! Drives runs of an owner that wait for a place ([`super::waiting`]): an executor takes a place, takes runs from the list, and
+//! Drives runs of an owner that wait for a place (`waiting.rs`): an executor takes a place, takes runs from the list, and
 //! drives them.
 
 use domain::ids::{ActionId, Owner};

@@ -2,7 +2,7 @@
 //!
 //! All runs of an owner in one invocation share one place. The invocation takes the place before it claims the first of these
 //! runs, renews its lease while they are under way, and gives it back after the last one. A run that finds no free place goes on
-//! the owner's list of waiting runs ([`super::waiting`]). An invocation that gives a place back wakes that list.
+//! the owner's list of waiting runs (`waiting.rs`). An invocation that gives a place back wakes that list.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
