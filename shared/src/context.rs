@@ -4,6 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::clock::Clock;
+use models::{InvalidEndpoint, Models};
 use tokio::sync::Semaphore;
 
 use crate::aws::Clients;
@@ -21,8 +23,6 @@ use crate::process::themes::{NotesCache, ThemeCache};
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
-use base::clock::Clock;
-use models::{InvalidEndpoint, Models};
 
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]

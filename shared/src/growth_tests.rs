@@ -11,6 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use domain::models::{ModelId, ModelRequest};
 use futures::stream::{self, StreamExt};
+use models::call::{Decode, Framing, frames};
+use models::{anthropic, bedrock, google, openai, responses};
 
 use crate::flows::archive::{self, Limits};
 use crate::flows::themes::expression::{Expression, Reading};
@@ -18,8 +20,6 @@ use crate::flows::themes::glob::Glob;
 use crate::flows::themes::grep;
 use crate::process::compute::Stop;
 use measure::Shape;
-use models::call::{Decode, Framing, frames};
-use models::{anthropic, bedrock, google, openai, responses};
 
 /// Set in the process that measures.
 const ALONE: &str = "GROWTH_TEST";

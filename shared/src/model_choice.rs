@@ -7,12 +7,12 @@ use domain::accounts::profile::BillingMode;
 use domain::ids::{Owner, RunId};
 use domain::models::routing::Ask;
 use domain::models::{ModelError, Vendor};
+use models::{BreakerChange, Models, OwnerModels, Route};
 use secrecy::SecretString;
 
 use crate::context::Cx;
 use crate::error::Result;
 use crate::store::ModelSettings;
-use models::{BreakerChange, Models, OwnerModels, Route};
 
 /// A number of 0 to 99 that stays the same for all calls of a run. It decides whether the run tries out a model.
 #[must_use]

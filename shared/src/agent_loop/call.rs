@@ -7,6 +7,8 @@ use domain::models::{Block, ModelError, ModelEvent, ModelRef, ModelRequest, Stop
 use domain::runs::form::StopReader;
 use domain::runs::{EventKind, Reservation, Run, RunError, RunFallback};
 use jiff::Timestamp;
+use models::gateway::{self, Caller, Cause, Fallback, Quote};
+use models::{BreakerChange, Route};
 use serde_json::{Value, json};
 
 use super::recorder::{Recorder, Reserved, Stored};
@@ -17,8 +19,6 @@ use crate::money::ceilings::{self, Ceilings};
 use crate::store::Tries;
 use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
-use models::gateway::{self, Caller, Cause, Fallback, Quote};
-use models::{BreakerChange, Route};
 
 /// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.
 const MIN_OUTPUT_TOKENS: u32 = 64;

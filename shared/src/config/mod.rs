@@ -36,19 +36,19 @@ pub mod providers;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
+use base::https;
 use domain::accounts::plans::Plan;
 use domain::accounts::rates::RateLimits;
 use domain::ids::Owner;
 use domain::reach::{InvalidHost, Policy};
 use futures::future::BoxFuture;
 use http::HeaderValue;
+use models::ModelsConfig;
 use rustls::RootCertStore;
 use secrecy::SecretSlice;
 
 use crate::config::outside::OutsideTools;
 pub use base::aws_keys::AwsKeys;
-use base::https;
-use models::ModelsConfig;
 
 /// Why the environment can't be used. The message follows "failed to start: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use base::aws_keys::AwsKeys;
 use domain::models::price_list::{SetPrice, how_to_price};
 use domain::models::{Features, ModelClass, ModelId, ModelRef, PriceList, ServerName, Vendor};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, Env, ReachConfig, on_or_off};
-use base::aws_keys::AwsKeys;
 use models::{
     Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
 };

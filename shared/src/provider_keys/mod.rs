@@ -17,13 +17,13 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::config::Config;
 use crate::error::Result;
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
-use base::clock::Clock;
-use models::{ServerConfig, ServerOfOwner};
 
 pub use master_keys::KEY_BYTES;
 use master_keys::{MasterKeys, Sealed};
 
 /// How long a process uses a key without reading it again. A key that was replaced or deleted in another process is used for
+use base::clock::Clock;
+use models::{ServerConfig, ServerOfOwner};
 /// this time at most.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
 

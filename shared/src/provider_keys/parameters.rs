@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
+use base::https::{self, Pooled};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -20,7 +21,6 @@ use serde_json::{Value, json};
 use crate::config::AwsConfig;
 use crate::error::{Error, Result};
 use crate::store::table::back_off;
-use base::https::{self, Pooled};
 
 /// The number of tries of a call.
 const TRIES: u32 = 3;

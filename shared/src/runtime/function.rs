@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use axum::Router;
 use futures::future::BoxFuture;
+use models::{InvalidEndpoint, Models, ModelsConfig};
 use serde_json::Value;
 
 use crate::context::Cx;
 use crate::error::Result;
-use models::ModelsConfig;
-use models::{InvalidEndpoint, Models};
 
 pub use crate::request::Invocation;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use axum::Router;
+use base::clock::Clock;
 use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -26,7 +27,6 @@ use crate::process::places::Places;
 use crate::request::BasePath;
 use crate::runtime::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::runtime::{logging, model_keys};
-use base::clock::Clock;
 
 /// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little
 /// more than one. Ten is also the most messages that SQS delivers at once without a batching window.

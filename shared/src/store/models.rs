@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use domain::ids::Owner;
 use domain::models::{ModelClass, ModelRef};
 use jiff::SignedDuration;
+use models::BreakerChange;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::keys;
 use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
-use models::BreakerChange;
 
 /// How long a breaker is stored after its last change. No breaker is open for so long.
 const BREAKER_LIFETIME: SignedDuration = SignedDuration::from_hours(1);

@@ -10,6 +10,7 @@ use domain::actions::{Action, Occurrence};
 use domain::agents::{Agent, AgentMetrics};
 use domain::assets::{Asset, AssetVersion};
 use domain::chats::Chat;
+use domain::chats::Thread;
 use domain::context::VERSION_DAYS;
 use domain::ids::{ActionId, AssetId, ChatId, Owner, RunId};
 use domain::log::Entry;
@@ -42,7 +43,6 @@ use super::table::{Attributes, Extras, item};
 use super::themes::IMPORT_KEPT;
 use super::usage::{LIFETIME as USAGE_KEPT, Used};
 use crate::blobs::BlobKey;
-use domain::chats::Thread;
 
 /// The longest sort key that DynamoDB accepts, in bytes.
 const LONGEST_KEY: usize = 1_024;

@@ -3,6 +3,7 @@
 //! The mark is created together with the run and deleted together with its end, each in one transaction. It is only a
 //! mark: the run's own record says whether the run is live. So a crash can't leave a conversation locked.
 
+use domain::chats::Thread;
 use domain::ids::{Owner, RunId};
 use domain::runs::{Run, RunKind};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::keys;
 use super::runs::LIFETIME;
 use super::table::{Extras, Store, StoreError, Versioned, Write, item};
-use domain::chats::Thread;
 
 /// The mark of a conversation with a live turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use domain::models::{ModelClass, ModelPrice, ModelRef, ModelTier, Vendor};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use models::OwnerModels;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -18,7 +19,6 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::model_choice;
 use crate::store::{ModelSettings, Tries};
-use models::OwnerModels;
 
 /// What the choice of a model is asked for. Without any of these, the answer has one choice for each tier.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]

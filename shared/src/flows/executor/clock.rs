@@ -4,6 +4,8 @@
 //! that was planned by the wrong clock is planned again. New ids continue after the newest ones, so that new messages
 //! still sort last.
 
+use domain::actions::{Command, OccurrenceCommand, transition};
+use domain::ids::{ActionId, Owner};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +17,6 @@ use crate::store::keys::{self, SHARDS};
 use crate::store::table::Extras;
 use crate::store::table::item;
 use crate::store::{DueEntry, DueTarget, Tries, Versioned};
-use domain::actions::{Command, OccurrenceCommand, transition};
-use domain::ids::{ActionId, Owner};
 
 /// How far the clock moves before the table is updated.
 const STEP: SignedDuration = SignedDuration::from_mins(10);

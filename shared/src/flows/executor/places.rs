@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::clock::Clock;
 use domain::ids::Owner;
 use domain::lease::Lease;
 use domain::places::{self, Free, Full, LEASE, RENEW_EVERY};
@@ -18,7 +19,6 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::process::places::{AbortOnDrop, Entered, Held, OfOwner, Places};
 use crate::store::{Store, Tries};
-use base::clock::Clock;
 
 /// The shortest wait of a holder before it renews its lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);

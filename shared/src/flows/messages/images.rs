@@ -1,6 +1,7 @@
 //! The images of messages. Their bytes are objects in the bucket, and the messages only describe them.
 
 use domain::chats::ChatMessage;
+use domain::chats::Thread;
 use domain::ids::Owner;
 use domain::models::sight::leave_out_old;
 use domain::models::{Block, Message};
@@ -9,7 +10,6 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use domain::chats::Thread;
 
 /// How many images are read at once.
 const AT_ONCE: usize = 8;

@@ -3,6 +3,7 @@
 pub(crate) mod images;
 
 use domain::chats::ChatMessage;
+use domain::chats::Thread;
 use domain::ids::{MessageId, Owner, RunId};
 use domain::models::image::{Image, MediaType};
 use domain::models::{Block, Role};
@@ -17,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
-use domain::chats::Thread;
 
 /// The largest content within the item of a message, in bytes of JSON. Larger contents are in S3.
 const MAX_INLINE_BYTES: usize = 64 * 1024;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
+use domain::projects::theme::{Import, ImportState, MapPhase};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use theme::blob;
@@ -33,7 +34,6 @@ use crate::process::themes::{Source, Warm};
 use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
-use domain::projects::theme::{Import, ImportState, MapPhase};
 
 /// The index writes the layout that the state of a theme expects.
 const _: () = assert!(blob::VERSION == MAP_LAYOUT);

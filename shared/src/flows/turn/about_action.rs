@@ -6,13 +6,13 @@ use domain::models::{Block, Role};
 use domain::runs::form::ReplyForm;
 use futures::FutureExt;
 
-use super::super::messages::{self as thread, MessageView};
-use super::super::runs::Begun;
-use super::super::turn::{self, IfBusy, Said, Topic};
+use super::{IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
+use crate::flows::messages::{self as thread, MessageView};
 use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::runs::Begun;
 use crate::request::Invocation;
 use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
@@ -41,7 +41,7 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
 /// continues, and its next output is the reply. Otherwise a model answers in a new turn.
 ///
 /// # Errors
-/// As [`turn::start`].
+/// As [`super::start`].
 pub async fn send_message(
     cx: &Cx,
     owner: &Owner,
@@ -51,7 +51,7 @@ pub async fn send_message(
     if_busy: IfBusy,
     invocation: Invocation,
 ) -> Result<Begun> {
-    turn::check("content", &content)?;
+    super::check("content", &content)?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -69,7 +69,7 @@ pub async fn send_message(
                 if_busy,
                 form: ReplyForm::default(),
             };
-            return turn::start(cx, owner, once, said, invocation).await;
+            return super::start(cx, owner, once, said, invocation).await;
         };
         let run = asks.value.run_id;
         let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);

@@ -2,6 +2,7 @@
 
 use domain::actions::{Action, OccurrenceState};
 use domain::agents::{Agent, AgentStatus};
+use domain::chats::Thread;
 use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
@@ -17,7 +18,6 @@ use crate::flows::{actions, assets, chats};
 use crate::flows::{existing, messages};
 use crate::store::table::{Order, Write};
 use crate::store::{Store, keys};
-use domain::chats::Thread;
 
 /// How many assets and how many actions the model gets to see.
 const IN_VIEW: usize = 10;

@@ -10,6 +10,8 @@ use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Us
 use domain::projects::enrichment::Stop;
 use domain::runs::Reservation;
 use jiff::{SignedDuration, Timestamp};
+use models::gateway::{self, Caller, Fallback, Quote};
+use models::{BreakerChange, Candidate, Limits, Models, Retry};
 use theme::enrich::answer::Raw;
 use theme::enrich::prompt::TOOL;
 
@@ -19,8 +21,6 @@ use crate::model_choice;
 use crate::money::ceilings;
 use crate::store::Store;
 use crate::store::spend::Spender;
-use models::gateway::{self, Caller, Fallback, Quote};
-use models::{BreakerChange, Candidate, Limits, Models, Retry};
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);

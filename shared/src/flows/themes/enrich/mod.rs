@@ -23,6 +23,7 @@ use domain::ids::{Owner, ProjectId};
 use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
 use jiff::{SignedDuration, Timestamp};
+use models::Models;
 use theme::enrich::Notes;
 use uuid::Uuid;
 
@@ -35,7 +36,6 @@ use crate::model_choice;
 use crate::store::Tries;
 use crate::store::keys::{self, Guard};
 use crate::store::table::{Write, Written};
-use models::Models;
 use pass::Ended;
 
 /// How long to wait before checking again whether a model is configured.

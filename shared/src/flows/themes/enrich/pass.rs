@@ -8,6 +8,7 @@ use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
 use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
 use domain::projects::theme::ThemeFile;
 use jiff::{SignedDuration, Timestamp};
+use models::{self, Models};
 use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
 use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
@@ -19,7 +20,6 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::themes::{contents, current, index};
 use crate::model_choice;
-use models::{self, Models};
 
 /// A pass stops after this many unusable answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;
