@@ -8,6 +8,7 @@ use domain::runs::{Run, RunEvent};
 use serde::Serialize;
 use serde_json::Value;
 use shared::agent_loop::journal;
+use shared::flows::existing;
 use shared::store::steps::StepPart;
 use shared::{Cx, Error};
 
@@ -42,7 +43,7 @@ pub async fn run(folder: PathBuf, owner: &Owner, id: RunId) -> Result<String, Pl
 }
 
 async fn stored(cx: &Cx, owner: &Owner, id: RunId) -> Result<(Run, Vec<StepPart>, Vec<RunEvent>), Error> {
-    let run = cx.store.run(owner, id).await?.ok_or(Error::NotFound("run"))?.value;
+    let run = existing::run(cx, owner, id).await?.value;
     let parts = journal::parts(cx, owner, id).await?;
     let mut events: Vec<RunEvent> = Vec::new();
     loop {

@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 use super::{ActionView, approve, load, stored};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::store::Once;
 
@@ -123,7 +124,7 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
 /// # Errors
 /// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
 pub async fn stale(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Result<Page<StaleApproval>> {
-    let agent = cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))?.value;
+    let agent = existing::agent(cx, owner, id).await?.value;
     let read = |after: Option<String>, limit| {
         async move { cx.store.agent_actions(owner, id, after.as_deref(), limit).await }.boxed()
     };

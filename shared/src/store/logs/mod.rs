@@ -10,12 +10,13 @@ mod lines;
 mod names;
 mod refused;
 
-use super::keys::{self, Guard, Key};
-use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::{InstanceId, SessionId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use super::keys::{self, Guard, Key};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 pub use launches::{EarlyStop, Launch};
 pub use lines::{Appended, HotLog, LineBody, LogAppend, LoggedOnce, Segment, SegmentPlace, StoredLine};
