@@ -1,6 +1,6 @@
 //! The context of every handler and flow: the store, the blobs, the models, the bus, the queues, the clock.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,13 +43,20 @@ impl Stopping {
 #[derive(Clone)]
 pub struct Cx(Arc<Parts>);
 
-/// What a [`Cx`] consists of.
+/// What people have stored, and the time. This is all that a kind of run gets: it can read, and it can name writes, but it calls no
+/// model, sends no event and starts no run.
 #[derive(Clone)]
-pub struct Parts {
-    pub config: Arc<Config>,
+pub struct Data {
     pub clock: Clock,
     pub store: Store,
     pub blobs: Blobs,
+}
+
+/// What a [`Cx`] consists of.
+#[derive(Clone)]
+pub struct Parts {
+    pub data: Data,
+    pub config: Arc<Config>,
     pub bus: Bus,
     pub due_queue: DueQueue,
     pub queues: Queues,
@@ -92,8 +99,7 @@ impl Cx {
         let store = Store::new(clients.dynamodb, config.aws.table.clone());
         Self(Arc::new(Parts {
             provider_keys: ProviderKeys::new(&config, store.clone(), clock.clone()),
-            store,
-            blobs,
+            data: Data { clock, store, blobs },
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
             due_queue: DueQueue::new(clients.sqs.clone(), config.aws.queue.clone()),
             queues: Queues::new(clients.sqs),
@@ -109,7 +115,6 @@ impl Cx {
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             config: Arc::new(config),
-            clock,
         }))
     }
 
@@ -127,5 +132,19 @@ impl Deref for Cx {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl Deref for Parts {
+    type Target = Data;
+
+    fn deref(&self) -> &Data {
+        &self.data
+    }
+}
+
+impl DerefMut for Parts {
+    fn deref_mut(&mut self) -> &mut Data {
+        &mut self.data
     }
 }

@@ -16,10 +16,12 @@ mod perform;
 mod raise;
 pub mod recorder;
 
+use std::ops::Deref;
+
 use domain::actions::Reason;
 use domain::agent_loop::check::Verdict;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
-use domain::ids::ProposalId;
+use domain::ids::{Owner, ProposalId};
 use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask, TaskTier};
 use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, SystemBlock, ToolChoice};
@@ -30,8 +32,8 @@ use domain::tools::{self, Setting, ToolCall, ToolDef};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::context::Cx;
-use crate::error::Result;
+use crate::context::{Cx, Data};
+use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::money::ceilings::MonthCeilings;
 use crate::store::table::Write;
@@ -49,76 +51,121 @@ pub const MAX_OUTPUT_TOKENS: u32 = 16_000;
 /// The longest reply of a check, in tokens.
 const MAX_CHECK_TOKENS: u32 = 1_000;
 
-/// A kind of run.
-pub trait Kind: Send {
-    fn policy(&self) -> Policy;
-    fn tier(&self) -> ModelTier;
+/// What holds for all of a run.
+pub struct Terms {
+    pub policy: Policy,
+    pub tier: ModelTier,
+    /// What a call of a model for the run's own work is for.
+    pub work: Ask,
+    /// The most that the run may cost, in micro-dollars.
+    pub ceiling_micros: i64,
+    /// The most that a month may cost.
+    pub month: MonthCeilings,
+    pub system: Vec<SystemBlock>,
+    /// The tools that the provider of its model runs.
+    pub provider_tools: Vec<ProviderTool>,
+}
 
-    /// What a call of a model for the kind's own work is for.
-    fn work(&self) -> Ask {
-        Ask { tier: Some(self.tier()), ..Ask::default() }
-    }
-
+impl Terms {
     /// What a call of a model is for. The work of a deep agent is checked by a deep model, and that of others by the standard one.
     fn ask(&self, purpose: Purpose) -> Ask {
         match purpose {
-            Purpose::Work | Purpose::Person => self.work(),
+            Purpose::Work | Purpose::Person => self.work,
             Purpose::Check => Ask {
                 role: AgentRole::Review,
-                task: (self.tier() == ModelTier::Deep).then_some(TaskTier::Complex),
+                task: (self.tier == ModelTier::Deep).then_some(TaskTier::Complex),
                 ..Ask::default()
             },
         }
     }
+}
 
-    /// The most that the run may cost, in micro-dollars.
-    fn ceiling_micros(&self) -> i64;
+/// What a kind of run works with: it reads, and it names writes. It calls no model, sends nothing and starts nothing.
+#[derive(Clone, Copy)]
+pub struct KindCx<'a> {
+    pub data: &'a Data,
+    pub owner: &'a Owner,
+    /// The record of the run.
+    pub run: &'a Run,
+}
 
-    /// The most that a month may cost.
-    fn month_ceilings(&self) -> MonthCeilings;
+impl Deref for KindCx<'_> {
+    type Target = Data;
 
-    fn system(&self) -> Vec<SystemBlock>;
+    fn deref(&self) -> &Data {
+        self.data
+    }
+}
+
+/// What the loop is about to store.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// A reply of the model, with what it has cost.
+    Reply,
+    /// The mark that a call outside the platform begins, with the name of its tool.
+    EffectBegins(&'a str),
+    /// The result of that call.
+    EffectEnds,
+}
+
+/// Writes of a kind of run, and what the kind becomes once they are stored. The loop stores the writes together with its own. Only
+/// if that succeeds, it calls [`Kind::apply`].
+pub struct Staged<N> {
+    pub writes: Vec<Write>,
+    pub next: Vec<N>,
+}
+
+impl<N> Staged<N> {
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self { writes: Vec::new(), next: Vec::new() }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.writes.extend(other.writes);
+        self.next.extend(other.next);
+        self
+    }
+}
+
+/// A kind of run. It changes only in [`Kind::apply`], with what is stored.
+pub trait Kind: Send + Sync {
+    /// A change of the kind's own state.
+    type Next: Send;
+
     /// Which tools are offered, and which calls are allowed.
     fn setting(&self) -> Setting<'_>;
 
-    /// The tools that the provider of its model runs.
-    fn provider_tools(&self) -> Vec<ProviderTool> {
-        Vec::new()
-    }
-
     /// What was said before the run's first step, oldest first; its last message is a person's or the task.
-    fn history(&mut self) -> impl Future<Output = Result<Vec<Message>>> + Send;
+    fn history(&self, cx: KindCx<'_>) -> impl Future<Output = Result<Vec<Message>>> + Send;
 
     /// What a check is asked.
-    fn to_check(&mut self) -> impl Future<Output = Result<String>> + Send;
+    fn to_check(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<String>> + Send {
+        std::future::ready(Err(Error::internal("this kind of run has no output to check")))
+    }
 
     /// Adds what the kind reads out of a reply, before it is stored.
-    fn complete(&self, _reply: &mut Reply) {}
+    fn complete(&self, _run: &Run, _reply: &mut Reply) {}
 
-    /// Writes that must succeed with a reply's; after they have, [`Kind::guarded`] is called.
-    fn guard(&mut self, _run: &Run) -> Result<Option<Write>> {
-        Ok(None)
+    /// What must be stored together with what the loop is about to store. The run's record has marks of its own.
+    fn stage(&self, _cx: KindCx<'_>, _moment: Moment<'_>) -> Result<Staged<Self::Next>> {
+        Ok(Staged::nothing())
     }
 
-    fn guarded(&mut self) {}
-
-    /// The write that notes in the kind's own record that an effect outside the platform begins, or (`None`) that its result
-    /// is stored; after it has succeeded, [`Kind::guarded`] is called. The run's record has a mark of its own.
-    fn effect(&mut self, _begins: Option<&str>) -> Result<Option<Write>> {
-        Ok(None)
-    }
+    /// Makes a staged change: it is stored.
+    fn apply(&mut self, next: Self::Next);
 
     /// What a person said instead of an answer to the run's cards.
-    fn said_by_person(&mut self) -> impl Future<Output = Result<Option<String>>> + Send {
+    fn said_by_person(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<Option<String>>> + Send {
         std::future::ready(Ok(None))
     }
 
-    /// Does a call that is allowed. It writes nothing that is not in the writes that it gives: they are stored together
-    /// with the result, so that the call is done once.
-    fn perform(&mut self, run: &Run, call: ToolCall) -> impl Future<Output = Result<Performed>> + Send;
-
-    /// What [`Kind::perform`] gave last is stored.
-    fn performed(&mut self) {}
+    /// Does a call that is allowed. All that it writes is staged, so that the call is done once, together with its result.
+    fn perform(
+        &self,
+        cx: KindCx<'_>,
+        call: ToolCall,
+    ) -> impl Future<Output = Result<Performed<Self::Next>>> + Send;
 
     /// How many outputs the run has saved.
     fn outputs(&self) -> usize {
@@ -127,18 +174,24 @@ pub trait Kind: Send {
 }
 
 /// What a call has done, once it is stored.
-pub struct Performed {
+pub struct Performed<N> {
     pub result: CallResult,
     /// Told to followers together with the writes.
     pub events: Vec<(EventKind, Value)>,
-    pub writes: Vec<Write>,
+    pub staged: Staged<N>,
     pub proposals: Vec<ProposalId>,
     pub agent_draft: Option<domain::agents::AgentDraft>,
 }
 
-impl From<CallResult> for Performed {
+impl<N> From<CallResult> for Performed<N> {
     fn from(result: CallResult) -> Self {
-        Self { result, events: Vec::new(), writes: Vec::new(), proposals: Vec::new(), agent_draft: None }
+        Self {
+            result,
+            events: Vec::new(),
+            staged: Staged::nothing(),
+            proposals: Vec::new(),
+            agent_draft: None,
+        }
     }
 }
 
@@ -160,22 +213,45 @@ pub enum Rest {
     Lost,
 }
 
-/// A run at work.
-pub struct Agent<K> {
+/// Drives a run.
+pub struct Driver<K> {
     pub cx: Cx,
+    pub terms: Terms,
     pub kind: K,
     pub recorder: Recorder,
-    pub journal: Journal,
     pub transcript: Transcript,
+    journal: Journal,
     /// When work must be put down.
-    pub deadline: Timestamp,
+    deadline: Timestamp,
     /// The call outside the platform that this process began last.
-    pub begun: Option<CallId>,
+    begun: Option<CallId>,
     /// How often the conversation was reduced, because it is larger than the model's context.
-    pub reductions: u32,
+    reductions: u32,
 }
 
-impl<K: Kind> Agent<K> {
+impl<K: Kind> Driver<K> {
+    /// Of a run that `recorder` writes, after its stored `steps`. The process that drives it ends at `deadline`.
+    #[must_use]
+    pub fn new(
+        cx: &Cx,
+        (kind, terms): (K, Terms),
+        recorder: Recorder,
+        (journal, steps): (Journal, Vec<Step>),
+        deadline: Timestamp,
+    ) -> Self {
+        Self {
+            cx: cx.clone(),
+            terms,
+            kind,
+            recorder,
+            transcript: Transcript { steps, outputs: 0 },
+            journal,
+            deadline: deadline - PUT_DOWN_BEFORE,
+            begun: None,
+            reductions: 0,
+        }
+    }
+
     /// Works until the run ends or must be put down.
     pub async fn drive(&mut self) -> Rest {
         self.recorder.begin_step(self.journal.last().max(1));
@@ -203,8 +279,7 @@ impl<K: Kind> Agent<K> {
         let mut history = None::<Vec<Message>>;
         loop {
             self.transcript.outputs = self.kind.outputs();
-            let policy = self.kind.policy();
-            match agent_loop::next(&self.transcript, &policy, self.cx.clock.now()) {
+            match agent_loop::next(&self.transcript, &self.terms.policy, self.cx.clock.now()) {
                 Next::Finish(outcome) => return Ok(Rest::Ended(outcome)),
                 Next::Perform { from } => {
                     if let Some(rest) = self.make_calls(from).await? {
@@ -219,7 +294,7 @@ impl<K: Kind> Agent<K> {
                             return Ok(Rest::Ended(Outcome::completed()));
                         };
                         if history.is_none() {
-                            history = Some(self.kind.history().await?);
+                            history = Some(self.kind.history(self.kind_cx()).await?);
                         }
                         let history = history.as_deref().unwrap_or_default();
                         let request = self.request(history, may_call_tools, longest);
@@ -247,7 +322,7 @@ impl<K: Kind> Agent<K> {
 
     async fn call(&mut self, purpose: Purpose, mut request: ModelRequest) -> Result<Replied, CallError> {
         self.not_refused()?;
-        let ask = self.kind.ask(purpose);
+        let ask = self.terms.ask(purpose);
         let number = model_choice::number(self.recorder.run().run_id);
         let (route, ceilings) = tokio::try_join!(
             Box::pin(model_choice::route(&self.cx, self.recorder.owner(), &ask, number)),
@@ -298,35 +373,35 @@ impl<K: Kind> Agent<K> {
 
     fn request(&self, history: &[Message], may_call_tools: bool, longest: u32) -> ModelRequest {
         let mut messages = history.to_vec();
-        messages.extend(self.transcript.messages(self.kind.policy().continues_cut_off));
+        messages.extend(self.transcript.messages(self.terms.policy.continues_cut_off));
         let setting = self.kind.setting();
         let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
         let own = tools::offered(self.own_tools(), setting);
         ModelRequest {
-            system: self.kind.system(),
+            system: self.terms.system.clone(),
             tools: tools::offered(tools::LOOP, setting)
                 .chain(own)
                 .chain(outside)
                 .map(ToolDef::spec)
                 .collect(),
-            provider_tools: self.kind.provider_tools(),
+            provider_tools: self.terms.provider_tools.clone(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: longest,
             cache_last_turn: true,
-            effort: Some(self.kind.tier().into()),
+            effort: Some(self.terms.tier.into()),
             context_editing: true,
             output_schema: self.recorder.run().form.json.as_ref().and_then(JsonForm::for_provider),
         }
     }
 
-    async fn check_request(&mut self) -> Result<ModelRequest> {
+    async fn check_request(&self) -> Result<ModelRequest> {
         Ok(ModelRequest {
             system: prompts::check(),
             tools: Vec::new(),
             provider_tools: Vec::new(),
             tool_choice: ToolChoice::Auto,
-            messages: vec![Message::user(self.kind.to_check().await?)],
+            messages: vec![Message::user(self.kind.to_check(self.kind_cx()).await?)],
             max_output_tokens: MAX_CHECK_TOKENS,
             cache_last_turn: false,
             // Thinking would need more tokens than a verdict.
@@ -341,36 +416,54 @@ impl<K: Kind> Agent<K> {
         let Replied { mut reply, settle, usage } = replied;
         self.recorder.flush().await?;
         let mut events: Vec<(EventKind, Value)> = usage.into_iter().collect();
+        let mut run = self.recorder.run().clone();
+        run.attempts = 0;
         if purpose == Purpose::Work {
-            self.kind.complete(&mut reply);
+            self.kind.complete(&run, &mut reply);
             let text = reply.text.trim();
             if !text.is_empty() {
-                let run = self.recorder.run_mut();
                 if !run.message.is_empty() {
                     run.message.push_str(BETWEEN_STEPS);
                 }
                 run.message.push_str(text);
-                run.message = shortened(std::mem::take(&mut run.message));
+                run.message = shortened(run.message);
                 let text = shortened(text.to_owned());
                 let step = self.journal.last() + 1;
                 events.push((EventKind::MessageCompleted, json!({"text": text, "step": step})));
             }
         }
-        self.recorder.run_mut().attempts = 0;
         let last_event = self.recorder.last_event() + events.len() as u64;
-        let mut writes =
-            vec![self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?];
-        writes.extend(self.kind.guard(self.recorder.run())?);
-        writes.extend(settle);
-        match self.recorder.commit(events, writes).await? {
+        let step = self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?;
+        let staged = self.kind.stage(self.kind_cx(), Moment::Reply)?;
+        let writes = [step].into_iter().chain(settle).collect();
+        match self.commit(run, events, writes, staged).await? {
             Stored::Yes => {}
             // Another process has stored this step, or the run was ended elsewhere.
             Stored::Refused(_) => return Err(self.recorder.lose().into()),
         }
         self.journal.stored();
-        self.kind.guarded();
         self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
         Ok(())
+    }
+
+    fn kind_cx(&self) -> KindCx<'_> {
+        KindCx { data: &self.cx, owner: self.recorder.owner(), run: self.recorder.run() }
+    }
+
+    /// Stores the record as `run`, events, writes, and what the kind has staged, in one transaction.
+    async fn commit(
+        &mut self,
+        run: Run,
+        events: Vec<(EventKind, Value)>,
+        mut writes: Vec<Write>,
+        staged: Staged<K::Next>,
+    ) -> Result<Stored> {
+        writes.extend(staged.writes);
+        let stored = self.recorder.commit_as(run, events, writes).await?;
+        if stored == Stored::Yes {
+            staged.next.into_iter().for_each(|next| self.kind.apply(next));
+        }
+        Ok(stored)
     }
 }
 

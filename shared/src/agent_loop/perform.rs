@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::call::CallError;
 use super::recorder::Stored;
-use super::{Agent, Kind, Performed, Rest};
+use super::{Driver, Kind, Moment, Performed, Rest};
 use crate::config::outside::{Called, OutsideCall};
 use crate::error::Result;
 use crate::store::Tries;
@@ -33,7 +33,7 @@ const LOOK_UP: Duration = Duration::from_millis(250);
 /// How many reasons of cards a run's own reason names.
 const MAX_REASONS: usize = 3;
 
-impl<K: Kind> Agent<K> {
+impl<K: Kind> Driver<K> {
     /// Makes the calls of the last reply from `from` on, as far as they may be made now. Returns a rest if the run must wait for
     /// a person.
     pub(super) async fn make_calls(&mut self, from: usize) -> Result<Option<Rest>, CallError> {
@@ -196,23 +196,10 @@ impl<K: Kind> Agent<K> {
         let call_id = pending.call_id;
         self.recorder.begin_step(call_id.step);
         let ruling = cards::ruling(pending, &self.recorder.run().cards).unwrap_or(Ruling::Make);
-        let is_open = self.recorder.run().open_call.as_ref().is_some_and(|open| open.call_id == call_id);
-        let announced =
-            json!({"tool": call.name, "input": brief(&call.input), "step": call_id.step, "call_id": call_id});
-        let mut outside = None;
-        match &ruling {
-            Ruling::Make => match self.outside_tool(&call, call_id) {
-                Some(tool) => {
-                    self.begin_outside(tool, &call, call_id, announced).await?;
-                    outside = Some(tool);
-                }
-                None if call.invalid.is_none() => {
-                    self.recorder.event(EventKind::ToolRequested, announced).await?;
-                }
-                None => {}
-            },
-            Ruling::Told(_) | Ruling::Unanswered(_) => {}
-        }
+        let outside = match &ruling {
+            Ruling::Make => self.announce(&call, call_id).await?,
+            Ruling::Told(_) | Ruling::Unanswered(_) => None,
+        };
         let mut tries = Tries::default();
         loop {
             tries.next().await?;
@@ -225,66 +212,83 @@ impl<K: Kind> Agent<K> {
                 },
                 (Ruling::Make, None) => self.perform(&call, pending).await?,
             };
-            let Performed { mut result, mut events, mut writes, proposals, agent_draft } = performed;
-            result.content = results::stored(result.content);
-            if call.invalid.is_some() {
-                let reason = call.invalid.as_deref().unwrap_or_default();
-                events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
-            } else {
-                let shown: String = result.content.chars().take(MAX_SHOWN).collect();
-                events.push((
-                    EventKind::ToolResult,
-                    json!({"tool": call.name, "is_error": result.is_error, "result": shown}),
-                ));
-            }
-            for (_, data) in &mut events {
-                data["step"] = json!(call_id.step);
-                data["call_id"] = json!(call_id);
-            }
-            let before = (self.recorder.run().proposals.len(), self.recorder.run().agent_draft.clone());
-            let run = self.recorder.run_mut();
-            run.proposals.extend(proposals);
-            run.agent_draft = agent_draft.or(run.agent_draft.take());
-            let ends_outside = is_open || outside.is_some();
-            if ends_outside {
-                run.open_call = None;
-                writes.extend(self.kind.effect(None)?);
-            }
-            let last_event = self.recorder.last_event() + events.len() as u64;
-            let stored =
-                self.journal.result(&self.cx, self.recorder.owner(), at, &result, last_event).await?;
-            let mut all = vec![stored];
-            all.extend(writes);
-            match self.recorder.commit(events, all).await? {
-                Stored::Yes => {
-                    if ends_outside {
-                        self.kind.guarded();
-                    }
-                    self.kind.performed();
-                    if let Some(last) = self.transcript.steps.last_mut() {
-                        last.results.push(result);
-                    }
-                    return Ok(true);
-                }
-                // Another process has stored this result, or has claimed the run.
-                Stored::Refused(Guard::RunStep) => return Err(self.recorder.lose().into()),
-                Stored::Refused(_) if ends_outside => return Err(self.recorder.lose().into()),
-                // The call met another writer: it is made again from what is there now.
-                Stored::Refused(_) => {
-                    let run = self.recorder.run_mut();
-                    run.proposals.truncate(before.0);
-                    run.agent_draft = before.1;
-                }
+            if self.keep(at, &call, call_id, performed).await? {
+                return Ok(true);
             }
         }
+    }
+
+    /// Tells followers that a call is made. If it acts outside the platform, its mark is stored, and this is its tool.
+    async fn announce(&mut self, call: &Call, id: CallId) -> Result<Option<&'static ToolDef>, CallError> {
+        let announced =
+            json!({"tool": call.name, "input": brief(&call.input), "step": id.step, "call_id": id});
+        let outside = self.outside_tool(call, id);
+        if let Some(tool) = outside {
+            self.begin_outside(tool, call, id, announced).await?;
+        } else if call.invalid.is_none() {
+            self.recorder.event(EventKind::ToolRequested, announced).await?;
+        }
+        Ok(outside)
+    }
+
+    /// Stores what a call has done. `false` if it met another writer: then nothing is stored, and the call is made again from what is
+    /// there now.
+    async fn keep(
+        &mut self,
+        at: usize,
+        call: &Call,
+        call_id: CallId,
+        performed: Performed<K::Next>,
+    ) -> Result<bool, CallError> {
+        let Performed { mut result, mut events, mut staged, proposals, agent_draft } = performed;
+        result.content = results::stored(result.content);
+        if let Some(reason) = &call.invalid {
+            events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));
+        } else {
+            let shown: String = result.content.chars().take(MAX_SHOWN).collect();
+            let data = json!({"tool": call.name, "is_error": result.is_error, "result": shown});
+            events.push((EventKind::ToolResult, data));
+        }
+        for (_, data) in &mut events {
+            data["step"] = json!(call_id.step);
+            data["call_id"] = json!(call_id);
+        }
+        let mut run = self.recorder.run().clone();
+        run.proposals.extend(proposals);
+        run.agent_draft = agent_draft.or(run.agent_draft);
+        let ends_outside = self.is_open(call_id);
+        if ends_outside {
+            run.open_call = None;
+            staged = staged.and(self.kind.stage(self.kind_cx(), Moment::EffectEnds)?);
+        }
+        let last_event = self.recorder.last_event() + events.len() as u64;
+        let owner = self.recorder.owner();
+        let stored = self.journal.result(&self.cx, owner, at, &result, last_event).await?;
+        match self.commit(run, events, vec![stored], staged).await? {
+            Stored::Yes => {
+                if let Some(last) = self.transcript.steps.last_mut() {
+                    last.results.push(result);
+                }
+                Ok(true)
+            }
+            // Another process has stored this result, or has claimed the run.
+            Stored::Refused(Guard::RunStep) => Err(self.recorder.lose().into()),
+            // What happened outside is not made again.
+            Stored::Refused(_) if ends_outside => Err(self.recorder.lose().into()),
+            Stored::Refused(_) => Ok(false),
+        }
+    }
+
+    /// Whether the mark says that this call has begun outside the platform.
+    fn is_open(&self, id: CallId) -> bool {
+        self.recorder.run().open_call.as_ref().is_some_and(|open| open.call_id == id)
     }
 
     /// The tool of a call that acts outside the platform and is made now.
     fn outside_tool(&self, call: &Call, id: CallId) -> Option<&'static ToolDef> {
         let tool = self.tool(&call.name).filter(|tool| tool.effect == Effect::Outside)?;
-        let is_open = self.recorder.run().open_call.as_ref().is_some_and(|open| open.call_id == id);
         let is_refused = matches!(self.decide(&call.name), Decision::Refused(_));
-        (is_open || self.is_readable(call) && !is_refused).then_some(tool)
+        (self.is_open(id) || self.is_readable(call) && !is_refused).then_some(tool)
     }
 
     /// Stores the mark that a call outside the platform begins.
@@ -295,17 +299,15 @@ impl<K: Kind> Agent<K> {
         call_id: CallId,
         announced: Value,
     ) -> Result<(), CallError> {
-        let hash = self.hash(call);
-        let run = self.recorder.run_mut();
-        let before = run.open_call.as_ref().filter(|open| open.call_id == call_id);
+        let mut run = self.recorder.run().clone();
+        let before = run.open_call.filter(|open| open.call_id == call_id);
         let attempt = before.map_or(0, |open| open.attempt) + 1;
+        let hash = self.hash(call);
         run.open_call = Some(OpenCall { call_id, tool: tool.name.to_owned(), hash, attempt });
-        let mark = self.kind.effect(Some(tool.name))?;
-        let stored =
-            self.recorder.commit(vec![(EventKind::ToolRequested, announced)], mark.into_iter().collect());
-        match stored.await? {
+        let staged = self.kind.stage(self.kind_cx(), Moment::EffectBegins(tool.name))?;
+        let events = vec![(EventKind::ToolRequested, announced)];
+        match self.commit(run, events, Vec::new(), staged).await? {
             Stored::Yes => {
-                self.kind.guarded();
                 self.begun = Some(call_id);
                 Ok(())
             }
@@ -340,15 +342,15 @@ impl<K: Kind> Agent<K> {
     }
 
     /// The result, followed by what the person said instead of an answer.
-    async fn with_words(&mut self, mut result: CallResult) -> Result<CallResult> {
-        if let Some(words) = self.kind.said_by_person().await? {
+    async fn with_words(&self, mut result: CallResult) -> Result<CallResult> {
+        if let Some(words) = self.kind.said_by_person(self.kind_cx()).await? {
             result.content.push('\n');
             result.content.push_str(&words);
         }
         Ok(result)
     }
 
-    async fn perform(&mut self, call: &Call, pending: &Pending) -> Result<Performed> {
+    async fn perform(&self, call: &Call, pending: &Pending) -> Result<Performed<K::Next>> {
         if let Some(reason) = &call.invalid {
             return Ok(CallResult::repair(reason).into());
         }
@@ -372,7 +374,7 @@ impl<K: Kind> Agent<K> {
                 let page = self.transcript.result_page(call_id, from_char);
                 Ok(page.map_or_else(CallResult::refused, CallResult::told).into())
             }
-            Ok(parsed) => self.kind.perform(self.recorder.run(), parsed).await,
+            Ok(parsed) => self.kind.perform(self.kind_cx(), parsed).await,
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));
                 let data = json!({"kind": call.name, "reason": sentence});

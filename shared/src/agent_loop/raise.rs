@@ -9,23 +9,23 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::call::CallError;
-use super::{Agent, Kind, Rest};
+use super::{Driver, Kind, Rest};
 use crate::error::Result;
 use crate::money::ceilings::{self, Ceilings, MonthCeilings};
 
 /// What a card of a ceiling says in place of a tool's name.
 const MODEL: &str = "model";
 
-impl<K: Kind> Agent<K> {
+impl<K: Kind> Driver<K> {
     /// The ceilings that hold for the next call.
     pub(super) async fn ceilings(&self) -> Result<Ceilings> {
         let mut of_times = ceilings::of_owner(&self.cx, self.recorder.owner()).await?;
-        let MonthCeilings { agent, action } = self.kind.month_ceilings();
+        let MonthCeilings { agent, action } = self.terms.month;
         // A ceiling may have been set before the deployment's maximum.
         let of_month = |of, micros: i64| Ceiling { of, micros: micros.min(ceilings::most(&self.cx, of)) };
         of_times.extend(agent.map(|micros| of_month(CeilingOf::AgentMonth, micros)));
         of_times.extend(action.map(|micros| of_month(CeilingOf::ActionMonth, micros)));
-        let run = Ceiling { of: CeilingOf::Run, micros: self.kind.ceiling_micros() };
+        let run = Ceiling { of: CeilingOf::Run, micros: self.terms.ceiling_micros };
         let run_micros = ceilings::raised(&self.cx, run, self.recorder.run().raised_micros);
         Ok(Ceilings { run_micros, of_times })
     }

@@ -191,12 +191,11 @@ impl Recorder {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let renew = self.must_renew();
         while !self.pending.is_empty() {
             let piece = self.pending.floor_char_boundary(MAX_PIECE);
             let text = &self.pending[..piece];
             let events = vec![(self.pending_kind, json!({"text": text, "step": self.step}))];
-            let _ = self.store(events, Vec::new(), renew).await?;
+            let _ = self.store(self.renewed(), events, Vec::new()).await?;
             self.pending.drain(..piece);
         }
         Ok(())
@@ -239,8 +238,7 @@ impl Recorder {
     pub async fn event(&mut self, kind: EventKind, data: Value) -> Result<()> {
         self.flush().await?;
         self.pending_since = None;
-        let renew = self.must_renew();
-        match self.store(vec![(kind, data)], Vec::new(), renew).await? {
+        match self.store(self.renewed(), vec![(kind, data)], Vec::new()).await? {
             Stored::Yes => Ok(()),
             Stored::Refused(_) => Err(self.lose()),
         }
@@ -252,13 +250,31 @@ impl Recorder {
     /// # Errors
     /// If it can't be stored.
     pub async fn commit(&mut self, events: Vec<(EventKind, Value)>, more: Vec<Write>) -> Result<Stored> {
+        self.commit_as(self.run.clone(), events, more).await
+    }
+
+    /// Like [`Recorder::commit`], with a changed record. It becomes the run's record if it is stored.
+    ///
+    /// # Errors
+    /// If it can't be stored.
+    pub async fn commit_as(
+        &mut self,
+        run: Run,
+        events: Vec<(EventKind, Value)>,
+        more: Vec<Write>,
+    ) -> Result<Stored> {
         self.flush().await?;
         self.pending_since = None;
-        self.store(events, more, true).await
+        self.store(Some(run), events, more).await
     }
 
     fn must_renew(&self) -> bool {
         self.cx.clock.now() + RENEW_BEFORE > self.run.lease_until
+    }
+
+    /// The record, if its lease ends soon.
+    fn renewed(&self) -> Option<Run> {
+        self.must_renew().then(|| self.run.clone())
     }
 
     /// Notes that this executor has lost the run. Returns the error to report.
@@ -267,35 +283,22 @@ impl Recorder {
         Error::internal(Lost.to_string())
     }
 
+    /// Stores events and other writes. With a record, it is stored under a new lease, too.
     async fn store(
         &mut self,
+        run: Option<Run>,
         events: Vec<(EventKind, Value)>,
         more: Vec<Write>,
-        record: bool,
     ) -> Result<Stored> {
         if self.lost {
             return Err(self.lose());
         }
-        let lease = self.run.lease_until;
-        let stored = self.try_store(events, more, record).await;
-        if !matches!(stored, Ok(Stored::Yes)) {
-            self.run.lease_until = lease;
-        }
-        stored
-    }
-
-    async fn try_store(
-        &mut self,
-        events: Vec<(EventKind, Value)>,
-        more: Vec<Write>,
-        record: bool,
-    ) -> Result<Stored> {
-        let mut writes = Vec::with_capacity(events.len() + more.len() + 1);
-        if record {
-            self.run.lease_until = lease_from(self.cx.clock.now());
-            writes.push(Store::replace_run_write(&self.owner, &self.run, self.version)?);
-        }
         let now = self.cx.clock.now();
+        let run = run.map(|run| Run { lease_until: lease_from(now), ..run });
+        let mut writes = Vec::with_capacity(events.len() + more.len() + 1);
+        if let Some(run) = &run {
+            writes.push(Store::replace_run_write(&self.owner, run, self.version)?);
+        }
         let numbered = (self.next_event..).zip(events);
         let events: Vec<_> = numbered.map(|(id, (kind, data))| RunEvent::new(id, kind, now, data)).collect();
         for event in &events {
@@ -307,7 +310,10 @@ impl Recorder {
             Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
             Written::Refused(guard) => return Ok(Stored::Refused(guard)),
         }
-        self.version += u64::from(record);
+        if let Some(run) = run {
+            self.run = run;
+            self.version += 1;
+        }
         self.next_event += events.len() as u64;
         self.cx.live.tell(self.run.run_id, self.last_event(), events);
         Ok(Stored::Yes)
@@ -318,10 +324,8 @@ impl Recorder {
     /// # Errors
     /// If this executor has lost the run.
     pub async fn keep_alive(&mut self) -> Result<()> {
-        if !self.must_renew() {
-            return Ok(());
-        }
-        let renewed = self.store(Vec::new(), Vec::new(), true).await.map(|_| ());
+        let Some(run) = self.renewed() else { return Ok(()) };
+        let renewed = self.store(Some(run), Vec::new(), Vec::new()).await.map(|_| ());
         self.tolerate(renewed)
     }
 
@@ -335,14 +339,15 @@ impl Recorder {
         reservation.of = ceilings.iter().map(|ceiling| ceiling.of).collect();
         let spender = Spender::of(&self.owner, &self.run);
         let writes = Store::reserve_writes(spender, reservation.at, reservation.micros, ceilings);
-        self.run.reserved = Some(reservation);
-        match self.store(Vec::new(), writes, true).await {
+        let run = Run { reserved: Some(reservation.clone()), ..self.run.clone() };
+        match self.store(Some(run), Vec::new(), writes).await {
             Ok(Stored::Yes) => Ok(Reserved::Yes),
-            Ok(Stored::Refused(_)) => {
-                self.run.reserved = None;
-                Ok(Reserved::TooDear)
+            Ok(Stored::Refused(_)) => Ok(Reserved::TooDear),
+            Err(error) => {
+                // It may be stored nevertheless. Whoever ends the run must know of it.
+                self.run.reserved = Some(reservation);
+                Err(error)
             }
-            Err(error) => Err(error),
         }
     }
 

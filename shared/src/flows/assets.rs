@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::{edit, proposals};
 use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
@@ -195,35 +195,35 @@ pub async fn store(
 /// # Errors
 /// 400 with every invalid field and its limit, 404 if the agent is gone.
 pub async fn output_writes(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     agent: AgentId,
     run: RunId,
     id: AssetId,
     output: NewAsset,
 ) -> Result<Vec<Write>> {
-    match cx.store.asset(owner, id).await? {
+    match data.store.asset(owner, id).await? {
         None => {
-            existing::agent(cx, owner, agent).await?;
-            let WithContent { asset, content } = output.into_asset(id, agent, Some(run), cx.clock.now())?;
-            upload(cx, owner, &asset, content).await?;
+            existing::agent(data, owner, agent).await?;
+            let WithContent { asset, content } = output.into_asset(id, agent, Some(run), data.clock.now())?;
+            upload(data, owner, &asset, content).await?;
             Ok(Store::asset_writes(owner, &asset)?)
         }
         Some(current) => {
             let patch = AssetPatch { content: Some(output.content), ..AssetPatch::default() };
-            let WithContent { asset, content } = current.value.patched(patch, cx.clock.now())?;
+            let WithContent { asset, content } = current.value.patched(patch, data.clock.now())?;
             let is_new = content.is_some();
             if let Some(content) = content {
-                upload(cx, owner, &asset, content).await?;
+                upload(data, owner, &asset, content).await?;
             }
             Ok(Store::replace_asset_writes(owner, &asset, current.version, is_new)?)
         }
     }
 }
 
-async fn upload(cx: &Cx, owner: &Owner, asset: &Asset, content: String) -> Result<()> {
+async fn upload(data: &Data, owner: &Owner, asset: &Asset, content: String) -> Result<()> {
     let key = BlobKey::asset(owner, asset.asset_id, &asset.sha256);
-    Ok(cx.blobs.put(&key, content, "text/plain; charset=utf-8").await?)
+    Ok(data.blobs.put(&key, content, "text/plain; charset=utf-8").await?)
 }
 
 /// Deletes the content of an accepted proposal. The asset is already saved, so errors are ignored.
@@ -235,8 +235,8 @@ async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
 
 /// # Errors
 /// 404 if it does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: AssetId) -> Result<Versioned<Asset>> {
-    cx.store.asset(owner, id).await?.ok_or(Error::NotFound("asset"))
+pub async fn load(data: &Data, owner: &Owner, id: AssetId) -> Result<Versioned<Asset>> {
+    data.store.asset(owner, id).await?.ok_or(Error::NotFound("asset"))
 }
 
 /// All assets, or an agent's, newest first.
@@ -302,16 +302,16 @@ pub async fn change(
 ///
 /// # Errors
 /// 404 if the asset or version does not exist.
-pub async fn content(cx: &Cx, owner: &Owner, id: AssetId, version: Option<u64>) -> Result<Content> {
+pub async fn content(data: &Data, owner: &Owner, id: AssetId, version: Option<u64>) -> Result<Content> {
     let version = match version {
-        None => load(cx, owner, id).await?.value.newest_version(),
-        Some(n) => cx.store.asset_version(owner, id, n).await?.ok_or(Error::NotFound("version"))?,
+        None => load(data, owner, id).await?.value.newest_version(),
+        Some(n) => data.store.asset_version(owner, id, n).await?.ok_or(Error::NotFound("version"))?,
     };
-    match cx.blobs.get_text(&BlobKey::asset(owner, id, &version.sha256)).await {
+    match data.blobs.get_text(&BlobKey::asset(owner, id, &version.sha256)).await {
         Ok(text) => Ok(Content { version, text }),
         Err(missing @ BlobError::Missing { .. }) => {
             // The asset was deleted after the record was read, or the stored data is damaged.
-            load(cx, owner, id).await?;
+            load(data, owner, id).await?;
             Err(missing.into())
         }
         Err(error) => Err(error.into()),

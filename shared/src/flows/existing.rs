@@ -5,14 +5,14 @@ use domain::ids::{AgentId, Owner, ProjectId, RunId};
 use domain::projects::Project;
 use domain::runs::Run;
 
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::store::Versioned;
 
 /// # Errors
 /// 404 if it does not exist.
-pub async fn agent(cx: &Cx, owner: &Owner, id: AgentId) -> Result<Versioned<Agent>> {
-    cx.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))
+pub async fn agent(data: &Data, owner: &Owner, id: AgentId) -> Result<Versioned<Agent>> {
+    data.store.agent(owner, id).await?.ok_or(Error::NotFound("agent"))
 }
 
 /// # Errors

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use crate::agent_loop::Performed;
 use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
@@ -124,26 +124,26 @@ async fn keep(cx: &Cx, owner: &Owner, once: &Once, proposal: Proposal) -> Result
 ///
 /// # Errors
 /// If a large content can't be stored.
-pub async fn of_asset(cx: &Cx, owner: &Owner, origin: Origin, asset: NewAsset) -> Result<Proposal> {
-    let proposal_id = ProposalId::from_uuid(cx.clock.uuid());
+pub async fn of_asset(data: &Data, owner: &Owner, origin: Origin, asset: NewAsset) -> Result<Proposal> {
+    let proposal_id = ProposalId::from_uuid(data.clock.uuid());
     let bytes = asset.content.len() as u64;
     let content = if asset.content.len() > MAX_INLINE_BYTES {
         // Nobody deletes the content if the proposal is not accepted, or if this process ends before the record is
         // stored.
         let key = BlobKey::proposal(owner, proposal_id);
-        cx.blobs.put_expiring(&key, asset.content, "text/plain; charset=utf-8").await?;
+        data.blobs.put_expiring(&key, asset.content, "text/plain; charset=utf-8").await?;
         None
     } else {
         Some(asset.content)
     };
     let (title, description, asset_type) = (asset.title, asset.description, asset.asset_type);
-    Ok(new(cx, origin, proposal_id, ProposalBody::Asset { title, description, asset_type, bytes, content }))
+    Ok(new(data, origin, proposal_id, ProposalBody::Asset { title, description, asset_type, bytes, content }))
 }
 
 /// A new proposal.
 #[must_use]
-pub fn new(cx: &Cx, origin: Origin, proposal_id: ProposalId, body: ProposalBody) -> Proposal {
-    let now = cx.clock.now();
+pub fn new(data: &Data, origin: Origin, proposal_id: ProposalId, body: ProposalBody) -> Proposal {
+    let now = data.clock.now();
     Proposal {
         proposal_id,
         agent_id: origin.agent_id,
@@ -279,7 +279,7 @@ pub(crate) fn room(run: &Run) -> usize {
     MAX_PROPOSALS.saturating_sub(run.proposals.len())
 }
 
-pub(crate) fn too_many(kind: &str, taken: usize, asked: usize) -> Performed {
+pub(crate) fn too_many<N>(kind: &str, taken: usize, asked: usize) -> Performed<N> {
     let reason = format!(
         "a turn may propose at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose nothing more in this turn",
         asked - taken

@@ -13,7 +13,7 @@ use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use serde_json::json;
 
 use super::assets;
-use crate::context::Cx;
+use crate::context::Data;
 use crate::error::Result;
 
 /// How much of an asset's content a model gets at once, in bytes.
@@ -27,7 +27,7 @@ const MAX_SCANNED: usize = 400;
 /// # Errors
 /// If the table does not answer.
 pub async fn query_actions(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     agent: AgentId,
     QueryActions { state, limit }: QueryActions,
@@ -35,7 +35,7 @@ pub async fn query_actions(
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     let (mut rows, mut after, mut scanned) = (Vec::new(), None::<String>, 0);
     while rows.len() < limit && scanned < MAX_SCANNED {
-        let found = cx.store.agent_actions(owner, agent, after.as_deref(), 100).await?;
+        let found = data.store.agent_actions(owner, agent, after.as_deref(), 100).await?;
         scanned += 100;
         for (_, action) in found.items {
             if rows.len() < limit && state.is_none_or(|state| action.value.state == state) {
@@ -65,7 +65,7 @@ fn action_row(action: &Action) -> serde_json::Value {
 /// # Errors
 /// If the table does not answer.
 pub async fn query_assets(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     agent: AgentId,
     QueryAssets { asset_type, query, limit }: QueryAssets,
@@ -80,7 +80,7 @@ pub async fn query_assets(
     };
     let (mut rows, mut after, mut scanned) = (Vec::new(), None::<String>, 0);
     while rows.len() < limit && scanned < MAX_SCANNED {
-        let found = cx.store.agent_assets(owner, agent, after.as_deref(), 100).await?;
+        let found = data.store.agent_assets(owner, agent, after.as_deref(), 100).await?;
         scanned += 100;
         for (_, asset) in found.items {
             if rows.len() < limit && matches(&asset.value) {
@@ -105,14 +105,14 @@ pub async fn query_assets(
 /// # Errors
 /// If the table or the bucket does not answer.
 pub async fn read_asset(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     agent: AgentId,
     ReadAsset { asset_id: id, from_byte }: ReadAsset,
 ) -> Result<Option<String>> {
-    let found = cx.store.asset(owner, id).await?;
+    let found = data.store.asset(owner, id).await?;
     let Some(asset) = found.filter(|asset| asset.value.agent_id == agent) else { return Ok(None) };
-    let content = assets::content(cx, owner, id, None).await?;
+    let content = assets::content(data, owner, id, None).await?;
     let part = content.excerpt(from_byte, MAX_READ);
     let mut row = json!({
         "asset_id": id, "title": asset.value.title, "asset_type": asset.value.asset_type,
@@ -129,17 +129,17 @@ pub async fn read_asset(
 /// # Errors
 /// If the table or the bucket does not answer.
 pub async fn look_up(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     agent: AgentId,
     call: ToolCall,
 ) -> Result<Result<String, String>> {
     Ok(match call {
-        ToolCall::QueryActions(query) => Ok(query_actions(cx, owner, agent, query).await?),
-        ToolCall::QueryAssets(query) => Ok(query_assets(cx, owner, agent, query).await?),
+        ToolCall::QueryActions(query) => Ok(query_actions(data, owner, agent, query).await?),
+        ToolCall::QueryAssets(query) => Ok(query_assets(data, owner, agent, query).await?),
         ToolCall::ReadAsset(asset) => {
             let missing = format!("there is no asset {}", asset.asset_id);
-            read_asset(cx, owner, agent, asset).await?.ok_or(missing)
+            read_asset(data, owner, agent, asset).await?.ok_or(missing)
         }
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)

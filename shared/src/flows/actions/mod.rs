@@ -26,7 +26,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{due, edit};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
@@ -96,8 +96,8 @@ pub struct Loaded {
 
 /// # Errors
 /// 404 if the action does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Versioned<Action>> {
-    let found = cx.store.action(owner, id).await?.ok_or(Error::NotFound("action"))?;
+pub async fn load(data: &Data, owner: &Owner, id: ActionId) -> Result<Versioned<Action>> {
+    let found = data.store.action(owner, id).await?.ok_or(Error::NotFound("action"))?;
     Ok(stored(found))
 }
 

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::messages::{self, MessageView};
 use super::runs;
 use crate::blobs::BlobKey;
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
@@ -163,8 +163,8 @@ pub async fn create(
 
 /// # Errors
 /// 404 if it does not exist.
-pub async fn load(cx: &Cx, owner: &Owner, id: ChatId) -> Result<Versioned<Chat>> {
-    cx.store.chat(owner, id).await?.ok_or(Error::NotFound("chat"))
+pub async fn load(data: &Data, owner: &Owner, id: ChatId) -> Result<Versioned<Chat>> {
+    data.store.chat(owner, id).await?.ok_or(Error::NotFound("chat"))
 }
 
 /// # Errors
@@ -266,8 +266,8 @@ fn distinct(writes: Vec<Write>) -> Vec<Write> {
 ///
 /// # Errors
 /// If the table or the bucket does not answer.
-pub async fn history(cx: &Cx, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
-    messages::newest(cx, owner, chat.chat_id, max, |stored| is_shown(chat, stored)).await
+pub async fn history(data: &Data, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
+    messages::newest(data, owner, chat.chat_id, max, |stored| is_shown(chat, stored)).await
 }
 
 fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {

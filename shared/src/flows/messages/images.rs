@@ -8,7 +8,7 @@ use domain::models::{Block, Message};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 
 /// How many images are read at once.
@@ -46,7 +46,7 @@ pub async fn discard(cx: &Cx, owner: &Owner, thread: Thread, message: &ChatMessa
 ///
 /// # Errors
 /// If the bucket does not answer.
-pub async fn load(cx: &Cx, owner: &Owner, thread: Thread, messages: &mut [Message]) -> Result<()> {
+pub async fn load(data: &Data, owner: &Owner, thread: Thread, messages: &mut [Message]) -> Result<()> {
     leave_out_old(messages.iter_mut().flat_map(|message| &mut message.content));
     let mut wanted = Vec::new();
     for block in messages.iter().flat_map(|message| &message.content) {
@@ -56,7 +56,7 @@ pub async fn load(cx: &Cx, owner: &Owner, thread: Thread, messages: &mut [Messag
             wanted.push(BlobKey::image(owner, thread, &image.object));
         }
     }
-    let read = async |key: BlobKey| match cx.blobs.get(&key).await {
+    let read = async |key: BlobKey| match data.blobs.get(&key).await {
         Ok(bytes) => Ok(Some(bytes)),
         // The conversation was reset or deleted meanwhile. The model is told that the image is missing.
         Err(BlobError::Missing { .. }) => Ok(None),

@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::store::messages::StoredMessage;
@@ -114,7 +114,7 @@ pub async fn writes(
 /// # Errors
 /// If the table or the bucket does not answer.
 pub async fn newest(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     thread: impl Into<Thread>,
     max: usize,
@@ -125,7 +125,7 @@ pub async fn newest(
     let mut after: Option<String> = None;
     while newest.len() < max {
         let limit = max - newest.len();
-        let found = cx.store.messages(owner, thread, after.as_deref(), limit, Order::Newest).await?;
+        let found = data.store.messages(owner, thread, after.as_deref(), limit, Order::Newest).await?;
         let seen = newest.len() + found.items.len();
         let messages = found.items.into_iter().map(|(_, stored)| stored.value);
         newest.extend(messages.take_while(&kept));
@@ -135,7 +135,7 @@ pub async fn newest(
         }
     }
     newest.reverse();
-    whole(cx, owner, thread, newest).await
+    whole(data, owner, thread, newest).await
 }
 
 /// Loads the contents of messages from S3.
@@ -143,7 +143,7 @@ pub async fn newest(
 /// # Errors
 /// If the bucket does not answer.
 pub async fn whole(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     thread: impl Into<Thread>,
     stored: Vec<StoredMessage>,
@@ -153,7 +153,7 @@ pub async fn whole(
         if !overflow {
             return Ok(Some(message));
         }
-        let body = match cx.blobs.get(&BlobKey::message(owner, thread, message.message_id)).await {
+        let body = match data.blobs.get(&BlobKey::message(owner, thread, message.message_id)).await {
             // The conversation was reset or deleted between the two reads.
             Err(BlobError::Missing { .. }) => return Ok(None),
             body => body?,

@@ -1,6 +1,8 @@
 //! What a turn sends to the model, and what the model's calls do. What the model proposes waits until the person
 //! accepts it.
 
+use std::convert::Infallible;
+
 use domain::actions::{ActionChange, ActionState};
 use domain::agent_loop::{Call, CallResult, Policy, Reply};
 use domain::agents::Agent;
@@ -9,7 +11,7 @@ use domain::chats::signals::Deliverable;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, Owner, ProposalId};
 use domain::models::routing::{AgentRole, Ask, Work};
-use domain::models::{Block, Message, ModelTier, ProviderTool, StopReason, SystemBlock};
+use domain::models::{Block, Message, ModelTier, StopReason};
 use domain::runs::{EventKind, Run};
 use domain::tools::actions::GENERATE_ACTIONS;
 use domain::tools::assets::GENERATE_ASSET;
@@ -17,9 +19,9 @@ use domain::tools::{Setting, ToolCall};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::place::Place;
-use crate::agent_loop::{Kind, Performed};
-use crate::context::Cx;
+use super::conversation::Conversation;
+use crate::agent_loop::{Kind, KindCx, Performed, Terms};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
@@ -42,67 +44,61 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 
 /// A turn of a conversation.
 pub(super) struct Turn {
-    pub cx: Cx,
-    pub owner: Owner,
     pub agent: Option<Agent>,
-    pub place: Place,
-    pub run: Run,
+    pub conversation: Conversation,
+}
+
+impl Turn {
+    /// What holds for the turn in this deployment.
+    pub fn terms(&self, config: &Config, run: &Run) -> Terms {
+        let agent = self.agent.as_ref();
+        let tier = agent.map_or(ModelTier::Standard, |agent| agent.model_tier);
+        // The time starts again after a wait for a person.
+        let works_since = run.resumed_at.unwrap_or(run.created_at);
+        let ceiling_micros = agent.and_then(|agent| agent.budget.per_run_micros);
+        Terms {
+            policy: Policy {
+                max_steps: MAX_STEPS,
+                talks_at_last: true,
+                max_repairs: 1,
+                continues_cut_off: false,
+                checked: None,
+                until: works_since.checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+            },
+            tier,
+            // Whoever talks to an agent gets the models of its tier. The setup conversation writes an agent, and a conversation
+            // about an action explains what has happened: there, the work decides.
+            work: match (&self.conversation, agent) {
+                (Conversation::Action(_), _) => {
+                    Ask { role: AgentRole::Specialist, work: Some(Work::Explain), ..Ask::default() }
+                }
+                (Conversation::Chat(_), None) => Ask { work: Some(Work::Generate), ..Ask::default() },
+                (Conversation::Chat(_), Some(_)) => Ask { tier: Some(tier), ..Ask::default() },
+            },
+            ceiling_micros: ceiling_micros.unwrap_or(config.budget.run_micros),
+            month: MonthCeilings {
+                agent: agent.and_then(|agent| agent.budget.per_month_micros),
+                action: None,
+            },
+            system: self.conversation.system(agent),
+            // Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into
+            // it.
+            provider_tools: agent
+                .map_or_else(Vec::new, |agent| agent.provider_tools.iter().copied().collect()),
+        }
+    }
 }
 
 impl Kind for Turn {
-    fn policy(&self) -> Policy {
-        Policy {
-            max_steps: MAX_STEPS,
-            talks_at_last: true,
-            max_repairs: 1,
-            continues_cut_off: false,
-            checked: None,
-            until: self.works_since().checked_add(LONGEST).unwrap_or(Timestamp::MAX),
-        }
-    }
-
-    fn tier(&self) -> ModelTier {
-        self.agent.as_ref().map_or(ModelTier::Standard, |agent| agent.model_tier)
-    }
-
-    /// Whoever talks to an agent gets the models of its tier. The setup conversation writes an agent, and a conversation about an
-    /// action explains what has happened: there, the work decides.
-    fn work(&self) -> Ask {
-        match (&self.place, &self.agent) {
-            (Place::Action(_), _) => {
-                Ask { role: AgentRole::Specialist, work: Some(Work::Explain), ..Ask::default() }
-            }
-            (Place::Chat(_), None) => Ask { work: Some(Work::Generate), ..Ask::default() },
-            (Place::Chat(_), Some(agent)) => Ask { tier: Some(agent.model_tier), ..Ask::default() },
-        }
-    }
-
-    fn ceiling_micros(&self) -> i64 {
-        let own = self.agent.as_ref().and_then(|agent| agent.budget.per_run_micros);
-        own.unwrap_or(self.cx.config.budget.run_micros)
-    }
-
-    fn month_ceilings(&self) -> MonthCeilings {
-        let agent = self.agent.as_ref().and_then(|agent| agent.budget.per_month_micros);
-        MonthCeilings { agent, action: None }
-    }
-
-    fn system(&self) -> Vec<SystemBlock> {
-        self.place.system(self.agent.as_ref())
-    }
+    type Next = Infallible;
 
     fn setting(&self) -> Setting<'_> {
-        self.place.setting(self.agent.as_ref())
-    }
-
-    /// Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into it.
-    fn provider_tools(&self) -> Vec<ProviderTool> {
-        self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provider_tools.iter().copied().collect())
+        self.conversation.setting(self.agent.as_ref())
     }
 
     /// A reply that is not the JSON that the client wants is repaired like a deliverable that can't be read.
-    fn complete(&self, reply: &mut Reply) {
-        let Some(json) = &self.run.form.json else { return };
+    fn complete(&self, run: &Run, reply: &mut Reply) {
+        let Some(json) = &run.form.json else { return };
         // After a call whose result the model is told, it goes on.
         let delivers =
             |call: &Call| [GENERATE_ASSET.name, GENERATE_ACTIONS.name].contains(&call.name.as_str());
@@ -116,17 +112,17 @@ impl Kind for Turn {
         }
     }
 
-    async fn history(&mut self) -> Result<Vec<Message>> {
+    async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let (mut history, view) = tokio::try_join!(
-            self.place.history(&self.cx, &self.owner, MAX_HISTORY),
-            self.place.in_view(&self.cx, &self.owner, self.agent.as_ref()),
+            self.conversation.history(&cx, cx.owner, MAX_HISTORY),
+            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref()),
         )?;
         // Messages since this turn began belong to the next turn.
-        if let Some(own) = history.iter().rposition(|message| message.run_id == Some(self.run.run_id)) {
+        if let Some(own) = history.iter().rposition(|message| message.run_id == Some(cx.run.run_id)) {
             history.truncate(own + 1);
         }
         let mut messages = window(&history, MAX_HISTORY_BYTES);
-        images::load(&self.cx, &self.owner, self.place.thread(), &mut messages).await?;
+        images::load(&cx, cx.owner, self.conversation.thread(), &mut messages).await?;
         if let (Some(last), Some(view)) = (messages.last_mut(), view) {
             // The view is placed before the newest message and is not stored. So the earlier history stays the same from turn
             // to turn, and the provider can cache it.
@@ -134,17 +130,18 @@ impl Kind for Turn {
             last.content.insert(at, Block::text(view));
         }
         // It is not stored, so that the conversation stays the same for later turns.
-        if let (Some(last), Some(json)) = (messages.last_mut(), &self.run.form.json) {
+        if let (Some(last), Some(json)) = (messages.last_mut(), &cx.run.form.json) {
             last.content.push(Block::text(json.instruction()));
         }
         Ok(messages)
     }
 
-    async fn to_check(&mut self) -> Result<String> {
-        Err(Error::internal("a turn has no output to check"))
+    fn apply(&mut self, next: Infallible) {
+        match next {}
     }
 
-    async fn perform(&mut self, run: &Run, call: ToolCall) -> Result<Performed> {
+    async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Infallible>> {
+        let run = cx.run;
         match (call, self.agent.as_ref().map(|agent| agent.agent_id)) {
             (ToolCall::Deliver(Deliverable::ReadyToCreate(draft)), None) => {
                 let told = "The person sees the agent and can create it.";
@@ -160,8 +157,8 @@ impl Kind for Turn {
                 if proposals::room(run) == 0 {
                     return Ok(proposals::too_many("generate_asset", 0, 1));
                 }
-                let proposal = proposals::of_asset(&self.cx, &self.owner, origin(run, agent), asset).await?;
-                self.propose(vec![(EventKind::AssetProposed, proposal)])
+                let proposal = proposals::of_asset(&cx, cx.owner, origin(run, agent), asset).await?;
+                propose(cx.owner, vec![(EventKind::AssetProposed, proposal)])
             }
             (ToolCall::Deliver(Deliverable::Actions { mut actions }), Some(agent)) => {
                 let (asked, room) = (actions.len(), proposals::room(run));
@@ -170,13 +167,13 @@ impl Kind for Turn {
                     return Ok(proposals::too_many("generate_actions", 0, asked));
                 }
                 let proposed = actions.into_iter().map(|draft| {
-                    let id = ProposalId::from_uuid(self.cx.clock.uuid());
+                    let id = ProposalId::from_uuid(cx.clock.uuid());
                     let body = ProposalBody::Action(draft);
-                    (EventKind::ActionProposed, proposals::new(&self.cx, origin(run, agent), id, body))
+                    (EventKind::ActionProposed, proposals::new(&cx, origin(run, agent), id, body))
                 });
-                let mut performed = self.propose(proposed.collect())?;
+                let mut performed = propose(cx.owner, proposed.collect())?;
                 if asked > room {
-                    let more = proposals::too_many("generate_actions", room, asked);
+                    let more: Performed<Infallible> = proposals::too_many("generate_actions", room, asked);
                     performed.events.extend(more.events);
                     performed.result.content.push('\n');
                     performed.result.content.push_str(&more.result.content);
@@ -185,8 +182,8 @@ impl Kind for Turn {
                 }
                 Ok(performed)
             }
-            (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(run, agent, change).await,
-            (call, Some(agent)) => Ok(match tools::look_up(&self.cx, &self.owner, agent, call).await? {
+            (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, change).await,
+            (call, Some(agent)) => Ok(match tools::look_up(&cx, cx.owner, agent, call).await? {
                 Ok(result) => CallResult::told(result).into(),
                 Err(sentence) => CallResult::refused(sentence).into(),
             }),
@@ -196,31 +193,19 @@ impl Kind for Turn {
 }
 
 impl Turn {
-    fn works_since(&self) -> Timestamp {
-        self.run.resumed_at.unwrap_or(self.run.created_at)
-    }
-
-    fn propose(&self, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed> {
-        let mut performed = Performed::from(CallResult::rest(""));
-        let mut told = Vec::new();
-        for (kind, proposal) in proposed {
-            let id = proposal.proposal_id;
-            told.push(format!("\"{}\" waits for the person's yes ({id}).", proposal.body.title()));
-            performed.events.push((kind, shown(&proposal)));
-            performed.writes.extend(Store::proposal_writes(&self.owner, &proposal)?);
-            performed.proposals.push(id);
-        }
-        performed.result.content = told.join("\n");
-        Ok(performed)
-    }
-
     /// Proposes a change of the action that the conversation is about. The change is checked against the current action.
-    async fn propose_change(&self, run: &Run, agent: AgentId, change: ActionChange) -> Result<Performed> {
-        let Place::Action(action) = &self.place else {
+    async fn propose_change(
+        &self,
+        cx: KindCx<'_>,
+        agent: AgentId,
+        change: ActionChange,
+    ) -> Result<Performed<Infallible>> {
+        let run = cx.run;
+        let Conversation::Action(action) = &self.conversation else {
             return Ok(CallResult::refused("this conversation is not about an action").into());
         };
         // The action may have changed since the turn began.
-        let action = match actions::load(&self.cx, &self.owner, action.id).await {
+        let action = match actions::load(&cx, cx.owner, action.id).await {
             Ok(action) => action.value,
             Err(Error::NotFound(_)) => return Ok(CallResult::refused("the action was deleted").into()),
             Err(error) => return Err(error),
@@ -237,19 +222,34 @@ impl Turn {
         }
         let title = change.title.clone().unwrap_or(action.title);
         let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
-        let id = ProposalId::from_uuid(self.cx.clock.uuid());
-        let proposal = proposals::new(&self.cx, origin(run, agent), id, body);
-        let mut performed = self.propose(vec![(EventKind::ActionProposed, proposal)])?;
+        let id = ProposalId::from_uuid(cx.clock.uuid());
+        let proposal = proposals::new(&cx, origin(run, agent), id, body);
+        let mut performed = propose(cx.owner, vec![(EventKind::ActionProposed, proposal)])?;
         performed.result = CallResult::told(performed.result.content);
         Ok(performed)
     }
+}
+
+/// Proposals that are stored with the result of their call.
+fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed<Infallible>> {
+    let mut performed = Performed::from(CallResult::rest(""));
+    let mut told = Vec::new();
+    for (kind, proposal) in proposed {
+        let id = proposal.proposal_id;
+        told.push(format!("\"{}\" waits for the person's yes ({id}).", proposal.body.title()));
+        performed.events.push((kind, shown(&proposal)));
+        performed.staged.writes.extend(Store::proposal_writes(owner, &proposal)?);
+        performed.proposals.push(id);
+    }
+    performed.result.content = told.join("\n");
+    Ok(performed)
 }
 
 fn origin(run: &Run, agent_id: AgentId) -> Origin {
     Origin { agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
 }
 
-fn invalid(kind: &str, reason: &str) -> Performed {
+fn invalid(kind: &str, reason: &str) -> Performed<Infallible> {
     let mut performed = Performed::from(CallResult::repair(reason));
     performed.events.push((EventKind::DeliverableInvalid, json!({"kind": kind, "reason": reason})));
     performed

@@ -5,15 +5,16 @@
 //! the run over when the lease ends, and continues after the last stored step.
 
 pub mod about_action;
+mod conversation;
 mod kind;
-mod place;
 
 use std::time::Duration;
 
 use domain::accounts::quota::Charge;
-use domain::agent_loop::{Outcome, Purpose, Reply, Step, Transcript};
+use domain::agent_loop::{Outcome, Purpose, Reply, Step};
+use domain::agents::Agent;
 use domain::attempts;
-use domain::chats::conversation::{self, MAX_MESSAGE};
+use domain::chats::conversation::{MAX_MESSAGE, said as words_of};
 use domain::ids::{ChatId, Owner, RunId};
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Role, StopReason};
@@ -31,7 +32,7 @@ use super::runs::Begun;
 use super::{messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
-use crate::agent_loop::{Agent, PUT_DOWN_BEFORE, Rest};
+use crate::agent_loop::{Driver, PUT_DOWN_BEFORE, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::money::alerts;
@@ -43,9 +44,9 @@ use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
 use crate::store::{Once, Store, Tries, Versioned};
 
+use conversation::Conversation;
+pub use conversation::Topic;
 use kind::Turn;
-use place::Place;
-pub use place::Topic;
 
 /// With `if_busy: queue` or `interrupt`: how long a turn tries to begin while other turns hold the conversation.
 const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
@@ -103,10 +104,10 @@ pub struct Said {
 /// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the agent is archived, or
 /// if a turn of the conversation is under way.
 pub async fn start(cx: &Cx, owner: &Owner, once: &Once, said: Said, invocation: Invocation) -> Result<Begun> {
-    let agent = begin(cx, owner, once, said, invocation).await?;
-    let run_id = agent.recorder.run().run_id;
+    let turn = begin(cx, owner, once, said, invocation).await?;
+    let run_id = turn.recorder.run().run_id;
     // A task of its own, which continues even if the client disconnects.
-    tokio::spawn(drive(agent).instrument(tracing::info_span!("turn", run_id = %run_id)));
+    tokio::spawn(drive(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
     Ok(Begun::Here(run_id))
 }
 
@@ -123,14 +124,14 @@ pub async fn answer(
     invocation: Invocation,
     reply: impl Future<Output = String> + Send,
 ) -> Result<Begun> {
-    let mut agent = Box::pin(begin(cx, owner, once, said, invocation)).await?;
-    let run_id = agent.recorder.run().run_id;
+    let mut turn = Box::pin(begin(cx, owner, once, said, invocation)).await?;
+    let run_id = turn.recorder.run().run_id;
     let text = reply.await;
-    agent.recorder.text(&text).await?;
-    agent.recorder.run_mut().message.clone_from(&text);
+    turn.recorder.text(&text).await?;
+    turn.recorder.run_mut().message.clone_from(&text);
     let reply = Reply { blocks: vec![Block::text(text.as_str())], text, ..Reply::default() };
-    agent.transcript.steps.push(Step { purpose: Purpose::Work, reply, results: Vec::new() });
-    Box::pin(end(agent, Rest::Ended(Outcome::completed()))).await?;
+    turn.transcript.steps.push(Step { purpose: Purpose::Work, reply, results: Vec::new() });
+    Box::pin(end(turn, Rest::Ended(Outcome::completed()))).await?;
     Ok(Begun::Here(run_id))
 }
 
@@ -148,7 +149,7 @@ async fn begin(
     once: &Once,
     said: Said,
     invocation: Invocation,
-) -> Result<Agent<Turn>> {
+) -> Result<Driver<Turn>> {
     let mut errors = FieldErrors::default();
     errors.length("message", &said.message, 1, MAX_MESSAGE);
     let images = image::read_all(&mut errors, "images", &said.images);
@@ -162,28 +163,29 @@ async fn begin(
     let quota = Quota::of(cx, owner).await?;
     let mut charge = Charge::Included;
     loop {
-        let (agent, place, mut writes) = Place::find(cx, owner, said.topic, &said.message).await?;
+        let (agent, conversation, mut writes) =
+            Conversation::find(cx, owner, said.topic, &said.message).await?;
         let agent_id = agent.as_ref().map(|agent| agent.agent_id);
         let now = cx.clock.now();
         let run_id = RunId::from_uuid(cx.clock.uuid());
         let kind = if agent.is_some() { RunKind::Chat } else { RunKind::Setup };
         let run = Run {
             agent_id,
-            chat_id: place.chat_id(),
-            action_id: place.action_id(),
+            chat_id: conversation.chat_id(),
+            action_id: conversation.action_id(),
             charge,
             form: said.form.clone(),
             ..Run::begun(run_id, kind, now, lease_from(now))
         };
         let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});
-        match &place {
-            Place::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
-            Place::Action(action) => data["action_id"] = json!(action.id),
+        match &conversation {
+            Conversation::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
+            Conversation::Action(action) => data["action_id"] = json!(action.id),
         }
         let started = RunEvent::new(1, EventKind::RunStarted, now, data);
-        let words = conversation::said(&said.message, images.clone());
+        let words = words_of(&said.message, images.clone());
         let words = messages::new(cx, Role::User, words, Some(run.run_id));
-        let thread = place.thread();
+        let thread = conversation.thread();
         writes.push(Store::hold_thread(owner, thread, run_id, left)?);
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::run_listed_write(owner, &run)?);
@@ -196,21 +198,10 @@ async fn begin(
         }
         match written {
             Written::Yes => {
-                let recorder =
-                    Recorder::new(cx.clone(), owner.clone(), Versioned { value: run.clone(), version: 1 }, 1);
-                let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
-                let deadline = invocation.deadline - PUT_DOWN_BEFORE;
-                let (journal, transcript) = (Journal::new(run_id, 0), Transcript::default());
-                return Ok(Agent {
-                    cx: cx.clone(),
-                    kind,
-                    recorder,
-                    journal,
-                    transcript,
-                    deadline,
-                    begun: None,
-                    reductions: 0,
-                });
+                let run = Versioned { value: run, version: 1 };
+                let recorder = Recorder::new(cx.clone(), owner.clone(), run, 1);
+                let journal = (Journal::new(run_id, 0), Vec::new());
+                return Ok(driver(cx, (agent, conversation), recorder, journal, invocation.deadline));
             }
             Written::Refused(Guard::Conversation) => {
                 left = match free(cx, owner, thread, said.if_busy, give_up).await? {
@@ -228,10 +219,10 @@ async fn begin(
             // It was deleted after it was read.
             Written::Refused(_) => {
                 let is_new = said.topic.is_new();
-                return Err(Error::NotFound(match place {
-                    Place::Action(_) => "action",
-                    Place::Chat(_) if is_new => "agent",
-                    Place::Chat(_) => "chat",
+                return Err(Error::NotFound(match conversation {
+                    Conversation::Action(_) => "action",
+                    Conversation::Chat(_) if is_new => "agent",
+                    Conversation::Chat(_) => "chat",
                 }));
             }
         }
@@ -282,10 +273,10 @@ async fn free(
 }
 
 /// Writes the reply, then ends the run or hands it on.
-async fn drive(mut agent: Agent<Turn>) {
-    let rest = Box::pin(agent.drive()).await;
-    let run_id = agent.recorder.run().run_id;
-    if let Err(error) = end(agent, rest).await {
+async fn drive(mut turn: Driver<Turn>) {
+    let rest = Box::pin(turn.drive()).await;
+    let run_id = turn.recorder.run().run_id;
+    if let Err(error) = end(turn, rest).await {
         tracing::error!(%run_id, cause = %error.causes(), "the end of a turn could not be stored; its lease will end");
     }
 }
@@ -318,8 +309,8 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
         recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
         return Ok(());
     }
-    let (agent, place) = match Box::pin(Place::of(cx, owner, &found.value)).await {
-        Ok(place) => place,
+    let of = match Box::pin(Conversation::of(cx, owner, &found.value)).await {
+        Ok(of) => of,
         Err(Error::NotFound(what)) => {
             let detail = format!("the {what} of this turn was deleted");
             let error = RunError { code: "not_found".to_owned(), detail, retryable: false };
@@ -330,28 +321,24 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     };
     let fence = found.value.fence + 1;
     let (journal, steps) = Journal::load(cx, owner, id, fence, None).await?;
-    let step =
-        journal.last() + u32::from(steps.last().is_none_or(|s| s.results.len() == s.reply.calls.len()));
-    let claimed = Box::pin(claim(cx, owner, found, step)).await?;
+    let is_complete = steps.last().is_none_or(|s| s.results.len() == s.reply.calls.len());
+    let claimed = Box::pin(claim(cx, owner, found, journal.last() + u32::from(is_complete))).await?;
     let Some(recorder) = claimed else { return Ok(()) };
-    let run = recorder.run().clone();
-    let kind = Turn { cx: cx.clone(), owner: owner.clone(), agent, place, run };
-    let transcript = Transcript { steps, outputs: 0 };
-    let deadline = deadline - PUT_DOWN_BEFORE;
-    let span = tracing::info_span!("turn", run_id = %id);
-    Box::pin(drive(Agent {
-        cx: cx.clone(),
-        kind,
-        recorder,
-        journal,
-        transcript,
-        deadline,
-        begun: None,
-        reductions: 0,
-    }))
-    .instrument(span)
-    .await;
+    let turn = driver(cx, of, recorder, (journal, steps), deadline);
+    Box::pin(drive(turn)).instrument(tracing::info_span!("turn", run_id = %id)).await;
     Ok(())
+}
+
+fn driver(
+    cx: &Cx,
+    (agent, conversation): (Option<Agent>, Conversation),
+    recorder: Recorder,
+    steps: (Journal, Vec<Step>),
+    deadline: Timestamp,
+) -> Driver<Turn> {
+    let turn = Turn { agent, conversation };
+    let terms = turn.terms(&cx.config, recorder.run());
+    Driver::new(cx, (turn, terms), recorder, steps, deadline)
 }
 
 /// Ends a turn that waited for a person and got no answer in time.
@@ -405,9 +392,9 @@ async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Resu
 }
 
 /// Ends the run, and stores the messages of the reply and the agent's cost with it. Hands a run on that is put down.
-async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
-    let Agent { cx, kind, mut recorder, transcript, .. } = agent;
-    let owner = kind.owner.clone();
+async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
+    let Driver { cx, kind, mut recorder, transcript, .. } = turn;
+    let owner = recorder.owner().clone();
     let (state, error) = match rest {
         Rest::Lost => return Ok(()),
         Rest::PutDown => {
@@ -451,19 +438,19 @@ async fn end(agent: Agent<Turn>, rest: Rest) -> Result<()> {
     }
     // Only complete exchanges are stored: models refuse a conversation in which a call has no result.
     let mut more: Vec<Write> = Vec::new();
-    let thread = kind.place.thread();
+    let thread = kind.conversation.thread();
     if state == RunState::Completed {
         let said = transcript.history().into_iter();
         let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
-        more.push(kind.place.still_there(&owner));
+        more.push(kind.conversation.still_there(&owner));
     }
     if let Some(agent) = kind.agent.as_ref().filter(|_| cost > 0) {
         more.push(Store::count(&owner, agent.agent_id, vec![("cost_micros", cost)]));
     }
     if !recorder.finish(state, error, more).await? {
         // The conversation was deleted meanwhile, so the late reply is deleted too.
-        kind.place.sweep(&cx, &owner).await?;
+        kind.conversation.sweep(&cx, &owner).await?;
     }
     if cost > 0 {
         alerts::check(&cx, &owner, run_kind).await;

@@ -1,4 +1,4 @@
-//! Where a turn takes place: which conversation it continues, and what the model gets to see there.
+//! Which conversation a turn continues, and what the model gets to see there.
 
 use domain::actions::{Action, OccurrenceState};
 use domain::agents::{Agent, AgentStatus};
@@ -12,7 +12,7 @@ use domain::tools::Setting;
 use futures::future::try_join_all;
 
 use crate::blobs::BlobKey;
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::{actions, assets, chats};
 use crate::flows::{existing, messages};
@@ -45,12 +45,12 @@ impl Topic {
 }
 
 /// The conversation in its state at the beginning of the turn.
-pub(super) enum Place {
+pub(super) enum Conversation {
     Chat(Chat),
     Action(Box<Action>),
 }
 
-impl Place {
+impl Conversation {
     /// The agent (if it already exists), the conversation, and the writes that create the conversation or check that it exists.
     pub async fn find(
         cx: &Cx,
@@ -155,19 +155,19 @@ impl Place {
     }
 
     /// The newest messages, at most `max`, oldest first.
-    pub async fn history(&self, cx: &Cx, owner: &Owner, max: usize) -> Result<Vec<ChatMessage>> {
+    pub async fn history(&self, data: &Data, owner: &Owner, max: usize) -> Result<Vec<ChatMessage>> {
         match self {
-            Self::Chat(chat) => chats::history(cx, owner, chat, max).await,
-            Self::Action(action) => messages::newest(cx, owner, action.id, max, |_| true).await,
+            Self::Chat(chat) => chats::history(data, owner, chat, max).await,
+            Self::Action(action) => messages::newest(data, owner, action.id, max, |_| true).await,
         }
     }
 
     /// What the model gets to see before the person's newest message.
-    pub async fn in_view(&self, cx: &Cx, owner: &Owner, agent: Option<&Agent>) -> Result<Option<String>> {
+    pub async fn in_view(&self, data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<Option<String>> {
         match (agent, self) {
             (None, _) => Ok(None),
-            (Some(agent), Self::Chat(_)) => agent_in_view(cx, owner, agent.agent_id).await.map(Some),
-            (Some(agent), Self::Action(action)) => action_in_view(cx, owner, action, agent).await.map(Some),
+            (Some(agent), Self::Chat(_)) => agent_in_view(data, owner, agent.agent_id).await.map(Some),
+            (Some(agent), Self::Action(action)) => action_in_view(data, owner, action, agent).await.map(Some),
         }
     }
 }
@@ -209,25 +209,25 @@ fn listening(agent: Agent) -> Result<Agent> {
     Ok(agent)
 }
 
-async fn agent_in_view(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<String> {
+async fn agent_in_view(data: &Data, owner: &Owner, agent: AgentId) -> Result<String> {
     let (assets, actions) = tokio::try_join!(
-        cx.store.agent_assets(owner, agent, None, IN_VIEW),
-        cx.store.agent_actions(owner, agent, None, IN_VIEW),
+        data.store.agent_assets(owner, agent, None, IN_VIEW),
+        data.store.agent_actions(owner, agent, None, IN_VIEW),
     )?;
     let assets: Vec<_> = assets.items.into_iter().map(|(_, asset)| asset.value).collect();
     let actions: Vec<_> = actions.items.into_iter().map(|(_, action)| action.value).collect();
     Ok(prompts::in_view(&assets, &actions))
 }
 
-async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action, agent: &Agent) -> Result<String> {
-    let found = cx.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
+async fn action_in_view(data: &Data, owner: &Owner, action: &Action, agent: &Agent) -> Result<String> {
+    let found = data.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
     let run = async |occurrence: domain::actions::Occurrence| {
         let never_ran = matches!(
             occurrence.state,
             OccurrenceState::Missed | OccurrenceState::Skipped | OccurrenceState::Due
         );
         let saved =
-            if never_ran { Vec::new() } else { cx.store.run_outputs(owner, occurrence.run_id).await? };
+            if never_ran { Vec::new() } else { data.store.run_outputs(owner, occurrence.run_id).await? };
         let outputs = saved.into_iter().map(|output| (output.asset_id, output.title, None)).collect();
         Ok::<_, Error>(RunInView { occurrence, outputs })
     };
@@ -236,7 +236,7 @@ async fn action_in_view(cx: &Cx, owner: &Owner, action: &Action, agent: &Agent) 
     let mut left = MAX_OUTPUT_IN_VIEW;
     let newest = runs.iter_mut().find(|run| !run.outputs.is_empty());
     for (id, _, content) in newest.into_iter().flat_map(|run| &mut run.outputs) {
-        let mut text = match assets::content(cx, owner, *id, None).await {
+        let mut text = match assets::content(data, owner, *id, None).await {
             Ok(content) => content.text,
             // The output was deleted since. The run still lists it.
             Err(Error::NotFound(_)) => continue,

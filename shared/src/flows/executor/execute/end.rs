@@ -1,0 +1,181 @@
+//! Stores how the work on a run stopped.
+
+use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceState};
+use domain::agent_loop::Outcome;
+use domain::ids::{ActionId, Owner};
+use domain::models::{Block, Role};
+use domain::runs::{EventKind, RunError, RunKind, RunState};
+use serde_json::Value;
+
+use super::failure;
+use super::kind::ActionRun;
+use crate::agent_loop::{Driver, Rest};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::actions::{self, runs};
+use crate::flows::{due, messages};
+use crate::money::alerts;
+use crate::store::keys::Guard;
+use crate::store::table::{Write, Written};
+use crate::store::{DueItem, Store, Tries, Versioned};
+
+/// What becomes of a run when the work on it stops.
+pub(super) enum Ending {
+    /// Another executor has it. There is nothing to store.
+    Lost,
+    /// Somebody asked it to stop.
+    Cancelled,
+    /// `command` is stored in the occurrence. If the occurrence then rests, the run's record gets `state` and `error`, after the
+    /// events that tell what it waits for.
+    Stored {
+        command: OccurrenceCommand,
+        state: RunState,
+        error: Option<RunError>,
+        asked: Vec<(EventKind, Value)>,
+    },
+}
+
+impl Ending {
+    /// After the loop.
+    pub fn of(fence: u64, rest: Rest) -> Self {
+        let stored = |command, state| Self::Stored { command, state, error: None, asked: Vec::new() };
+        match rest {
+            Rest::Lost => Self::Lost,
+            Rest::Cancelled => Self::Cancelled,
+            Rest::PutDown => stored(OccurrenceCommand::HandOver { fence }, RunState::Running),
+            Rest::Failed(error) => Self::failed(fence, error),
+            Rest::Ended(Outcome::Failed { code, detail }) => Self::failed(fence, failure(code, detail)),
+            Rest::Ended(Outcome::Completed { score, note }) => {
+                stored(OccurrenceCommand::Succeed { fence, score, note }, RunState::Completed)
+            }
+            Rest::Ended(Outcome::Waiting { reason }) => {
+                stored(OccurrenceCommand::Wait { fence, reason, answer_by: None }, RunState::Waiting)
+            }
+            Rest::Waits { reason, answer_by, events } => Self::Stored {
+                command: OccurrenceCommand::Wait { fence, reason, answer_by: Some(answer_by) },
+                state: RunState::Waiting,
+                error: None,
+                asked: events,
+            },
+        }
+    }
+
+    pub fn failed(fence: u64, error: RunError) -> Self {
+        let (text, retryable) = (error.detail.clone(), error.retryable);
+        let command = OccurrenceCommand::Fail { fence, error: text, retryable };
+        Self::Stored { command, state: RunState::Failed, error: Some(error), asked: Vec::new() }
+    }
+
+    /// The action, its agent or its tools are no longer what was approved.
+    pub fn drifted(fence: u64) -> Self {
+        let error = failure("drifted", "what would have run is not what was approved".to_owned());
+        let command = OccurrenceCommand::Drift { fence };
+        Self::Stored { command, state: RunState::Failed, error: Some(error), asked: Vec::new() }
+    }
+}
+
+/// Stores how the work stopped: the occurrence, the action and the run's record in one transaction.
+pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
+    let Driver { cx, kind, mut recorder, .. } = run;
+    let owner = recorder.owner().clone();
+    let (command, state, error, asked) = match ending {
+        Ending::Lost => return Ok(()),
+        Ending::Cancelled => {
+            let run = kind.occurrence.value.run_id;
+            drop(recorder);
+            return runs::cancel(&cx, &owner, kind.action.id, run).await;
+        }
+        Ending::Stored { command, state, error, asked } => (command, state, error, asked),
+    };
+    recorder.flush().await?;
+    // The cost since the last step always counts for the occurrence.
+    let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
+    let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        // The action as this executor knows it. If somebody has changed it meanwhile, it is read again.
+        let action = match held.take() {
+            Some(held) => held,
+            None => match actions::load(&cx, &owner, kind.action.id).await {
+                Ok(action) => action,
+                Err(Error::NotFound(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            },
+        };
+        let now = cx.clock.now();
+        let mut spent = kind.occurrence.value.clone();
+        spent.usage = usage;
+        spent.cost_micros = cost;
+        let command = command.clone().for_action(&action.value, &kind.occurrence.value);
+        let Ok(next) = spent.transition(command, now) else { return Ok(()) };
+        let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
+        let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
+        let mut writes = vec![Store::replace_occurrence(&owner, &next, kind.occurrence.version)?];
+        let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
+        writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
+        // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.
+        writes.extend(actions::run_count(&owner, &next, &after));
+        let new_cost = cost - kind.began_at_cost;
+        if new_cost > 0 {
+            writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
+        }
+        if next.state == OccurrenceState::Waiting {
+            writes.push(card(&cx, &owner, kind.action.id, &next)?);
+        }
+        if at_rest {
+            let (state, error) = match (next.state, &next.reason) {
+                (OccurrenceState::Cancelled, Some(reason)) => {
+                    (RunState::Cancelled, Some(failure("cancelled", reason.clone())))
+                }
+                (OccurrenceState::Unknown, Some(reason)) => {
+                    (RunState::Failed, Some(failure("effect_unknown", reason.clone())))
+                }
+                _ => (state, error.clone()),
+            };
+            let asked = if state == RunState::Waiting { asked.as_slice() } else { &[] };
+            writes.extend(recorder.end_writes(asked, state, error)?);
+        }
+        let writes = merged(writes);
+        match cx.store.write_all(writes).await? {
+            Written::Yes => {
+                tracing::info!(
+                    state = next.state.as_str(),
+                    attempts = next.attempts,
+                    "the work on a run stopped"
+                );
+                let item = DueItem::action(&owner, action.value.id);
+                due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
+                if new_cost > 0 {
+                    alerts::check(&cx, &owner, RunKind::Action).await;
+                }
+                return Ok(());
+            }
+            Written::Refused(Guard::Occurrence) => return Ok(()),
+            Written::Refused(_) => {}
+        }
+    }
+}
+
+/// The one message that asks a person.
+fn card(cx: &Cx, owner: &Owner, action: ActionId, occurrence: &Occurrence) -> Result<Write> {
+    let question = Block::text(occurrence.reason.clone().unwrap_or_default());
+    let message = messages::new(cx, Role::Assistant, vec![question], Some(occurrence.run_id));
+    Ok(Store::message_write(owner, action, &message.into())?)
+}
+
+/// Merges all additions to the same item into one write, because a transaction may contain each item only once.
+fn merged(writes: Vec<Write>) -> Vec<Write> {
+    let mut out: Vec<Write> = Vec::with_capacity(writes.len());
+    for write in writes {
+        if let Write::Add { key, numbers, .. } = &write
+            && let Some(Write::Add { numbers: merged, .. }) =
+                out.iter_mut().find(|w| matches!(w, Write::Add { key: k, .. } if k == key))
+        {
+            merged.extend(numbers.iter().copied());
+            continue;
+        }
+        out.push(write);
+    }
+    out
+}

@@ -1,0 +1,257 @@
+//! What a run of an action sends to the model, and what the model's calls do.
+
+use domain::actions::{Action, Occurrence, OccurrenceCommand, Reason, ReasonCode};
+use domain::agent_loop::{Call, CallResult, Policy, Reply, Revisions};
+use domain::agents::Agent;
+use domain::assets::NewAsset;
+use domain::chats::ProposalBody;
+use domain::chats::signals::Deliverable;
+use domain::ids::{AssetId, Owner, ProposalId, RunId};
+use domain::models::routing::Ask;
+use domain::models::{Message, Role, StopReason, Usage};
+use domain::prompts;
+use domain::runs::{EventKind, Run};
+use domain::tools::questions::AskPerson;
+use domain::tools::{Setting, ToolCall};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent_loop::{Kind, KindCx, Moment, Performed, Staged, Terms};
+use crate::context::Data;
+use crate::error::{Error, Result};
+use crate::flows::proposals::{self, Origin};
+use crate::flows::{assets, tools};
+use crate::money::ceilings::MonthCeilings;
+use crate::store::runs::RunOutput;
+use crate::store::table::Order;
+use crate::store::{Store, Versioned};
+
+/// How many steps of work a run may take.
+const MAX_STEPS: usize = 24;
+
+/// How often a check may send a run back to work.
+const MAX_REVISIONS: Revisions = Revisions(2);
+
+/// How many outputs a run may save.
+const MAX_OUTPUTS: usize = 20;
+
+/// How much of the outputs a check reads, in bytes.
+const MAX_CHECKED: usize = 120 * 1024;
+
+/// A claimed occurrence.
+pub(super) struct ActionRun {
+    pub agent: Agent,
+    pub action: Action,
+    pub occurrence: Versioned<Occurrence>,
+    pub outputs: Vec<RunOutput>,
+    /// The usage and cost that are stored in the occurrence.
+    pub settled: (Usage, i64),
+    /// What the run had cost when this executor claimed it.
+    pub began_at_cost: i64,
+}
+
+/// What changes when something of the run is stored.
+pub(super) enum Next {
+    Occurrence {
+        next: Box<Occurrence>,
+        settled: (Usage, i64),
+    },
+    /// An output was saved: a new one, or a new version of the one at this index.
+    Output(usize, RunOutput),
+}
+
+impl ActionRun {
+    /// What holds for the run.
+    pub fn terms(&self) -> Terms {
+        let (agent, action) = (&self.agent, &self.action);
+        Terms {
+            policy: Policy {
+                max_steps: MAX_STEPS,
+                talks_at_last: false,
+                max_repairs: usize::MAX,
+                continues_cut_off: true,
+                checked: Some(MAX_REVISIONS),
+                // A run may wait for a person for a long time. Its steps and its budget limit it.
+                until: Timestamp::MAX,
+            },
+            tier: action.model_tier,
+            work: Ask { tier: Some(action.model_tier), ..Ask::default() },
+            ceiling_micros: action.budget.per_run_micros,
+            month: MonthCeilings {
+                agent: agent.budget.per_month_micros,
+                action: action.budget.per_month_micros,
+            },
+            system: prompts::run(agent),
+            provider_tools: Vec::new(),
+        }
+    }
+}
+
+impl Kind for ActionRun {
+    type Next = Next;
+
+    fn setting(&self) -> Setting<'_> {
+        Setting::Run { grants: &self.action.grants }
+    }
+
+    async fn history(&self, _: KindCx<'_>) -> Result<Vec<Message>> {
+        Ok(vec![Message::user(prompts::task(&self.action))])
+    }
+
+    async fn to_check(&self, cx: KindCx<'_>) -> Result<String> {
+        let mut outputs = String::new();
+        for output in &self.outputs {
+            let content = assets::content(&cx, cx.owner, output.asset_id, None).await?.text;
+            outputs.push_str(&format!("## {}\n{content}\n\n", output.title));
+            if outputs.len() >= MAX_CHECKED {
+                break;
+            }
+        }
+        outputs.truncate(outputs.floor_char_boundary(MAX_CHECKED));
+        Ok(prompts::to_check(&self.action, &outputs))
+    }
+
+    /// If the model has saved no output with a tool, the text of its reply is the output.
+    fn complete(&self, _: &Run, reply: &mut Reply) {
+        let text = reply.text.trim();
+        let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
+        if reply.calls.is_empty() && done && self.outputs.is_empty() && !text.is_empty() {
+            let call = Call::implied_output(&self.action.title, text);
+            reply.calls.push(call);
+        }
+    }
+
+    fn stage(&self, cx: KindCx<'_>, moment: Moment<'_>) -> Result<Staged<Next>> {
+        let fence = self.occurrence.value.fence;
+        let (command, settled) = match moment {
+            Moment::Reply => {
+                let usage = cx.run.usage.since(&self.settled.0);
+                let cost_micros = cx.run.cost_micros - self.settled.1;
+                let command = OccurrenceCommand::StepDone { fence, usage, cost_micros };
+                (command, (cx.run.usage, cx.run.cost_micros))
+            }
+            Moment::EffectBegins(effect) => {
+                (OccurrenceCommand::EffectBegun { fence, effect: effect.to_owned() }, self.settled)
+            }
+            Moment::EffectEnds => (OccurrenceCommand::EffectEnded { fence }, self.settled),
+        };
+        let next = self.occurrence.value.transition(command, cx.clock.now());
+        let next = next.map_err(|refused| Error::internal(refused.to_string()))?;
+        let write = Store::replace_occurrence(cx.owner, &next, self.occurrence.version)?;
+        Ok(Staged { writes: vec![write], next: vec![Next::Occurrence { next: Box::new(next), settled }] })
+    }
+
+    fn apply(&mut self, next: Next) {
+        match next {
+            Next::Occurrence { next, settled } => {
+                self.occurrence = Versioned { value: *next, version: self.occurrence.version + 1 };
+                self.settled = settled;
+            }
+            Next::Output(at, saved) if at < self.outputs.len() => self.outputs[at] = saved,
+            Next::Output(_, saved) => self.outputs.push(saved),
+        }
+    }
+
+    async fn said_by_person(&self, cx: KindCx<'_>) -> Result<Option<String>> {
+        let said = said_to(&cx, cx.owner, &self.action, cx.run.run_id, false).await?;
+        Ok(Some(said.join("\n\n")).filter(|said| !said.is_empty()))
+    }
+
+    async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Next>> {
+        match call {
+            ToolCall::SaveOutput(asset) | ToolCall::Deliver(Deliverable::Asset(asset)) => {
+                self.save(cx, asset).await
+            }
+            ToolCall::AskPerson(AskPerson { question }) => {
+                let told = "the person is asked; the run continues when the answer is there";
+                Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
+            }
+            ToolCall::Deliver(Deliverable::Actions { mut actions }) => {
+                let (asked, room) = (actions.len(), proposals::room(cx.run));
+                actions.truncate(room);
+                let mut performed = if asked > room {
+                    proposals::too_many("generate_actions", room, asked)
+                } else {
+                    CallResult::told("it waits for the person's yes").into()
+                };
+                for draft in actions {
+                    let id = ProposalId::from_uuid(cx.clock.uuid());
+                    let origin =
+                        Origin { agent_id: self.agent.agent_id, chat_id: None, run_id: Some(cx.run.run_id) };
+                    let proposal = proposals::new(&cx, origin, id, ProposalBody::Action(draft));
+                    let data = json!({"proposal_id": id, "title": proposal.body.title()});
+                    performed.events.push((EventKind::ActionProposed, data));
+                    performed.staged.writes.extend(Store::proposal_writes(cx.owner, &proposal)?);
+                    performed.proposals.push(id);
+                }
+                Ok(performed)
+            }
+            look_up => {
+                let agent = self.agent.agent_id;
+                Ok(match tools::look_up(&cx, cx.owner, agent, look_up).await? {
+                    Ok(result) => CallResult::told(result).into(),
+                    Err(sentence) => CallResult::refused(sentence).into(),
+                })
+            }
+        }
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+}
+
+impl ActionRun {
+    /// Saves an output as an asset, and lists it with the run. An output with the title of an earlier one becomes its new version.
+    async fn save(&self, cx: KindCx<'_>, output: NewAsset) -> Result<Performed<Next>> {
+        if let Err(errors) = output.validate() {
+            return Ok(CallResult::repair(&errors.to_string()).into());
+        }
+        let run = cx.run.run_id;
+        let title = output.title.trim().to_owned();
+        let known = self.outputs.iter().position(|o| o.title.eq_ignore_ascii_case(&title));
+        let slot = known.unwrap_or(self.outputs.len());
+        if slot >= MAX_OUTPUTS {
+            return Ok(CallResult::refused(format!("a run saves at most {MAX_OUTPUTS} outputs")).into());
+        }
+        let id = AssetId::for_output(run, slot as u32);
+        let saved = RunOutput { asset_id: id, title, bytes: output.content.len() as u64 };
+        let told = format!("saved \"{}\" ({id})", saved.title);
+        let mut performed = Performed::from(CallResult::told(told));
+        let agent = self.agent.agent_id;
+        let mut writes = assets::output_writes(&cx, cx.owner, agent, run, id, output).await?;
+        writes.push(Store::output_write(cx.owner, run, slot as u32 + 1, &saved)?);
+        performed.staged = Staged { writes, next: vec![Next::Output(slot, saved)] };
+        Ok(performed)
+    }
+}
+
+/// What people have said to a run since it asked. If the steps with the question have expired, the question is included.
+pub(super) async fn said_to(
+    data: &Data,
+    owner: &Owner,
+    action: &Action,
+    run: RunId,
+    begins_anew: bool,
+) -> Result<Vec<String>> {
+    let (mut answers, mut after) = (Vec::new(), None::<String>);
+    'asked: loop {
+        let found = data.store.messages(owner, action.id, after.as_deref(), 100, Order::Newest).await?;
+        let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
+        for message in of_run.filter(|message| message.run_id == Some(run)) {
+            if message.role == Role::Assistant {
+                if begins_anew {
+                    answers.push(format!("You have worked on this before and asked: {}", message.text()));
+                }
+                break 'asked;
+            }
+            answers.push(format!("The person answered: {}", message.text()));
+        }
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    answers.reverse();
+    Ok(answers)
+}

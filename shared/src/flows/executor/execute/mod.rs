@@ -1,0 +1,90 @@
+//! A run of an action: the model gets the task, saves outputs, and a check compares them with the expected output.
+//!
+//! An executor claims the occurrence, and stores every reply together with it, under the fence of the claim. So an executor that
+//! was believed dead cannot write any more.
+
+mod begin;
+mod end;
+mod kind;
+
+use domain::accounts::quota::Charge;
+use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
+use domain::agents::Agent;
+use domain::ids::{Owner, RunId};
+use domain::runs::{RunError, RunState};
+use jiff::Timestamp;
+use tracing::Instrument;
+
+use self::end::Ending;
+use crate::agent_loop::recorder;
+use crate::context::Cx;
+use crate::error::Result;
+use crate::money::quota::Quota;
+use crate::store::Versioned;
+
+/// An occurrence that this executor has claimed.
+pub struct ClaimedRun {
+    pub agent: Agent,
+    pub action: Versioned<Action>,
+    pub occurrence: Versioned<Occurrence>,
+}
+
+/// Runs a claimed occurrence until it ends, waits, or is handed on.
+///
+/// # Errors
+/// If its end can't be stored. Then another executor takes it over when its lease ends.
+pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestamp) -> Result<()> {
+    let run_id = claimed.occurrence.value.run_id;
+    let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
+    let work = async {
+        let begun = Box::pin(begin::begin(cx, owner, claimed, deadline)).await?;
+        let Some(mut run) = begun else { return Ok(()) };
+        let fence = run.kind.occurrence.value.fence;
+        let ending = if run.recorder.run().charge == Charge::Refused {
+            Ending::failed(fence, refused_by_plan(cx, owner).await?)
+        } else if !run.kind.action.is_approved_with(&run.kind.agent) {
+            Ending::drifted(fence)
+        } else {
+            Ending::of(fence, Box::pin(run.drive()).await)
+        };
+        Box::pin(end::end(run, ending)).await
+    };
+    work.instrument(span).await
+}
+
+/// Why a run that the plan did not include has failed.
+async fn refused_by_plan(cx: &Cx, owner: &Owner) -> Result<RunError> {
+    let detail = match Quota::of(cx, owner).await?.exceeded() {
+        Some(exceeded) => exceeded.to_string(),
+        // The owner has changed the plan since.
+        None => "the plan included no more requests when this run was due".to_owned(),
+    };
+    Ok(failure("quota_exceeded", detail))
+}
+
+fn failure(code: &str, detail: String) -> RunError {
+    RunError { code: code.to_owned(), detail, retryable: false }
+}
+
+/// Ends the record of a run whose occurrence ended without an executor.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) -> Result<()> {
+    let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
+    if found.value.state.has_ended() {
+        return Ok(());
+    }
+    let state = match occurrence.state {
+        OccurrenceState::Cancelled => RunState::Cancelled,
+        _ => RunState::Failed,
+    };
+    let code = match (occurrence.state, occurrence.reason_code) {
+        (OccurrenceState::Unknown, _) => "effect_unknown",
+        (_, Some(ReasonCode::Unanswered)) => "unanswered",
+        (state, _) => state.as_str(),
+    };
+    let error = occurrence.reason.clone().map(|detail| failure(code, detail));
+    recorder::end_without_executor(cx, owner, found, state, error).await?;
+    Ok(())
+}
