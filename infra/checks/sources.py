@@ -181,7 +181,7 @@ class Repo:
             for source in self.root.glob("functions/*/src/lib.rs")
             if "metrics::emit(FUNCTION.name" in source.read_text()
         }
-        wake = self.text("shared/src/flows/executor/wake.rs")
-        executor = one(r'const EXECUTOR: &str = "([^"]+)"', wake, "EXECUTOR")
-        found.setdefault(executor, set()).update(figures.findall(wake))
+        claim = self.text("shared/src/flows/executor/wake/claim.rs")
+        executor = one(r'const EXECUTOR: &str = "([^"]+)"', claim, "EXECUTOR")
+        found.setdefault(executor, set()).update(figures.findall(claim))
         return found

@@ -19,7 +19,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::flows::archive;
 use shared::store::Store;
-use shared::store::places::Waiting;
+use shared::store::places::BacklogRun;
 use tests::golden::{Golden, Read};
 use tests::logs::hook;
 use tests::{Harness, send};
@@ -168,8 +168,8 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let lease = Lease::take(cx.clock.uuid(), now, SignedDuration::from_mins(1));
     assert!(cx.store.take_place(&owner, 3, 0, &lease).await.unwrap().done());
     let waiting =
-        Waiting { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
-    let waits = Store::wait_write(&owner, &waiting, true, now, now).unwrap();
+        BacklogRun { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
+    let waits = Store::backlog_write(&owner, &waiting, true, now, now).unwrap();
     assert!(cx.store.write_all(vec![waits]).await.unwrap().done());
     assert!(cx.store.mark_backlog(&owner, now, later).await.unwrap().done());
     paths.extend([

@@ -1,4 +1,4 @@
-//! The places of an owner's runs on the executors, and the runs that wait for one. [`domain::places`] has the rules.
+//! The places of an owner's runs on the executors, and the backlog: the runs that wait for one. [`domain::places`] has the rules.
 
 use domain::ids::{ActionId, Owner, RunId};
 use domain::lease::Lease;
@@ -16,16 +16,16 @@ const KEPT: SignedDuration = SignedDuration::from_hours(48);
 /// How many places are read at once. An installation has at most a thousand executors.
 const PLACES: usize = 1_001;
 
-/// A run that waits for a place.
+/// A run of the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct BacklogRun {
     pub action_id: ActionId,
     pub run_id: RunId,
 }
 
-/// The mark that runs of an owner wait. It is a due item, so a sweep finds it if no executor wakes them.
+/// The mark that an owner has a backlog. It is a due item, so a sweep finds it if no executor drains the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Backlog {
+struct BacklogMark {
     since: Timestamp,
 }
 
@@ -56,36 +56,36 @@ impl Store {
         self.write_all(vec![Write::Remove { key: keys::place(owner, number), version }]).await
     }
 
-    /// The write that puts a run on the list of waiting runs. Runs by hand come first. The others are in the order of their due
+    /// The write that puts a run on the backlog. Runs by hand come first. The others are in the order of their due
     /// times.
-    pub fn wait_write(
+    pub fn backlog_write(
         owner: &Owner,
-        waiting: &Waiting,
+        run: &BacklogRun,
         by_hand: bool,
         due_at: Timestamp,
         now: Timestamp,
     ) -> Result<Write, StoreError> {
-        let key = keys::waiting_run(owner, by_hand, due_at, waiting.run_id);
-        Ok(Write::Put { key, item: item(waiting, &Extras::expiring(now + KEPT))? })
+        let key = keys::waiting_run(owner, by_hand, due_at, run.run_id);
+        Ok(Write::Put { key, item: item(run, &Extras::expiring(now + KEPT))? })
     }
 
-    /// The first waiting runs, each with its sort key.
-    pub async fn waiting_runs(
+    /// The first runs of the backlog, each with its sort key.
+    pub async fn backlog(
         &self,
         owner: &Owner,
         limit: usize,
-    ) -> Result<Vec<(String, Waiting)>, StoreError> {
+    ) -> Result<Vec<(String, BacklogRun)>, StoreError> {
         let found = self.query(&keys::waiting_runs(owner), None, limit, Order::Oldest).await?;
-        Ok(found.items.into_iter().map(|(sk, waiting)| (sk, waiting.value)).collect())
+        Ok(found.items.into_iter().map(|(sk, run)| (sk, run.value)).collect())
     }
 
-    /// Removes a run from the list. If two executors try, one succeeds.
-    pub async fn take_waiting(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
+    /// Removes a run from the backlog. If two executors try, one succeeds.
+    pub async fn take_from_backlog(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
         let key = keys::Key::new(keys::waiting_runs(owner).pk, sort_key);
         self.write_all(vec![Write::Delete { key, must_exist: true }]).await
     }
 
-    /// Marks that runs of this owner wait, so that a sweep checks them at `look_at`. An existing mark stays.
+    /// Marks that this owner has a backlog, so that a sweep checks them at `look_at`. An existing mark stays.
     pub async fn mark_backlog(
         &self,
         owner: &Owner,
@@ -93,7 +93,7 @@ impl Store {
         look_at: Timestamp,
     ) -> Result<Written, StoreError> {
         let due = Some((keys::shard_of_owner(owner), look_at));
-        let item = item(&Backlog { since: now }, &Extras { due, expires: None })?;
+        let item = item(&BacklogMark { since: now }, &Extras { due, expires: None })?;
         self.write_all(vec![Write::Create { key: keys::backlog(owner), item }]).await
     }
 

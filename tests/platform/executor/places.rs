@@ -134,7 +134,7 @@ async fn all_is_done(stage: &Stage, owner: &Owner, ids: &[ActionId]) {
         assert_eq!(store.run_outputs(owner, occurrence.run_id).await.unwrap().len(), 1);
     }
     until("places are given back", async || places(stage, owner).await == 0).await;
-    assert_eq!(store.waiting_runs(owner, 10).await.unwrap(), []);
+    assert_eq!(store.backlog(owner, 10).await.unwrap(), []);
 }
 
 /// Many executors ask for a place at once. No more get one than the limit allows.
@@ -211,7 +211,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     stage.sweep().await;
     asked(&model, 1).await;
     until("what finds no place waits", async || {
-        let waiting = stage.h.platform.cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len();
+        let waiting = stage.h.platform.cx.store.backlog(&stage.owner, 200).await.unwrap().len();
         waiting + limit >= ids.len()
     })
     .await;
@@ -293,7 +293,7 @@ async fn runs_continue_after_all_executors_with_places_die() {
     let working = executors(&stage);
     stage.sweep().await;
     until("all places are taken and the rest waits", async || {
-        let waiting = cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len();
+        let waiting = cx.store.backlog(&stage.owner, 200).await.unwrap().len();
         places(&stage, &stage.owner).await == limit && waiting >= 15
     })
     .await;
@@ -301,21 +301,21 @@ async fn runs_continue_after_all_executors_with_places_die() {
     until("the queue is empty but for what is under way", async || queue.depth().visible == 0).await;
     kill(working).await;
     assert_eq!(places(&stage, &stage.owner).await, limit, "nobody has given them back");
-    let waited = cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len();
+    let waited = cx.store.backlog(&stage.owner, 200).await.unwrap().len();
 
     // Before the leases end, nothing happens and nothing is lost.
     let working = executors(&stage);
     due::dispatch(cx, &DueItem::backlog(&stage.owner)).await;
     until("it was looked at", async || queue.depth().visible == 0).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(cx.store.waiting_runs(&stage.owner, 200).await.unwrap().len(), waited);
+    assert_eq!(cx.store.backlog(&stage.owner, 200).await.unwrap().len(), waited);
 
     // Two minutes later a sweep finds the mark. All waiting runs run, in as many rounds as they need.
     model.allow(10_000);
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(121));
     stage.sweep().await;
     until("what waits runs", async || {
-        cx.store.waiting_runs(&stage.owner, 1).await.unwrap().is_empty()
+        cx.store.backlog(&stage.owner, 1).await.unwrap().is_empty()
             && places(&stage, &stage.owner).await == 0
     })
     .await;

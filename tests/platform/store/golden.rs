@@ -41,7 +41,7 @@ async fn data_of_an_earlier_version_is_read_unchanged() {
     let (store, owner) = (&h.platform.cx.store, domain::ids::Owner::new("local").unwrap());
     let places = store.places(&owner).await.unwrap();
     assert_eq!(places.iter().map(|((number, _), version)| (*number, *version)).collect::<Vec<_>>(), [(3, 2)]);
-    assert_eq!(store.waiting_runs(&owner, 10).await.unwrap().len(), 1);
+    assert_eq!(store.backlog(&owner, 10).await.unwrap().len(), 1);
 
     // Its key is encrypted with the master key of the platform that wrote the data, which this one does not have.
     for key in h.get("/account/provider-keys").await.expect(200)["data"].as_array().unwrap() {

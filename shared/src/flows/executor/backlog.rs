@@ -1,64 +1,89 @@
-//! Drives runs of an owner that wait for a place (`waiting.rs`): an executor takes a place, takes runs from the list, and
-//! drives them.
+//! An owner's backlog: the runs that wait for a place on an executor.
+//!
+//! A run that finds no place is put on the backlog. An executor that gives a place back sends one message. The executor that
+//! receives this message takes as many runs from the backlog as it has room for ([`super::drain`]). So each run is put off once,
+//! and starts as soon as there is room, even if many runs wait.
+//!
+//! This chain breaks if executors die or a message is lost. Two items of the due index restart it: the mark that the owner has
+//! a backlog, which a sweep checks every few minutes, and each of its runs, after a quarter of an hour.
 
-use domain::ids::{ActionId, Owner};
-use futures::FutureExt;
-use futures::future::join_all;
-use jiff::Timestamp;
+use domain::actions::{Occurrence, OccurrenceCommand, Reason, ReasonCode};
+use domain::ids::Owner;
+use domain::places::{self, Full};
+use jiff::{SignedDuration, Timestamp};
+use rand::Rng;
 
-use super::{waiting, wake};
 use crate::context::Cx;
-use crate::error::{Error, Result, caught};
+use crate::error::Result;
 use crate::flows::due;
-use crate::store::DueItem;
+use crate::store::places::BacklogRun;
+use crate::store::table::Write;
+use crate::store::{DueItem, Store};
 
-/// Takes a place for the owner, takes as many waiting runs as this invocation has room for, and drives them.
-///
-/// # Errors
-/// If the table does not answer. Then the message is delivered again.
-pub async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
-    let Ok(entered) = cx.places.enter(cx, owner, false).await? else { return Ok(()) };
-    let driven = drive(cx, owner, deadline).await;
-    entered.leave(cx).await;
-    driven
+/// How long after the first run is put on the backlog a sweep checks it.
+const LOOK_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
+/// A run of the backlog is checked again after a random time in this range, even if no executor takes it.
+const LOOK_AGAIN_SECONDS: std::ops::Range<i64> = 900..1_200;
+
+/// The occurrence after it was put off because no place is free. `None` if an executor that died holds it: its lease has ended,
+/// so the sweep finds it soon.
+#[must_use]
+pub fn put_off(occurrence: &Occurrence, full: Full, now: Timestamp) -> Option<Occurrence> {
+    let text = match full.executors {
+        1 => "an executor already works on runs of yours, which is the limit".to_owned(),
+        executors => format!("{executors} executors already work on runs of yours, which is the limit"),
+    };
+    let seconds = rand::rng().random_range(LOOK_AGAIN_SECONDS);
+    let look_again_at = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+    let reason = Reason::new(ReasonCode::TooManyRuns, text);
+    occurrence.transition(OccurrenceCommand::AwaitPlace { look_again_at, reason }, now).ok()
 }
 
-async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
-    // This message is not a run itself, so there is room for one run in its place.
-    let room = 1 + cx.places.take_room(usize::MAX);
-    let mut taken: Vec<ActionId> = Vec::with_capacity(room);
-    let more = loop {
-        let found = cx.store.waiting_runs(owner, room - taken.len() + 1).await?;
-        if found.is_empty() {
-            break false;
-        }
-        if taken.len() == room {
-            break true;
-        }
-        let missing = room - taken.len();
-        for (sort_key, waiting) in found.into_iter().take(missing) {
-            // If this fails, another executor has taken the run.
-            if cx.store.take_waiting(owner, &sort_key).await?.done() {
-                taken.push(waiting.action_id);
-            }
-        }
-    };
-    cx.places.give_room_back(room - taken.len().max(1));
-    if !more {
-        cx.store.unmark_backlog(owner).await?;
-    } else if waiting::is_free(cx, owner).await? {
-        // Each executor wakes the next one, until no place is free or no run waits.
-        due::dispatch(cx, &DueItem::backlog(owner)).await;
-    }
-    join_all(taken.into_iter().map(|id| run(cx, owner, id, deadline).boxed())).await;
+/// The write that puts a run on its owner's backlog.
+///
+/// # Errors
+/// If the record cannot be written as an item, which is a bug.
+pub fn write(owner: &Owner, occurrence: &Occurrence, by_hand: bool, now: Timestamp) -> Result<Write> {
+    let run = BacklogRun { action_id: occurrence.action_id, run_id: occurrence.run_id };
+    Ok(Store::backlog_write(owner, &run, by_hand, occurrence.due_at, now)?)
+}
+
+/// Makes sure that a sweep checks the owner's backlog.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn mark(cx: &Cx, owner: &Owner) -> Result<()> {
+    let now = cx.clock.now();
+    // The mark may already exist.
+    let _ = cx.store.mark_backlog(owner, now, now.saturating_add(LOOK_AFTER).unwrap_or(now)).await?;
     Ok(())
 }
 
-/// Drives a run from the list. If that fails, the run gets a message of its own.
-async fn run(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) {
-    if let Err(error) = caught(wake::wake(cx, owner, id, deadline).boxed()).await.flatten() {
-        let error: Error = error;
-        tracing::error!(code = error.code(), cause = %error.causes(), "a run from the list of waiting runs failed; it is dispatched again");
-        due::dispatch(cx, &DueItem::action(owner, id)).await;
+/// Asks an executor to drain the owner's backlog, if it has runs.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn dispatch(cx: &Cx, owner: &Owner) -> Result<()> {
+    if !cx.store.backlog(owner, 1).await?.is_empty() {
+        due::dispatch(cx, &DueItem::backlog(owner)).await;
     }
+    Ok(())
+}
+
+/// Like [`dispatch`], but only if a place is free.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn dispatch_if_free(cx: &Cx, owner: &Owner) -> Result<()> {
+    if is_free(cx, owner).await? { dispatch(cx, owner).await } else { Ok(()) }
+}
+
+/// Whether the owner has a free place.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn is_free(cx: &Cx, owner: &Owner) -> Result<bool> {
+    let taken: Vec<_> = cx.store.places(owner).await?.into_iter().map(|(place, _)| place).collect();
+    Ok(places::choose(&taken, cx.config.executors.count, false, cx.clock.now(), 0).is_ok())
 }

@@ -2,7 +2,7 @@
 //!
 //! All runs of an owner in one invocation share one place. The invocation takes the place before it claims the first of these
 //! runs, renews its lease while they are under way, and gives it back after the last one. A run that finds no free place goes on
-//! the owner's list of waiting runs (`waiting.rs`). An invocation that gives a place back wakes that list.
+//! the owner's backlog (`backlog.rs`). An invocation that gives a place back dispatches the backlog.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use domain::lease::Lease;
 use domain::places::{self, Free, Full, LEASE, RENEW_EVERY};
 use uuid::Uuid;
 
-use super::waiting;
+use super::backlog;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::process::places::{AbortOnDrop, Entered, Held, OfOwner, Places};
@@ -52,7 +52,7 @@ impl Places {
                 }
                 Err(full) => {
                     if !of.put_off.load(Ordering::Acquire) {
-                        waiting::mark(cx, owner).await?;
+                        backlog::mark(cx, owner).await?;
                         of.put_off.store(true, Ordering::Release);
                     }
                     return Ok(Err(full));
@@ -64,12 +64,14 @@ impl Places {
         Ok(Ok(Entered { of, owner: owner.clone(), is_last }))
     }
 
-    /// Gives back the remaining places at the end of the invocation. Where a place is free by now, it also wakes the runs that
-    /// this invocation has put off: the place may have been given back before they were on the list.
+    /// Gives back the remaining places at the end of the invocation. Where a place is free by now, it also dispatches the backlog of runs that
+    /// this invocation has put off: the place may have been given back before they were on it.
     pub async fn leave_all(&self, cx: &Cx) {
         for (owner, of) in self.all() {
             let left = match free(cx, &owner, &of).await {
-                Ok(false) if of.put_off.load(Ordering::Acquire) => waiting::wake_if_free(cx, &owner).await,
+                Ok(false) if of.put_off.load(Ordering::Acquire) => {
+                    backlog::dispatch_if_free(cx, &owner).await
+                }
                 freed => freed.map(|_| ()),
             };
             if let Err(error) = left {
@@ -90,7 +92,7 @@ impl Entered {
     }
 }
 
-/// Gives the place back if no run uses it, and wakes the runs that wait for it. `false` if there was no place to give back.
+/// Gives the place back if no run uses it, and dispatches the backlog. `false` if there was no place to give back.
 async fn free(cx: &Cx, owner: &Owner, of: &OfOwner) -> Result<bool> {
     let mut place = of.place.lock().await;
     if of.runs.load(Ordering::Acquire) > 0 {
@@ -99,7 +101,7 @@ async fn free(cx: &Cx, owner: &Owner, of: &OfOwner) -> Result<bool> {
     let Some(held) = place.take() else { return Ok(false) };
     let _ = cx.store.free_place(owner, held.number, held.version).await?;
     drop(place);
-    waiting::wake(cx, owner).await?;
+    backlog::dispatch(cx, owner).await?;
     Ok(true)
 }
 

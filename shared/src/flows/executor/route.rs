@@ -6,7 +6,7 @@ use domain::dispatch::delay_seconds;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{backlog, wake};
+use super::{drain, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
@@ -48,7 +48,7 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     match item.target {
         DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
         DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).boxed().await,
-        DueTarget::Backlog => backlog::go_on(cx, &item.owner, deadline).boxed().await,
+        DueTarget::Backlog => drain::drain(cx, &item.owner, deadline).boxed().await,
         DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
         DueTarget::Export(id) => export::write(cx, &item.owner, id, deadline).boxed().await,
         DueTarget::Import => import::write(cx, &item.owner, deadline).boxed().await,

@@ -1,0 +1,46 @@
+//! Processes an action: decides the due times that have come, then runs the next occurrence if it may run.
+//!
+//! The message names only the action. Everything else is read here and decided by the domain. So a message that comes twice, late
+//! or never does no harm: the sweep sends another one.
+
+mod claim;
+mod decide;
+
+use domain::ids::{ActionId, Owner};
+use jiff::{SignedDuration, Timestamp};
+
+use super::execute;
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::actions::{self, Loaded};
+
+/// The longest lease that any executor takes.
+pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
+
+/// Processes an action.
+///
+/// # Errors
+/// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
+pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
+    // Boxed, here and below: the futures of a run are large, and a debug build keeps each of them on the stack more than once.
+    let Some(decided) = Box::pin(decide::decide(cx, owner, id, deadline)).await? else { return Ok(()) };
+    let mut place = None;
+    let ran = async {
+        let claimed = Box::pin(claim::claim(cx, owner, decided, deadline, &mut place)).await?;
+        let Some(claimed) = claimed else { return Ok(()) };
+        Box::pin(execute::run(cx, owner, claimed, deadline)).await
+    };
+    let ran = ran.await;
+    if let Some(place) = place {
+        place.leave(cx).await;
+    }
+    ran
+}
+
+async fn load(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Option<Loaded>> {
+    match actions::load_live(cx, owner, id).await {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
