@@ -41,7 +41,7 @@ impl Stopping {
 
 /// The context of a process; cheap to clone. Each layer of each route has one.
 #[derive(Clone)]
-pub struct Cx(Arc<Parts>);
+pub struct Cx(Arc<CxParts>);
 
 /// What people have stored, and the time. This is all that a kind of run gets: it can read, and it can name writes, but it calls no
 /// model, sends no event and starts no run.
@@ -54,7 +54,7 @@ pub struct Data {
 
 /// What a [`Cx`] consists of.
 #[derive(Clone)]
-pub struct Parts {
+pub struct CxParts {
     pub data: Data,
     pub config: Arc<Config>,
     pub bus: Bus,
@@ -97,7 +97,7 @@ impl Cx {
         let clients = Clients::new(&config.aws);
         let blobs = Blobs::new(clients.s3, config.aws.bucket.clone());
         let store = Store::new(clients.dynamodb, config.aws.table.clone());
-        Self(Arc::new(Parts {
+        Self(Arc::new(CxParts {
             provider_keys: ProviderKeys::new(&config, store.clone(), clock.clone()),
             data: Data { clock, store, blobs },
             bus: Bus::new(clients.eventbridge, config.aws.bus.clone()),
@@ -120,22 +120,22 @@ impl Cx {
 
     /// A context that differs in some parts.
     #[must_use]
-    pub fn with(&self, change: impl FnOnce(&mut Parts)) -> Self {
-        let mut parts = Parts::clone(self);
+    pub fn with(&self, change: impl FnOnce(&mut CxParts)) -> Self {
+        let mut parts = CxParts::clone(self);
         change(&mut parts);
         Self(Arc::new(parts))
     }
 }
 
 impl Deref for Cx {
-    type Target = Parts;
+    type Target = CxParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &CxParts {
         &self.0
     }
 }
 
-impl Deref for Parts {
+impl Deref for CxParts {
     type Target = Data;
 
     fn deref(&self) -> &Data {
@@ -143,7 +143,7 @@ impl Deref for Parts {
     }
 }
 
-impl DerefMut for Parts {
+impl DerefMut for CxParts {
     fn deref_mut(&mut self) -> &mut Data {
         &mut self.data
     }

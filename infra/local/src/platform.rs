@@ -53,7 +53,7 @@ use crate::engines::{
 use crate::handler::Handler;
 use crate::headers;
 use crate::home;
-use crate::served::{Limits, Served};
+use crate::served::{PortLimits, Served};
 
 /// The bucket's name. It is also the first part of the paths of presigned addresses on this server.
 const BUCKET: &str = "lamplighter";
@@ -100,7 +100,7 @@ pub struct PlatformConfig {
     /// Adds faults of AWS between the functions and the table and bucket.
     pub faults: Option<FaultConfig>,
     /// The limits of the server's port.
-    pub limits: Limits,
+    pub limits: PortLimits,
     /// Opens ports for the engines ([`EnginesConfig::ports`]). Only tests do.
     pub engine_ports: bool,
 }
@@ -127,7 +127,7 @@ impl PlatformConfig {
             demo: DemoSettings::default(),
             demo_costs: true,
             faults: None,
-            limits: Limits::default(),
+            limits: PortLimits::default(),
             engine_ports: false,
         }
     }

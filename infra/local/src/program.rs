@@ -22,7 +22,7 @@ use crate::demo::DemoSettings;
 use crate::engines::data_dir::DataDirError;
 use crate::engines::{DataLocation, EngineError};
 use crate::platform::{self, Platform, PlatformConfig, PlatformError};
-use crate::served::Limits;
+use crate::served::PortLimits;
 use crate::show;
 
 const HELP: &str = "\
@@ -229,7 +229,7 @@ fn config() -> Result<PlatformConfig, String> {
         demo: DemoSettings::default(),
         demo_costs: false,
         faults: None,
-        limits: Limits::default(),
+        limits: PortLimits::default(),
         engine_ports: false,
     })
 }

@@ -33,7 +33,7 @@ const MAX_HEAD: usize = 64 * 1024;
 
 /// The limits of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct PortLimits {
     /// Maximum number of connections. A further one closes the connection that has waited longest for its client.
     pub connections: usize,
     /// Maximum number of event streams. A further one closes the oldest; its client can reconnect and continue.
@@ -44,7 +44,7 @@ pub struct Limits {
     pub body: Duration,
 }
 
-impl Default for Limits {
+impl Default for PortLimits {
     fn default() -> Self {
         Self { connections: 512, streams: 256, head: Duration::from_secs(30), body: Duration::from_secs(30) }
     }
@@ -63,7 +63,7 @@ impl Served {
     ///
     /// # Errors
     /// If the listener has no address any more.
-    pub fn start(listener: TcpListener, handler: Handler, limits: Limits) -> io::Result<Self> {
+    pub fn start(listener: TcpListener, handler: Handler, limits: PortLimits) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(accept(listener, handler, limits, stopped));
@@ -75,7 +75,7 @@ impl Served {
     /// # Errors
     /// If there is no free port.
     pub async fn on_loopback(handler: Handler) -> io::Result<Self> {
-        Self::start(TcpListener::bind(("127.0.0.1", 0)).await?, handler, Limits::default())
+        Self::start(TcpListener::bind(("127.0.0.1", 0)).await?, handler, PortLimits::default())
     }
 
     /// Accepts no new connections, and returns when every connection has ended.
@@ -93,7 +93,12 @@ impl Drop for Served {
     }
 }
 
-async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut stopped: oneshot::Receiver<()>) {
+async fn accept(
+    listener: TcpListener,
+    handler: Handler,
+    limits: PortLimits,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let graceful = GracefulShutdown::new();
     let connections = Connections::new(limits);
     let mut tasks = JoinSet::new();
@@ -131,7 +136,7 @@ async fn accept(listener: TcpListener, handler: Handler, limits: Limits, mut sto
 fn serve(
     (stream, client): (TcpStream, IpAddr),
     handler: Handler,
-    limits: Limits,
+    limits: PortLimits,
     connection: Arc<Connection>,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
     // Without this, an answer in two writes waits 40 ms for the acknowledgement of the first.

@@ -90,7 +90,7 @@ fn model_code(error: &ModelError) -> &'static str {
 
 /// The limits under which a run calls models.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct CallLimits {
     pub ceilings: Ceilings,
     /// When work must be put down.
     pub deadline: Timestamp,
@@ -115,7 +115,7 @@ pub async fn call(
     recorder: &mut Recorder,
     route: &Route,
     mut request: ModelRequest,
-    limits: Limits,
+    limits: CallLimits,
     shown: bool,
 ) -> Result<Replied, CallError> {
     cx.config.models.features.apply(&mut request);
@@ -124,14 +124,14 @@ pub async fn call(
     if run.prefix_hash.is_none() {
         run.prefix_hash = Some(request.prefix_hash(preferred.id()));
     }
-    let reading = Reading::of(run, shown);
+    let partial = PartialReply::of(run, shown);
     let mut caller = RunCaller {
         cx,
         recorder,
         limits,
         shown,
         has_shown: false,
-        reading,
+        partial,
         reply: None,
         settle: Vec::new(),
         usage: None,
@@ -151,7 +151,7 @@ pub async fn call(
 
 /// The part of a reply that has arrived.
 #[derive(Default)]
-struct Reading {
+struct PartialReply {
     reader: SignalReader,
     stops: StopReader,
     /// The text with its signals.
@@ -160,7 +160,7 @@ struct Reading {
     native: Vec<Call>,
 }
 
-impl Reading {
+impl PartialReply {
     /// A check has no form: it is no reply.
     fn of(run: &Run, shown: bool) -> Self {
         let stop = if shown { run.form.stop.as_slice() } else { &[] };
@@ -192,11 +192,11 @@ impl Reading {
 struct RunCaller<'a> {
     cx: &'a Cx,
     recorder: &'a mut Recorder,
-    limits: Limits,
+    limits: CallLimits,
     /// Whether followers get the text.
     shown: bool,
     has_shown: bool,
-    reading: Reading,
+    partial: PartialReply,
     reply: Option<Reply>,
     /// Gives the reservation back.
     settle: Vec<Write>,
@@ -205,12 +205,12 @@ struct RunCaller<'a> {
 
 impl RunCaller<'_> {
     async fn text(&mut self, chat: &str) -> Result<(), CallError> {
-        let chat = self.reading.stops.feed(chat);
+        let chat = self.partial.stops.feed(chat);
         self.pass(&chat).await
     }
 
     async fn pass(&mut self, chat: &str) -> Result<(), CallError> {
-        self.reading.text.push_str(chat);
+        self.partial.text.push_str(chat);
         if self.shown && !chat.is_empty() {
             self.has_shown = true;
             self.recorder.text(chat).await?;
@@ -280,15 +280,15 @@ impl Caller for RunCaller<'_> {
     }
 
     async fn event(&mut self, event: ModelEvent) -> Result<(), CallError> {
-        let is_over = self.reading.stops.is_over();
+        let is_over = self.partial.stops.is_over();
         match event {
             ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::TryLost(_) => {}
             // The reply has ended. What the model still writes counts for the cost only.
             ModelEvent::TextDelta(_) | ModelEvent::ToolUse { .. } | ModelEvent::InvalidToolInput { .. }
                 if is_over => {}
             ModelEvent::TextDelta(delta) => {
-                self.reading.raw.push_str(&delta);
-                let chat = self.reading.reader.feed(&delta);
+                self.partial.raw.push_str(&delta);
+                let chat = self.partial.reader.feed(&delta);
                 self.text(&chat).await?;
             }
             ModelEvent::ThinkingDelta(delta) => {
@@ -298,23 +298,23 @@ impl Caller for RunCaller<'_> {
                 }
             }
             ModelEvent::ToolUse { id, name, input } => {
-                self.reading.native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
+                self.partial.native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
             }
             ModelEvent::InvalidToolInput { id, name, reason, .. } => {
                 let (id, input) = (Some(id), Value::Null);
-                self.reading.native.push(Call { id, name, input, invalid: Some(reason), implied: false });
+                self.partial.native.push(Call { id, name, input, invalid: Some(reason), implied: false });
             }
             ModelEvent::Finished { stop, assistant_blocks, .. } => {
-                let rest = std::mem::take(&mut self.reading.reader).finish();
+                let rest = std::mem::take(&mut self.partial.reader).finish();
                 self.text(&rest.text).await?;
-                let held = self.reading.stops.finish();
+                let held = self.partial.stops.finish();
                 self.pass(&held).await?;
-                let reading = std::mem::take(&mut self.reading);
-                let (blocks, stop) = match reading.stops.is_over() {
-                    true => (reading.cut(assistant_blocks), StopReason::StopSequence),
+                let partial = std::mem::take(&mut self.partial);
+                let (blocks, stop) = match partial.stops.is_over() {
+                    true => (partial.cut(assistant_blocks), StopReason::StopSequence),
                     false => (assistant_blocks, stop),
                 };
-                let Reading { text, native, .. } = reading;
+                let PartialReply { text, native, .. } = partial;
                 let mut calls: Vec<Call> = rest.deliverables.into_iter().map(Call::of_signal).collect();
                 calls.extend(native);
                 self.reply = Some(Reply { blocks, text, calls, stop });
@@ -347,7 +347,7 @@ impl Caller for RunCaller<'_> {
 
     /// Stores what the failed call has cost, and tells followers why another model is called.
     async fn fall_back(&mut self, fallback: &Fallback<'_>) -> Result<(), CallError> {
-        self.reading = Reading::of(self.recorder.run(), self.shown);
+        self.partial = PartialReply::of(self.recorder.run(), self.shown);
         let Fallback { from, to, cause } = fallback;
         let (step, at) = (self.recorder.step(), self.cx.clock.now());
         let code = match cause {

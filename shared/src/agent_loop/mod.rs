@@ -38,7 +38,7 @@ use crate::model_choice;
 use crate::money::ceilings::MonthCeilings;
 use crate::store::table::Write;
 
-use call::{BETWEEN_STEPS, CallError, Limits, Replied, call, look};
+use call::{BETWEEN_STEPS, CallError, CallLimits, Replied, call, look};
 use journal::Journal;
 use recorder::{MAX_PIECE, Recorder, Stored};
 
@@ -110,20 +110,20 @@ pub enum Moment<'a> {
 
 /// Writes of a kind of run, and what the kind becomes once they are stored. The loop stores the writes together with its own. Only
 /// if that succeeds, it calls [`Kind::apply`].
-pub struct Staged<N> {
+pub struct Staged<C> {
     pub writes: Vec<Write>,
-    pub next: Vec<N>,
+    pub changes: Vec<C>,
 }
 
-impl<N> Staged<N> {
+impl<C> Staged<C> {
     #[must_use]
     pub fn nothing() -> Self {
-        Self { writes: Vec::new(), next: Vec::new() }
+        Self { writes: Vec::new(), changes: Vec::new() }
     }
 
     fn and(mut self, other: Self) -> Self {
         self.writes.extend(other.writes);
-        self.next.extend(other.next);
+        self.changes.extend(other.changes);
         self
     }
 }
@@ -131,7 +131,7 @@ impl<N> Staged<N> {
 /// A kind of run. It changes only in [`Kind::apply`], with what is stored.
 pub trait Kind: Send + Sync {
     /// A change of the kind's own state.
-    type Next: Send;
+    type Change: Send;
 
     /// Which tools are offered, and which calls are allowed.
     fn setting(&self) -> Setting<'_>;
@@ -148,12 +148,12 @@ pub trait Kind: Send + Sync {
     fn complete(&self, _run: &Run, _reply: &mut Reply) {}
 
     /// What must be stored together with what the loop is about to store. The run's record has marks of its own.
-    fn stage(&self, _cx: KindCx<'_>, _moment: Moment<'_>) -> Result<Staged<Self::Next>> {
+    fn stage(&self, _cx: KindCx<'_>, _moment: Moment<'_>) -> Result<Staged<Self::Change>> {
         Ok(Staged::nothing())
     }
 
     /// Makes a staged change: it is stored.
-    fn apply(&mut self, next: Self::Next);
+    fn apply(&mut self, change: Self::Change);
 
     /// What a person said instead of an answer to the run's cards.
     fn said_by_person(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<Option<String>>> + Send {
@@ -165,7 +165,7 @@ pub trait Kind: Send + Sync {
         &self,
         cx: KindCx<'_>,
         call: ToolCall,
-    ) -> impl Future<Output = Result<Performed<Self::Next>>> + Send;
+    ) -> impl Future<Output = Result<Performed<Self::Change>>> + Send;
 
     /// How many outputs the run has saved.
     fn outputs(&self) -> usize {
@@ -174,16 +174,16 @@ pub trait Kind: Send + Sync {
 }
 
 /// What a call has done, once it is stored.
-pub struct Performed<N> {
+pub struct Performed<C> {
     pub result: CallResult,
     /// Told to followers together with the writes.
     pub events: Vec<(EventKind, Value)>,
-    pub staged: Staged<N>,
+    pub staged: Staged<C>,
     pub proposals: Vec<ProposalId>,
     pub agent_draft: Option<domain::agents::AgentDraft>,
 }
 
-impl<N> From<CallResult> for Performed<N> {
+impl<C> From<CallResult> for Performed<C> {
     fn from(result: CallResult) -> Self {
         Self {
             result,
@@ -328,7 +328,7 @@ impl<K: Kind> Driver<K> {
             Box::pin(model_choice::route(&self.cx, self.recorder.owner(), &ask, number)),
             Box::pin(self.ceilings()),
         )?;
-        let (route, limits) = (route?, Limits { ceilings, deadline: self.deadline });
+        let (route, limits) = (route?, CallLimits { ceilings, deadline: self.deadline });
         self.recorder.run_mut().model = Some(RunModel {
             model: route.candidates[0].model.clone(),
             level: route.level,
@@ -456,12 +456,12 @@ impl<K: Kind> Driver<K> {
         run: Run,
         events: Vec<(EventKind, Value)>,
         mut writes: Vec<Write>,
-        staged: Staged<K::Next>,
+        staged: Staged<K::Change>,
     ) -> Result<Stored> {
         writes.extend(staged.writes);
         let stored = self.recorder.commit_as(run, events, writes).await?;
         if stored == Stored::Yes {
-            staged.next.into_iter().for_each(|next| self.kind.apply(next));
+            staged.changes.into_iter().for_each(|change| self.kind.apply(change));
         }
         Ok(stored)
     }

@@ -238,7 +238,7 @@ impl<K: Kind> Driver<K> {
         at: usize,
         call: &Call,
         call_id: CallId,
-        performed: Performed<K::Next>,
+        performed: Performed<K::Change>,
     ) -> Result<bool, CallError> {
         let Performed { mut result, mut events, mut staged, proposals, agent_draft } = performed;
         result.content = results::stored(result.content);
@@ -350,7 +350,7 @@ impl<K: Kind> Driver<K> {
         Ok(result)
     }
 
-    async fn perform(&self, call: &Call, pending: &Pending) -> Result<Performed<K::Next>> {
+    async fn perform(&self, call: &Call, pending: &Pending) -> Result<Performed<K::Change>> {
         if let Some(reason) = &call.invalid {
             return Ok(CallResult::repair(reason).into());
         }

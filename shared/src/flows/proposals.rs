@@ -279,7 +279,7 @@ pub(crate) fn room(run: &Run) -> usize {
     MAX_PROPOSALS.saturating_sub(run.proposals.len())
 }
 
-pub(crate) fn too_many<N>(kind: &str, taken: usize, asked: usize) -> Performed<N> {
+pub(crate) fn too_many<C>(kind: &str, taken: usize, asked: usize) -> Performed<C> {
     let reason = format!(
         "a turn may propose at most {MAX_PROPOSALS} things: {} of these were not proposed. Propose nothing more in this turn",
         asked - taken

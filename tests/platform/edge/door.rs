@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use lamplighter_local::platform::PlatformConfig;
-use lamplighter_local::served::Limits;
+use lamplighter_local::served::PortLimits;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -282,7 +282,7 @@ async fn quick(h: &Harness) -> Answer {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_never_ends_its_request_is_disconnected() {
     let second = Duration::from_secs(1);
-    let limits = Limits { head: second, body: second, ..Limits::default() };
+    let limits = PortLimits { head: second, body: second, ..PortLimits::default() };
     let h = Harness::with(PlatformConfig { limits, ..PlatformConfig::in_memory() }).await;
     let address = address(&h);
     let beginnings: [&[u8]; 3] = [
@@ -339,7 +339,7 @@ async fn long_headers_are_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_half_open_connections_do_not_block_others() {
-    let limits = Limits { connections: 40, streams: 10, ..Limits::default() };
+    let limits = PortLimits { connections: 40, streams: 10, ..PortLimits::default() };
     let h = Harness::with(PlatformConfig { limits, ..PlatformConfig::in_memory() }).await;
     let address = address(&h);
     let agent = h.agent().await;

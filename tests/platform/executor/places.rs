@@ -315,8 +315,7 @@ async fn runs_continue_after_all_executors_with_places_die() {
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(121));
     stage.sweep().await;
     until("what waits runs", async || {
-        cx.store.backlog(&stage.owner, 1).await.unwrap().is_empty()
-            && places(&stage, &stage.owner).await == 0
+        cx.store.backlog(&stage.owner, 1).await.unwrap().is_empty() && places(&stage, &stage.owner).await == 0
     })
     .await;
     // Now the runs of the executors that died.

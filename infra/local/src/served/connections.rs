@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::Limits;
+use super::PortLimits;
 
 /// A client that has read nothing of its answer for this long may be closed if room is needed.
 const STALLED: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ pub(super) struct Connections(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    limits: Limits,
+    limits: PortLimits,
     open: Mutex<Open>,
 }
 
@@ -50,7 +50,7 @@ enum State {
 }
 
 impl Connections {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: PortLimits) -> Self {
         Self(Arc::new(Shared { limits, open: Mutex::default() }))
     }
 
@@ -153,8 +153,8 @@ impl Connection {
 mod tests {
     use super::*;
 
-    fn limits(connections: usize, streams: usize) -> Limits {
-        Limits { connections, streams, ..Limits::default() }
+    fn limits(connections: usize, streams: usize) -> PortLimits {
+        PortLimits { connections, streams, ..PortLimits::default() }
     }
 
     fn is_open(connections: &Connections, one: &Connection) -> bool {

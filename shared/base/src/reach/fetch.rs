@@ -15,7 +15,7 @@ const HARMLESS: [HeaderName; 3] = [header::ACCEPT, header::ACCEPT_LANGUAGE, head
 
 /// The limits of one fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Bytes of the answer.
     pub bytes: usize,
     pub redirects: u32,
@@ -25,7 +25,7 @@ pub struct Limits {
     pub total: Duration,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self { bytes: 2 << 20, redirects: 5, connect: Duration::from_secs(5), total: Duration::from_secs(20) }
     }
@@ -89,16 +89,16 @@ pub enum FetchError {
 #[derive(Clone, Debug)]
 pub struct Fetch {
     pub(super) client: Client,
-    limits: Limits,
+    limits: FetchLimits,
 }
 
 impl Fetch {
     #[must_use]
-    pub fn new(policy: Arc<Policy>, limits: Limits) -> Self {
+    pub fn new(policy: Arc<Policy>, limits: FetchLimits) -> Self {
         Self::with_client(client(policy, limits.connect, limits.total), limits)
     }
 
-    pub(super) const fn with_client(client: Client, limits: Limits) -> Self {
+    pub(super) const fn with_client(client: Client, limits: FetchLimits) -> Self {
         Self { client, limits }
     }
 

@@ -19,7 +19,7 @@ use domain::reach::{Checked, Policy, Refused};
 use reqwest::dns::Resolve;
 use reqwest::{Method, RequestBuilder};
 
-pub use fetch::{Ask, Fetch, FetchError, Fetched, Limits};
+pub use fetch::{Ask, Fetch, FetchError, FetchLimits, Fetched};
 use resolver::{Guarded, System};
 
 use crate::https;

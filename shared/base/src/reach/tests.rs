@@ -120,12 +120,12 @@ impl Resolve for Dns {
     }
 }
 
-fn limits() -> Limits {
-    Limits { connect: Duration::from_secs(5), total: Duration::from_secs(10), ..Limits::default() }
+fn limits() -> FetchLimits {
+    FetchLimits { connect: Duration::from_secs(5), total: Duration::from_secs(10), ..FetchLimits::default() }
 }
 
 /// A fetch that may use `hosts`, and the ports of `servers` for public names.
-fn fetch_with(hosts: &[String], servers: &[&Server], dns: &Arc<Dns>, limits: Limits) -> Fetch {
+fn fetch_with(hosts: &[String], servers: &[&Server], dns: &Arc<Dns>, limits: FetchLimits) -> Fetch {
     let allowed_hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
     let ports = [80, 443].into_iter().chain(servers.iter().map(|server| server.port)).collect();
     let policy = Arc::new(Policy { allowed_hosts, ports });
@@ -415,13 +415,13 @@ async fn long_answers_are_cut_off() {
     })
     .await;
     for server in [&honest, &endless] {
-        let limits = Limits { bytes: 1000, ..limits() };
+        let limits = FetchLimits { bytes: 1000, ..limits() };
         let fetch = fetch_with(&[server.host()], &[], &Dns::new(&[]), limits);
         let error = fetch.send(Ask::get(server.url("/"))).await.unwrap_err();
         assert!(matches!(error, FetchError::TooLarge { limit: 1000, .. }), "{error}");
     }
     let server = Server::redirecting().await;
-    let limits = Limits { bytes: 5, ..limits() };
+    let limits = FetchLimits { bytes: 5, ..limits() };
     let exact = fetch_with(&[server.host()], &[], &Dns::new(&[]), limits);
     assert_eq!(exact.send(Ask::get(server.url("/"))).await.unwrap().body.len(), 5);
 }
@@ -441,7 +441,7 @@ async fn slow_servers_are_given_up() {
     })
     .await;
     for server in [&silent, &dripping] {
-        let limits = Limits { total: Duration::from_millis(300), ..limits() };
+        let limits = FetchLimits { total: Duration::from_millis(300), ..limits() };
         let fetch = fetch_with(&[server.host()], &[], &Dns::new(&[]), limits);
         let began = Instant::now();
         let error = fetch.send(Ask::get(server.url("/"))).await.unwrap_err();

@@ -80,7 +80,8 @@ const INCOMPLETE_UPLOADS: SignedDuration = SignedDuration::from_hours(24 * 3);
 /// A place outside the live data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+#[schema(as = Place)]
+pub enum CopyPlace {
     /// On AWS: the backups of the table, from which it can be restored to any second of the last 35 days.
     TableBackups,
     /// On AWS: parts of an export whose upload was cut off. S3 deletes them once a day.
@@ -93,7 +94,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KeptCopy {
     /// Where the copy is.
-    pub place: Place,
+    pub place: CopyPlace,
     /// When the copy expires. Without it, the platform itself still has to erase the copy, and the deletion is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
@@ -104,13 +105,16 @@ impl KeptCopy {
     #[must_use]
     pub fn on_aws(now: Timestamp) -> Vec<Self> {
         let copy = |place, kept| Self { place, until: now.checked_add(kept).ok() };
-        vec![copy(Place::IncompleteUploads, INCOMPLETE_UPLOADS), copy(Place::TableBackups, TABLE_BACKUPS)]
+        vec![
+            copy(CopyPlace::IncompleteUploads, INCOMPLETE_UPLOADS),
+            copy(CopyPlace::TableBackups, TABLE_BACKUPS),
+        ]
     }
 
     /// A copy in the table's file that could not be erased.
     #[must_use]
     pub fn in_the_table_file() -> Self {
-        Self { place: Place::TableFile, until: None }
+        Self { place: CopyPlace::TableFile, until: None }
     }
 }
 

@@ -90,7 +90,7 @@ impl Turn {
 }
 
 impl Kind for Turn {
-    type Next = Infallible;
+    type Change = Infallible;
 
     fn setting(&self) -> Setting<'_> {
         self.conversation.setting(self.agent.as_ref())
@@ -136,8 +136,8 @@ impl Kind for Turn {
         Ok(messages)
     }
 
-    fn apply(&mut self, next: Infallible) {
-        match next {}
+    fn apply(&mut self, change: Infallible) {
+        match change {}
     }
 
     async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Infallible>> {

@@ -51,7 +51,7 @@ pub(super) struct ActionRun {
 }
 
 /// What changes when something of the run is stored.
-pub(super) enum Next {
+pub(super) enum Change {
     Occurrence {
         next: Box<Occurrence>,
         settled: (Usage, i64),
@@ -88,7 +88,7 @@ impl ActionRun {
 }
 
 impl Kind for ActionRun {
-    type Next = Next;
+    type Change = Change;
 
     fn setting(&self) -> Setting<'_> {
         Setting::Run { grants: &self.action.grants }
@@ -121,7 +121,7 @@ impl Kind for ActionRun {
         }
     }
 
-    fn stage(&self, cx: KindCx<'_>, moment: Moment<'_>) -> Result<Staged<Next>> {
+    fn stage(&self, cx: KindCx<'_>, moment: Moment<'_>) -> Result<Staged<Change>> {
         let fence = self.occurrence.value.fence;
         let (command, settled) = match moment {
             Moment::Reply => {
@@ -138,17 +138,20 @@ impl Kind for ActionRun {
         let next = self.occurrence.value.transition(command, cx.clock.now());
         let next = next.map_err(|refused| Error::internal(refused.to_string()))?;
         let write = Store::replace_occurrence(cx.owner, &next, self.occurrence.version)?;
-        Ok(Staged { writes: vec![write], next: vec![Next::Occurrence { next: Box::new(next), settled }] })
+        Ok(Staged {
+            writes: vec![write],
+            changes: vec![Change::Occurrence { next: Box::new(next), settled }],
+        })
     }
 
-    fn apply(&mut self, next: Next) {
-        match next {
-            Next::Occurrence { next, settled } => {
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Occurrence { next, settled } => {
                 self.occurrence = Versioned { value: *next, version: self.occurrence.version + 1 };
                 self.settled = settled;
             }
-            Next::Output(at, saved) if at < self.outputs.len() => self.outputs[at] = saved,
-            Next::Output(_, saved) => self.outputs.push(saved),
+            Change::Output(at, saved) if at < self.outputs.len() => self.outputs[at] = saved,
+            Change::Output(_, saved) => self.outputs.push(saved),
         }
     }
 
@@ -157,7 +160,7 @@ impl Kind for ActionRun {
         Ok(Some(said.join("\n\n")).filter(|said| !said.is_empty()))
     }
 
-    async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Next>> {
+    async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Change>> {
         match call {
             ToolCall::SaveOutput(asset) | ToolCall::Deliver(Deliverable::Asset(asset)) => {
                 self.save(cx, asset).await
@@ -203,7 +206,7 @@ impl Kind for ActionRun {
 
 impl ActionRun {
     /// Saves an output as an asset, and lists it with the run. An output with the title of an earlier one becomes its new version.
-    async fn save(&self, cx: KindCx<'_>, output: NewAsset) -> Result<Performed<Next>> {
+    async fn save(&self, cx: KindCx<'_>, output: NewAsset) -> Result<Performed<Change>> {
         if let Err(errors) = output.validate() {
             return Ok(CallResult::repair(&errors.to_string()).into());
         }
@@ -221,7 +224,7 @@ impl ActionRun {
         let agent = self.agent.agent_id;
         let mut writes = assets::output_writes(&cx, cx.owner, agent, run, id, output).await?;
         writes.push(Store::output_write(cx.owner, run, slot as u32 + 1, &saved)?);
-        performed.staged = Staged { writes, next: vec![Next::Output(slot, saved)] };
+        performed.staged = Staged { writes, changes: vec![Change::Output(slot, saved)] };
         Ok(performed)
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn decide(
         let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
             return Ok(Some(Decided { loaded, agent }));
         };
-        let Step { writes, live, replaced } = step(owner, &loaded, &next, &plan, &on_record, now)?;
+        let Decisions { writes, live, replaced } = decisions(owner, &loaded, &next, &plan, &on_record, now)?;
         if !cx.store.write_all(writes).await?.done() {
             on_record.look_after_refusal(cx, owner, action, &plan).await?;
             continue;
@@ -99,7 +99,7 @@ fn plan(
 }
 
 /// One transaction of decisions.
-struct Step {
+struct Decisions {
     writes: Vec<Write>,
     /// The live occurrence afterwards.
     live: Option<Versioned<Occurrence>>,
@@ -108,14 +108,14 @@ struct Step {
 }
 
 /// The writes that store a plan. `next` is the action afterwards.
-fn step(
+fn decisions(
     owner: &Owner,
     Loaded { action, live }: &Loaded,
     next: &Action,
     plan: &DuePlan,
     on_record: &OnRecord,
     now: Timestamp,
-) -> Result<Step> {
+) -> Result<Decisions> {
     let (mut writes, mut live_after, mut replaced) = (Vec::new(), live.clone(), None);
     for decided in &plan.decided {
         let mut occurrence = Occurrence::decided(&action.value, decided, now);
@@ -146,7 +146,7 @@ fn step(
     }
     let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
     writes.extend(actions::action_writes(owner, action, next, live.as_ref().map(|live| &live.value), now)?);
-    Ok(Step { writes, live, replaced })
+    Ok(Decisions { writes, live, replaced })
 }
 
 /// The due times that have a record although the action does not know it: the clock was set back, so that they come again.
