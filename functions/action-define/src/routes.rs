@@ -91,9 +91,7 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<ActionPatch>,
 ) -> Result<Tagged<ActionView>> {
-    // Only a POST has a key.
-    let once = Once::none();
-    Ok(tagged(actions::change(&cx, &caller.owner, &once, id, if_match, patch).await?))
+    Ok(tagged(actions::change(&cx, &caller.owner, &Once::none(), id, if_match, patch).await?))
 }
 
 /// Delete an action, its runs and the records of their outputs
